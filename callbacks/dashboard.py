@@ -1,0 +1,133 @@
+"""The mirror of a run in Weights & Biases."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Literal
+
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.loggers import WandbLogger
+
+Mode = Literal["auto", "online", "offline"]
+
+
+class DashboardLogger(WandbLogger):
+    """Mirrors a comparison in Weights & Biases, against samples seen.
+
+    Args:
+        project: Project in the dashboard.
+        entity: User or team that owns the project; the account's default where it is not given.
+        name: Name of the run; by default the backbone and the seed.
+        group: What lines up in the dashboard; by default the data set and the backbone.
+        tags: Tags of the run; by default the data set, the backbone and the batch size.
+        mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
+            WANDB_MODE wins over it.
+        save_dir: Folder of the dashboard's own files; by default `trainer.default_root_dir`.
+    """
+
+    def __init__(
+        self,
+        project: str = "headstart",
+        entity: str | None = None,
+        name: str | None = None,
+        group: str | None = None,
+        tags: list[str] | None = None,
+        mode: Mode = "auto",
+        save_dir: str | None = None,
+    ) -> None:
+        if find_spec("wandb") is None:
+            msg = "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
+            raise MisconfigurationException(msg)
+        folder = Path(save_dir or ".")
+        folder.mkdir(parents=True, exist_ok=True)
+        super().__init__(
+            project=project,
+            entity=entity,
+            name=name,
+            group=group,
+            tags=tags,
+            job_type="comparison",
+            save_dir=folder,
+            mode=_resolve(mode),
+        )
+
+    def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
+        """Log the whole configuration once, and make samples seen the x axis.
+
+        Args:
+            params: The configuration, nested.
+        """
+        run = self.experiment
+        run.config.update(params)
+        run.define_metric("samples_seen")
+        run.define_metric("val/*", step_metric="samples_seen", summary="max")
+        run.define_metric("reached/*", step_metric="samples_seen", summary="last")
+        if run.offline:
+            print(f"Weights & Biases logs offline; to upload: wandb sync {Path(run.dir).parent}")
+
+    def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
+        """Log one evaluation; the step is among the metrics, as `samples_seen`.
+
+        Args:
+            metrics: Values by name.
+            step: Without effect.
+        """
+        super().log_metrics(metrics)
+
+    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
+        """Log the scores, the table of orderings, the pictures and the files, and finish the run.
+
+        Args:
+            document: The content of `results.json`.
+            files: The run's files.
+        """
+        import wandb
+
+        run = self.experiment
+        run.summary.update(_summary(document))
+        columns, rows = _table(document)
+        pictures = {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
+        run.log({"orderings": wandb.Table(columns=columns, data=rows), **pictures})
+        artifact = wandb.Artifact(f"results-{run.id}", type="results")
+        for path in files:
+            artifact.add_file(str(path))
+        run.log_artifact(artifact)
+        run.finish(exit_code=0 if document["complete"] else 1)
+
+
+def _resolve(mode: Mode) -> str | None:
+    """Give the mode for `wandb.init`; None leaves it to the environment."""
+    if "WANDB_MODE" in os.environ:
+        return None
+    if mode != "auto":
+        return mode
+    import wandb
+
+    return "online" if wandb.login(prompt=False, verify=False) else "offline"
+
+
+def _summary(document: dict[str, Any]) -> dict[str, Any]:
+    """Give the scores of every method under `score/<method>/<name>`."""
+    summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
+    for name, scores in document["methods"].items():
+        for key in ("median", "restricted_mean", "reached"):
+            summary[f"samples_to_criterion/{name}/{key}"] = scores[key]
+    for name, comparison in document["comparisons"].items():
+        low, high = comparison["ci95"]
+        values = {"percent": comparison["relative_improvement_percent"], "low": low, "high": high}
+        values["p_value_holm"] = comparison["p_value_holm"]
+        summary |= {f"relative_improvement/{name}/{key}": value for key, value in values.items()}
+    return summary
+
+
+def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Give one row per ordering: its number, then samples to criterion and onset of every method."""
+    columns, values = ["ordering"], []
+    for name, scores in document["methods"].items():
+        columns += [f"{name}: samples to criterion", f"{name}: onset"]
+        values += [scores["samples_to_criterion"], scores["onset"]]
+    first = document["protocol"]["first_ordering"]
+    return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]

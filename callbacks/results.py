@@ -1,0 +1,178 @@
+"""The files of a run: results, curves, pictures and the configuration that gives them again."""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+import yaml
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from callbacks.dashboard import DashboardLogger
+from callbacks.sample_efficiency import SampleEfficiency
+from metrics.curves import Curves
+from metrics.scores import score
+from metrics.table import print_table
+from modules.comparison import Comparison
+
+SCHEMA = 1
+RESULTS = "results.json"
+CONFIG = "config.yaml"
+PROJECT = Path(__file__).parent.parent
+
+
+class Results(Callback):
+    """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
+
+    A folder with results of the same configuration is written again; one with those of another is refused.
+
+    Args:
+        overwrite: Replace results of another configuration that lie in the folder.
+    """
+
+    def __init__(self, overwrite: bool = False) -> None:
+        self.overwrite = overwrite
+        self.criterion: SampleEfficiency
+        self.folder: Path
+        self.config: str
+
+    def claim(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
+        """Check the folder before anything is computed.
+
+        Args:
+            folder: Where the files are to be written.
+            config: The whole configuration, YAML.
+            criterion: The callback that holds the traces.
+
+        Raises:
+            MisconfigurationException: The folder holds results of another configuration.
+        """
+        self.folder, self.config, self.criterion = folder, config, criterion
+        self.started = time.perf_counter()
+        saved = folder / CONFIG
+        if self.overwrite or not (folder / RESULTS).exists():
+            return
+        if not saved.exists() or _essence(saved.read_text()) != _essence(config):
+            msg = (
+                f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
+                "folder, or replace them with --results.overwrite=true"
+            )
+            raise MisconfigurationException(msg)
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Write the files of a complete run."""
+        self._finish(trainer, pl_module, complete=True)
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Write what was measured before the run was cut off, marked as incomplete."""
+        if self.criterion.evaluations:
+            self._finish(trainer, pl_module, complete=False)
+
+    def _finish(self, trainer: Trainer, pl_module: LightningModule, complete: bool) -> None:
+        assert isinstance(pl_module, Comparison)
+        curves = self._curves(trainer, pl_module, complete)
+        document = self._document(trainer, curves, complete)
+        title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
+        paths = self._write(curves, document, title)
+        print_table(document)
+        print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
+        print("\n".join(f"  {path}" for path in paths))
+        if isinstance(trainer.logger, DashboardLogger):
+            trainer.logger.publish(document, paths)
+
+    def _curves(self, trainer: Trainer, comparison: Comparison, complete: bool) -> Curves:
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        criterion = self.criterion
+        return Curves(
+            methods=comparison.names,
+            orderings=torch.tensor(data.orderings).numpy(),
+            samples_seen=criterion.samples_seen,
+            correct=criterion.correct,
+            validation_size=criterion.validation_size,
+            limit=data.max_samples if complete else int(criterion.samples_seen[-1]),
+            threshold=criterion.threshold,
+            consecutive=criterion.consecutive,
+        )
+
+    def _document(self, trainer: Trainer, curves: Curves, complete: bool) -> dict[str, Any]:
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        criterion = self.criterion
+        return {
+            "schema": SCHEMA,
+            "complete": complete,
+            "stopped_because": criterion.stopped_because,
+            "criterion": {
+                "threshold": criterion.threshold,
+                "consecutive": criterion.consecutive,
+                "required_correct": criterion.required,
+            },
+            "protocol": {**data.protocol(), "evaluate_every": criterion.evaluate_every},
+            "evaluations": criterion.evaluations,
+            "samples_seen": int(curves.samples_seen[-1]),
+            "restricted_at": curves.limit,
+            **score(curves.methods, *curves.samples_to_criterion(), curves.accuracy[..., -1], curves.limit),
+            "environment": _environment(trainer),
+            "times": {"seconds": round(time.perf_counter() - self.started, 3)},
+        }
+
+    def _write(self, curves: Curves, document: dict[str, Any], title: str) -> list[Path]:
+        from callbacks.plots import plot_criterion_reached, plot_learning_curves  # matplotlib is slow to import
+
+        text = json.dumps(document, indent=1, allow_nan=False)
+        writers: dict[str, Callable[[Path], Any]] = {
+            CONFIG: lambda path: path.write_text(self.config),
+            "curves.npz": curves.save,
+            "learning_curves.png": lambda path: plot_learning_curves(curves, title, path),
+            "criterion_reached.png": lambda path: plot_criterion_reached(curves, title, path),
+            RESULTS: lambda path: path.write_text(text),
+        }
+        self.folder.mkdir(parents=True, exist_ok=True)
+        paths = [self.folder / name for name in writers]
+        partial = [path.with_name(f".{path.name}.partial") for path in paths]
+        try:
+            for write, path in zip(writers.values(), partial, strict=True):
+                write(path)
+            for path, final in zip(partial, paths, strict=True):
+                path.replace(final)
+        finally:
+            for path in partial:
+                path.unlink(missing_ok=True)
+        return paths
+
+
+def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Give a configuration without what does not change its results: where they lie and what is logged."""
+    content = yaml.safe_load(config)
+    content.pop("results", None)
+    for key in ("default_root_dir", "logger"):
+        content["trainer"].pop(key, None)
+    return content
+
+
+def _environment(trainer: Trainer) -> dict[str, Any]:
+    device = trainer.strategy.root_device
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
+    return {
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "lightning": lightning.__version__,
+        "device": f"{device.type} ({name})",
+        "git": _git_revision(),
+    }
+
+
+def _git_revision() -> str | None:
+    """Give the commit of the code, with `-dirty` where it was changed; None outside a checkout."""
+    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None

@@ -1,0 +1,82 @@
+"""The criterion of sample efficiency, with early stopping."""
+
+from __future__ import annotations
+
+import numpy as np
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+from lightning.pytorch import Callback, LightningModule, Trainer
+from numpy.typing import NDArray
+
+from metrics.criterion import extend_streaks, required_correct
+from modules.comparison import Comparison
+
+
+class SampleEfficiency(Callback):
+    """Keeps the trace of every method and ordering, and stops once all have met the criterion.
+
+    After the run `correct` holds the trace, `[methods, orderings, evaluations]`, and `samples_seen` the samples
+    that an ordering had fed at each evaluation, `[evaluations]`.
+
+    Args:
+        threshold: Validation accuracy that counts as reached; exactly this accuracy does.
+        consecutive: Evaluations in a row at which it must be reached.
+        evaluate_every: Batches between two evaluations.
+    """
+
+    def __init__(
+        self, threshold: ClosedUnitInterval = 0.8, consecutive: PositiveInt = 10, evaluate_every: PositiveInt = 1
+    ) -> None:
+        self.threshold = threshold
+        self.consecutive = consecutive
+        self.evaluate_every = evaluate_every
+        self.stopped_because = ""
+        self._correct: list[NDArray[np.int64]] = []
+        self._samples_seen: list[int] = []
+        self._streaks = np.zeros(0, dtype=np.int64)
+        self.met = np.zeros(0, dtype=bool)
+
+    @property
+    def correct(self) -> NDArray[np.int64]:
+        """Correct predictions so far, `[methods, orderings, evaluations]`."""
+        return np.stack(self._correct, axis=-1)
+
+    @property
+    def samples_seen(self) -> NDArray[np.int64]:
+        """Samples that an ordering had fed at each evaluation so far, `[evaluations]`."""
+        return np.array(self._samples_seen, dtype=np.int64)
+
+    @property
+    def evaluations(self) -> int:
+        """Number of evaluations so far."""
+        return len(self._samples_seen)
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Start with no streak."""
+        assert isinstance(pl_module, Comparison)
+        self.validation_size = len(trainer.datamodule.validation_labels)  # type: ignore[attr-defined]
+        self.required = required_correct(self.threshold, self.validation_size)
+        self._streaks = np.zeros(tuple(pl_module.correct.shape), dtype=np.int64)
+        self.met = np.zeros(self._streaks.shape, dtype=bool)
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Take the counts of one evaluation, and stop if nothing is left to wait for."""
+        assert isinstance(pl_module, Comparison)
+        counts = pl_module.correct.cpu().numpy()
+        self._correct.append(counts)
+        self._samples_seen.append(pl_module.samples_seen)
+        self._streaks = extend_streaks(self._streaks, counts, self.required)
+        self.met |= self._streaks >= self.consecutive
+        if self.met.all():
+            trainer.should_stop = True
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Say why the run ended."""
+        if self.met.all():
+            self.stopped_because = "every method met the criterion in every ordering"
+        else:
+            self.stopped_because = "the sample limit was reached"
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Say that the run was cut off."""
+        interrupted = isinstance(exception, KeyboardInterrupt)
+        self.stopped_because = "interrupted" if interrupted else f"error: {type(exception).__name__}: {exception}"

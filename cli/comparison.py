@@ -1,0 +1,118 @@
+"""The command line of `train.py`."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import Trainer
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
+
+from callbacks import ComparisonProgress, Results, SampleEfficiency
+from cli.parser import OneLineErrorParser
+from datamodules import SampleStream
+from modules import Comparison
+
+BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
+
+
+class ComparisonCLI(LightningCLI):
+    """Builds a comparison, its stream and its trainer from YAML files and options.
+
+    `configs/base.yaml` is read first; later `--config` files and options override it.
+
+    Args:
+        args: Options; those of the process by default.
+    """
+
+    criterion: SampleEfficiency
+    results: Results
+
+    def __init__(self, args: ArgsType = None) -> None:
+        _quieten_lightning()
+        if "" not in sys.path:
+            # A user's own method is imported from the folder that the command is given in.
+            sys.path.insert(0, "")
+        super().__init__(
+            Comparison,
+            SampleStream,
+            subclass_mode_data=True,
+            run=False,
+            args=args,
+            save_config_callback=None,
+            seed_everything_default=0,
+            parser_class=OneLineErrorParser,
+            parser_kwargs={"default_config_files": [str(BASE_CONFIG)]},
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add the criterion and the results, and let one seed decide everything.
+
+        Args:
+            parser: The parser.
+        """
+        parser.add_lightning_class_args(SampleEfficiency, "criterion")
+        parser.add_lightning_class_args(Results, "results")
+        parser.link_arguments("seed_everything", "data.init_args.seed")
+        parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
+
+    def before_instantiate_classes(self) -> None:
+        """Keep the configuration as given, then fill in what the dashboard takes from it."""
+        self.config_text = self.parser.dump(self.config)
+        logger = self.config.trainer.logger
+        if "DashboardLogger" in str(getattr(logger, "class_path", "")):
+            backbone = self.config.data.init_args.backbone.name
+            photos = self.config.data.init_args.photos.class_path.rpartition(".")[2]
+            batch = f"batch {self.config.data.init_args.batch_size}"
+            defaults = {
+                "save_dir": self.config.trainer.default_root_dir,
+                "group": f"{photos}, {backbone}",
+                "name": f"{backbone}, seed {self.config.seed_everything}",
+                "tags": [photos, backbone, batch],
+            }
+            for key, value in defaults.items():
+                logger.init_args[key] = logger.init_args[key] or value
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """Add the progress bar, which shows the state of the criterion.
+
+        Args:
+            kwargs: Arguments of the trainer.
+        """
+        self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
+        self.config_init["trainer"]["callbacks"] = [
+            *(self.config_init["trainer"]["callbacks"] or []),
+            ComparisonProgress(self.criterion),
+        ]
+        return super().instantiate_trainer(**kwargs)
+
+    def after_instantiate_classes(self) -> None:
+        """Check what several options decide together, before anything is computed."""
+        step = self.datamodule.batch_size * self.criterion.evaluate_every
+        if self.datamodule.max_samples < step * self.criterion.consecutive:
+            msg = (
+                f"data.max_samples: {self.datamodule.max_samples} is too few to meet the criterion, which takes "
+                f"{self.criterion.consecutive} evaluations of {step} samples each"
+            )
+            raise MisconfigurationException(msg)
+        self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
+
+    def run(self) -> None:
+        """Run the comparison."""
+        for logger in self.trainer.loggers:
+            logger.log_hyperparams(yaml.safe_load(self.config_text))
+        self.trainer.fit(self.model, datamodule=self.datamodule)
+
+
+def _quieten_lightning() -> None:
+    """Silence what says nothing about a comparison: start-up notes, and advice on loaders of what is in memory."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", ".*does not have many workers.*")
+    warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
+    warnings.filterwarnings("ignore", ".*LightningCLI's args parameter is intended.*")

@@ -1,0 +1,55 @@
+"""A parser whose errors are one line, for the user's mistakes."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.cli import LightningArgumentParser
+
+
+class OneLineErrorParser(LightningArgumentParser):
+    """Prints the error alone, with the closest option where one was misspelt, instead of the whole usage."""
+
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        """Print one line and exit with code 2.
+
+        Args:
+            message: What is wrong.
+            ex: The exception behind it.
+        """
+        lines = [line.strip() for line in str(message).splitlines()]
+        text = re.sub(r"\s+", " ", " ".join(line for line in lines if line))
+        fail(text + self._closest(text), code=2)
+
+    def _closest(self, message: str) -> str:
+        """Suggest an option for the one that the message names."""
+        named = re.search(r"(?:Option|option|arguments:|Key|key) '?-*([\w.]+)", message)
+        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]
+        close = difflib.get_close_matches(named.group(1), known, n=1) if named else []
+        return f" (closest option: --{close[0]})" if close and close[0] != (named and named.group(1)) else ""
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Print one line to the error stream and exit.
+
+    Args:
+        message: What is wrong and how to mend it.
+        code: The exit code.
+    """
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(code)
+
+
+@contextmanager
+def one_line_errors() -> Iterator[Any]:
+    """Turn a user's mistake that is found while running into one line and exit code 1."""
+    try:
+        yield
+    except MisconfigurationException as error:
+        fail(str(error), code=1)

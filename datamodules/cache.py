@@ -1,0 +1,22 @@
+"""Where downloads and computed features are kept."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from platformdirs import user_cache_dir
+
+
+def cache_folder(chosen: str | None = None) -> Path:
+    """Choose the cache folder; it need not exist yet.
+
+    Args:
+        chosen: The folder that the user named, if any.
+
+    Returns:
+        That folder, else the one in the environment variable HEADSTART_CACHE, else one in the user's cache
+        directory.
+    """
+    folder = chosen or os.environ.get("HEADSTART_CACHE") or user_cache_dir("headstart")
+    return Path(folder).expanduser()

@@ -1,0 +1,141 @@
+"""From photos to rows of the store: prepared pixels, or features of a frozen backbone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from lightning.fabric.utilities.data import suggested_max_num_workers
+from numpy.typing import NDArray
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Task as ProgressTask
+from rich.text import Text
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from datamodules.photos import Photos
+from modules.backbones import Backbone
+from modules.preprocessing import Preprocessing
+
+Precision = Literal["float32", "bfloat16"]
+CHUNK = 64
+UNREADABLE = "unreadable"
+
+
+def best_precision(device: torch.device) -> Precision:
+    """Choose the precision in which a device runs a frozen backbone fastest.
+
+    Args:
+        device: Where the backbone runs.
+
+    Returns:
+        bfloat16 on a GPU of NVIDIA's Ampere generation or newer and on a processor with matrix instructions for
+        it (AMX), else float32: elsewhere bfloat16 is emulated and slower.
+    """
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
+    return "bfloat16" if device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
+
+
+class PreparedPhotos(Dataset[tuple[int, Tensor, str]]):
+    """Photos decoded, resized and cropped, as bytes; what the loader's workers run.
+
+    Args:
+        photos: The photos.
+        preprocessing: Size and interpolation.
+    """
+
+    def __init__(self, photos: Photos, preprocessing: Preprocessing) -> None:
+        self.photos = photos
+        self.preprocessing = preprocessing
+
+    def __len__(self) -> int:
+        """Give the number of photos."""
+        return len(self.photos)
+
+    def __getitem__(self, index: int) -> tuple[int, Tensor, str]:
+        """Give the place, the pixels `[3, crop, crop]`, and why they are black if the photo is unreadable."""
+        try:
+            return index, self.preprocessing.prepare(self.photos.read(index)), ""
+        except OSError as error:
+            side = self.preprocessing.crop
+            return index, torch.zeros(3, side, side, dtype=torch.uint8), str(error) or type(error).__name__
+
+
+class PixelRows:
+    """Prepared photos as rows, uint8 `[samples, 3, crop, crop]`.
+
+    Decoding runs in processes of its own and ahead of what takes the rows. Unreadable photos are noted by name
+    and leave a black row.
+
+    Args:
+        photos: The photos.
+        preprocessing: Size and interpolation.
+        workers: Processes that decode; None for one per processor.
+        title: What the progress bar says.
+    """
+
+    def __init__(self, photos: Photos, preprocessing: Preprocessing, workers: int | None, title: str) -> None:
+        self.photos = photos
+        self.preprocessing = preprocessing
+        self.workers = suggested_max_num_workers(1) if workers is None else workers
+        self.title = title
+        self.notes: dict[str, Any] = {UNREADABLE: {}}
+
+    def __len__(self) -> int:
+        """Give the number of photos."""
+        return len(self.photos)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Give the rows in chunks, with a progress bar."""
+        loader = DataLoader(
+            PreparedPhotos(self.photos, self.preprocessing), CHUNK, num_workers=self.workers, prefetch_factor=4 if self.workers else None
+        )
+        with _progress() as progress:
+            task = progress.add_task(self.title, total=len(self))
+            for places, pixels, reasons in loader:
+                for place, reason in zip(places.tolist(), reasons, strict=True):
+                    if reason:
+                        self.notes[UNREADABLE][self.photos.names[place]] = reason
+                yield self.convert(pixels)
+                progress.advance(task, len(pixels))
+
+    def convert(self, pixels: Tensor) -> NDArray[Any]:
+        """Turn prepared photos into rows; here they are the rows."""
+        return pixels.numpy()
+
+
+class FeatureRows(PixelRows):
+    """Features of a frozen backbone as rows, float32 `[samples, features]`.
+
+    Args:
+        photos: The photos.
+        backbone: The backbone, on the device where it is to run.
+        precision: Arithmetic of the backbone.
+        workers: Processes that decode; None for one per processor.
+        title: What the progress bar says.
+    """
+
+    def __init__(self, photos: Photos, backbone: Backbone, precision: Precision, workers: int | None, title: str) -> None:
+        super().__init__(photos, backbone.preprocessing, workers, title)
+        self.backbone = backbone
+        self.precision = precision
+        self.device = next(backbone.parameters()).device
+
+    @torch.inference_mode()
+    def convert(self, pixels: Tensor) -> NDArray[Any]:
+        """Run the backbone on one chunk."""
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
+            features = self.backbone(pixels.to(self.device))
+        return np.asarray(features.float().cpu().numpy())
+
+
+class _SpeedColumn(ProgressColumn):
+    def render(self, task: ProgressTask) -> Text:
+        return Text(f"{task.speed or 0:.0f} samples/s")
+
+
+def _progress() -> Progress:
+    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _SpeedColumn(), TimeRemainingColumn())

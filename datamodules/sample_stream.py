@@ -1,0 +1,239 @@
+"""The stream of training samples in many orderings, and the validation set after every batch."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningDataModule
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset
+
+from datamodules.cache import cache_folder
+from datamodules.extraction import UNREADABLE
+from datamodules.feature_store import Entry, FeatureStore
+from datamodules.photos import Photos, PhotoSource, require_classes
+from modules.backbones import RANDOM, Backbone, BackboneSpec
+from modules.method import Start, draw_head
+
+
+def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
+    """Draw one order of the training samples.
+
+    Args:
+        samples: Number of training samples.
+        ordering: Which ordering, from 0; it is drawn by itself, whatever others are in use.
+        seed: Seed of the comparison.
+
+    Returns:
+        A permutation, `[samples]`.
+    """
+    return np.random.default_rng((seed, ordering)).permutation(samples)
+
+
+def draw_validation(samples: int, size: int, seed: int) -> NDArray[np.int64]:
+    """Draw a part of the validation photos.
+
+    Args:
+        samples: Number of validation photos.
+        size: How many to take.
+        seed: Seed of the comparison.
+
+    Returns:
+        Places in ascending order, `[size]`.
+    """
+    # The third number keeps this apart from every ordering's generator.
+    return np.sort(np.random.default_rng((seed, 0, 1)).permutation(samples)[:size])
+
+
+class OrderedBatches(Dataset[tuple[Tensor, Tensor]]):
+    """Batch b of every ordering at once.
+
+    Args:
+        inputs: All training inputs, `[samples, ...]`.
+        labels: Their classes, `[samples]`.
+        orders: Which sample stands where, `[orderings, positions]`.
+        batch_size: Samples in a batch; the last is smaller where it does not divide the positions.
+    """
+
+    def __init__(self, inputs: Tensor, labels: Tensor, orders: Tensor, batch_size: int) -> None:
+        self.inputs = inputs
+        self.labels = labels
+        self.batches = orders.split(batch_size, dim=1)
+
+    def __len__(self) -> int:
+        """Give the number of batches."""
+        return len(self.batches)
+
+    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
+        """Give inputs `[orderings, batch, ...]` and labels `[orderings, batch]`."""
+        if index >= len(self):
+            raise IndexError(index)
+        places = self.batches[index]
+        return self.inputs[places], self.labels[places]
+
+
+class SampleStream(LightningDataModule):
+    """Feeds one stream of samples in many seeded orderings, and the validation set after every batch.
+
+    Args:
+        photos: The data set.
+        backbone: The pre-trained backbone that every method starts from.
+        batch_size: New samples in each batch, for every ordering.
+        max_samples: The sample limit: each ordering feeds this many at most.
+        orderings: Number of orderings that are fed side by side.
+        first_ordering: Number of the first of them. Ordering k is the same whichever others run beside it.
+        validation_size: Evaluate on a seeded part of this many validation photos; on all by default.
+        on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
+            name them in the results.
+        cache_dir: Folder of computed features and downloads; by default that in the environment variable
+            HEADSTART_CACHE, else a folder in the user's cache directory.
+        num_workers: Processes that decode photos; by default one per processor.
+        seed: Seed of the orderings, of the initial head and of random weights; taken from `seed_everything`.
+    """
+
+    validation_chunk: int
+
+    def __init__(
+        self,
+        photos: PhotoSource,
+        backbone: BackboneSpec,
+        batch_size: PositiveInt = 1,
+        max_samples: PositiveInt = 500,
+        orderings: PositiveInt = 20,
+        first_ordering: NonNegativeInt = 0,
+        validation_size: PositiveInt | None = None,
+        on_bad_image: Literal["stop", "skip"] = "stop",
+        cache_dir: str | None = None,
+        num_workers: NonNegativeInt | None = None,
+        seed: NonNegativeInt = 0,
+    ) -> None:
+        super().__init__()
+        self.photos = photos
+        self.spec = backbone
+        self.batch_size = batch_size
+        self.max_samples = max_samples
+        self.orderings = range(first_ordering, first_ordering + orderings)
+        self.validation_size = validation_size
+        self.on_bad_image = on_bad_image
+        self.cache_dir = cache_dir
+        self.num_workers = num_workers
+        self.seed = seed
+        self.unreadable: dict[str, str] = {}
+
+    @property
+    def device(self) -> torch.device:
+        """Where the methods run."""
+        assert self.trainer is not None
+        return self.trainer.strategy.root_device
+
+    @abstractmethod
+    def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
+        """Fetch the rows of one split from the store.
+
+        Args:
+            photos: The split's photos.
+            split: What it is called in messages.
+            store: The store.
+
+        Returns:
+            The entry, one row per photo.
+        """
+
+    @abstractmethod
+    def trainable_backbone(self) -> Backbone | None:
+        """Give the backbone that the methods train, None where the stream feeds frozen features."""
+
+    def prepare_data(self) -> None:
+        """Fetch what is missing of the data set."""
+        self.photos.prepare()
+
+    def setup(self, stage: str) -> None:
+        """Check the photos, then compute or open the rows of both splits."""
+        train, validation = self.photos.train(), self.photos.validation()
+        require_classes(train, "the training photos")
+        require_classes(validation, "the validation photos")
+        self._require("data.max_samples", self.max_samples, len(train), "training")
+        if self.validation_size is not None:
+            self._require("data.validation_size", self.validation_size, len(validation), "validation")
+            validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
+        self.backbone = self.spec.build(self.seed).to(self.device)
+        self.weights_digest = self.backbone.digest()
+        self.classes = train.classes
+        store = FeatureStore(cache_folder(self.cache_dir) / "features")
+        self.train_inputs, self.train_labels = self._load(train, "training", store)
+        self.validation_inputs, self.validation_labels = self._load(validation, "validation", store)
+        self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+
+    def _load(self, photos: Photos, split: str, store: FeatureStore) -> tuple[Tensor, Tensor]:
+        entry = self.rows(photos, split, store)
+        bad: dict[str, str] = entry.notes[UNREADABLE]
+        if bad and self.on_bad_image == "stop":
+            listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
+            msg = (
+                f"{len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
+                "mend or remove them, or leave them out with data.on_bad_image=skip"
+            )
+            raise MisconfigurationException(msg)
+        self.unreadable.update(bad)
+        inputs, labels = torch.from_numpy(entry.rows), torch.from_numpy(photos.labels)
+        if bad:
+            readable = torch.tensor([name not in bad for name in photos.names])
+            inputs, labels = inputs[readable], labels[readable]
+        return inputs, labels
+
+    @staticmethod
+    def _require(option: str, wanted: int, there: int, kind: str) -> None:
+        if wanted > there:
+            msg = f"{option}: {wanted} asked for, but there are {there} {kind} photos"
+            raise MisconfigurationException(msg)
+
+    def start(self) -> Start:
+        """Give what every method of the comparison starts from."""
+        head, bias = draw_head(self.backbone.width, len(self.classes), self.seed)
+        return Start(
+            head=head,
+            bias=bias,
+            orderings=len(self.orderings),
+            max_samples=self.max_samples,
+            seed=self.seed,
+            backbone=self.trainable_backbone(),
+            source_head=self.backbone.source_head,
+        )
+
+    def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Feed the batches of all orderings."""
+        drawn = [draw_ordering(len(self.train_labels), k, self.seed)[: self.max_samples] for k in self.orderings]
+        orders = torch.from_numpy(np.stack(drawn)).to(self.train_inputs.device)
+        return DataLoader(
+            OrderedBatches(self.train_inputs, self.train_labels, orders, self.batch_size), batch_size=None
+        )
+
+    def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Feed the validation set in chunks, in one order."""
+        inputs, labels = (x.split(self.validation_chunk) for x in (self.validation_inputs, self.validation_labels))
+        return DataLoader(list(zip(inputs, labels, strict=True)), batch_size=None)  # type: ignore[arg-type]
+
+    def protocol(self) -> dict[str, Any]:
+        """Describe what was fed, for the results."""
+        return {
+            "dataset": self.photos.name,
+            "classes": list(self.classes),
+            "backbone": self.spec.name,
+            "weights": self.spec.weights,
+            "weights_sha256": self.weights_digest,
+            "random_weights": self.spec.weights == RANDOM,
+            "batch_size": self.batch_size,
+            "max_samples": self.max_samples,
+            "orderings": len(self.orderings),
+            "first_ordering": self.orderings.start,
+            "seed": self.seed,
+            "train_size": len(self.train_labels),
+            "validation_size": len(self.validation_labels),
+            "unreadable_photos": self.unreadable,
+        }

@@ -1,0 +1,1 @@
+"""What `evaluate.py` runs."""

@@ -1,0 +1,112 @@
+"""Score finished runs again: under another criterion, or several runs joined."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+from metrics.curves import Curves
+from metrics.scores import score
+from metrics.table import print_table
+
+# What may differ between runs that are joined.
+ORDERINGS = ("orderings", "first_ordering")
+
+
+def sample_efficiency(
+    runs: str,
+    threshold: ClosedUnitInterval | None = None,
+    consecutive: PositiveInt | None = None,
+    output: str | None = None,
+) -> None:
+    """Score finished runs of train.py again, from their traces alone.
+
+    Gives the table of another criterion without running again, and joins runs of the same comparison that fed
+    different orderings, one per process.
+
+    Args:
+        runs: Folder of a run, or a pattern such as 'runs/fine_tuning-*' for several, which must differ in nothing but
+            their orderings.
+        threshold: Validation accuracy that counts as reached; by default the runs' own.
+        consecutive: Evaluations in a row at which it must be reached; by default the runs' own.
+        output: JSON file to write the scores to.
+    """
+    folders = [Path(folder) for folder in sorted(glob(runs))]
+    if not folders:
+        msg = f"runs: {runs!r} matches no folder; name folders that train.py wrote"
+        raise MisconfigurationException(msg)
+    documents = [_read(folder) for folder in folders]
+    traces = [Curves.load(folder / "curves.npz") for folder in folders]
+    _require_comparable(folders, documents, traces)
+    criterion = {
+        "threshold": traces[0].threshold if threshold is None else float(threshold),
+        "consecutive": traces[0].consecutive if consecutive is None else int(consecutive),
+    }
+    traces = [replace(curves, **criterion) for curves in traces]
+    samples, onset = (np.concatenate(part, axis=1) for part in zip(*(c.samples_to_criterion() for c in traces)))
+    final = np.concatenate([curves.accuracy[..., -1] for curves in traces], axis=1)
+    limit = min(_known_until(curves) for curves in traces)
+    document = {
+        "runs": [str(folder) for folder in folders],
+        "complete": all(document["complete"] for document in documents),
+        "criterion": criterion,
+        "protocol": {**documents[0]["protocol"], "orderings": samples.shape[1]},
+        "orderings": np.concatenate([curves.orderings for curves in traces]).tolist(),
+        "restricted_at": limit,
+        **score(traces[0].methods, samples, onset, final, limit),
+    }
+    print_table(document)
+    if output is not None:
+        partial = Path(f"{output}.partial")
+        partial.write_text(json.dumps(document, indent=1, allow_nan=False))
+        partial.replace(output)
+
+
+def _read(run: Path) -> dict[str, Any]:
+    missing = [name for name in ("results.json", "curves.npz") if not (run / name).is_file()]
+    if missing:
+        msg = f"runs: {str(run)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
+        raise MisconfigurationException(msg)
+    document: dict[str, Any] = json.loads((run / "results.json").read_text())
+    return document
+
+
+def _require_comparable(folders: list[Path], documents: list[dict[str, Any]], traces: list[Curves]) -> None:
+    """Check that the runs are of one comparison and that no ordering comes twice."""
+    for folder, document, curves in zip(folders[1:], documents[1:], traces[1:], strict=True):
+        there, here = ({k: v for k, v in d["protocol"].items() if k not in ORDERINGS} for d in (documents[0], document))
+        differing = [key for key in there if there[key] != here.get(key)]
+        if curves.methods != traces[0].methods:
+            differing.append("methods")
+        if differing:
+            msg = f"runs: {str(folder)!r} differs from {str(folders[0])!r} in {', '.join(differing)}; only orderings may differ"
+            raise MisconfigurationException(msg)
+    numbers = np.concatenate([curves.orderings for curves in traces])
+    twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
+    if len(twice):
+        msg = f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once"
+        raise MisconfigurationException(msg)
+
+
+def _known_until(curves: Curves) -> int:
+    """Give the samples up to which it is known whether each trace meets the criterion.
+
+    A run stops early once all have met its own criterion; under a stricter one, a trace that has not met it by then
+    is censored where it ends, not at the sample limit.
+    """
+    samples, _ = curves.samples_to_criterion()
+    return curves.limit if np.isfinite(samples).all() else min(curves.limit, _end(curves))
+
+
+def _end(curves: Curves) -> int:
+    steps = np.diff(curves.samples_seen, prepend=0)
+    # Less than one evaluation is left before the limit: nothing can be met in between.
+    last = int(curves.samples_seen[-1])
+    return curves.limit if last + int(steps[0]) > curves.limit else last

@@ -1,0 +1,1 @@
+"""Pure functions: the criterion, the curves and their statistics."""

@@ -1,0 +1,134 @@
+"""Backbones: pre-trained networks without their classifier, from torchvision, timm or a local file."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from modules.preprocessing import Preprocessing
+from modules.pretrained import create_classifier, find_heads, load_state, read_state_dict
+
+RANDOM = "random"
+EMBEDDED = "embedded"
+EMBEDDED_WEIGHTS = Path(__file__).parent / "weights" / "mobilenet_v2_035_drawn_objects.safetensors"
+EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
+
+
+class Backbone(nn.Module):
+    """A network without its classifier, from photos to features.
+
+    Batch norm runs on its stored statistics and dropout is off, also while it is trained: a stream in small
+    batches has no usable batch statistics.
+
+    Args:
+        network: The network, its classifier replaced by the identity.
+        width: Number of features.
+        source_head: Weights of the classifier it was trained with, `[source classes, features]`, if it has one.
+        preprocessing: How photos are prepared for it.
+    """
+
+    source_head: Tensor | None
+
+    def __init__(
+        self, network: nn.Module, width: int, source_head: Tensor | None, preprocessing: Preprocessing
+    ) -> None:
+        super().__init__()
+        self.network = network.to(memory_format=torch.channels_last)
+        self.width = width
+        self.preprocessing = preprocessing
+        self.register_buffer("source_head", source_head, persistent=False)
+        self.eval()
+
+    def train(self, mode: bool = True) -> Backbone:
+        """Stay in evaluation mode, whichever mode is asked for."""
+        return super().train(False)
+
+    def forward(self, photos: Tensor) -> Tensor:
+        """Compute features.
+
+        Args:
+            photos: Prepared photos, uint8 `[samples, 3, height, width]`.
+
+        Returns:
+            `[samples, features]`.
+        """
+        images = self.preprocessing.normalize(photos).contiguous(memory_format=torch.channels_last)
+        features: Tensor = self.network(images)
+        return features
+
+    def digest(self) -> str:
+        """Digest every weight and statistic of the network, by name."""
+        digest = hashlib.sha256()
+        for name, value in sorted(self.network.state_dict().items()):
+            digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
+            digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+        return digest.hexdigest()
+
+
+@dataclass(frozen=True)
+class BackboneSpec:
+    """Which backbone to take, and with which weights.
+
+    Args:
+        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), or `timm/` and any timm model
+            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`).
+        weights: Name of torchvision's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
+            those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
+            any size; `embedded` for those of the small network that comes with the suite; `random` for none.
+        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`.
+        preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
+            from a file the usual one of ImageNet (resize 256, crop 224).
+    """
+
+    name: str = "mobilenet_v2"
+    weights: str = "DEFAULT"
+    model_args: dict[str, Any] = field(default_factory=dict)
+    preprocessing: Preprocessing | None = None
+
+    def build(self, seed: int) -> Backbone:
+        """Build the backbone with its weights.
+
+        Args:
+            seed: Seed of random weights; without effect on pre-trained ones.
+
+        Returns:
+            The backbone, in evaluation mode and the channels-last layout.
+
+        Raises:
+            MisconfigurationException: The model, the weights' name or the file is unknown, a file's keys do not
+                fit, or a download failed.
+        """
+        path = self.weights_file()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if path is None:
+                by_name = None if self.weights == RANDOM else self.weights
+                network, preprocessing = create_classifier(self.name, by_name, self.model_args)
+            else:
+                network, preprocessing = self._load(path)
+        heads = find_heads(network)
+        for name in heads:
+            network.set_submodule(name, nn.Identity())
+        head = next(iter(heads.values()))
+        source_head = head.weight.detach().clone() if len(heads) == 1 and self.weights != RANDOM else None
+        return Backbone(network, head.in_features, source_head, self.preprocessing or preprocessing)
+
+    def weights_file(self) -> Path | None:
+        """Give the path where `weights` names a file, else None."""
+        path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
+        return path if path.suffix in {".safetensors", ".pth", ".pt"} else None
+
+    def _load(self, path: Path) -> tuple[nn.Module, Preprocessing]:
+        state = read_state_dict(path)
+        network, preprocessing = create_classifier(self.name, None, self.model_args)
+        name, head = next(iter(find_heads(network).items()))
+        rows = len(state.get(f"{name}.weight", head.weight))
+        if rows != head.out_features:
+            network, _ = create_classifier(self.name, None, {**self.model_args, "num_classes": rows})
+        load_state(network, state, str(path))
+        return network, EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else preprocessing

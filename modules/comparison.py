@@ -1,0 +1,73 @@
+"""The comparison: one baseline and any number of custom methods, fed the same batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+from modules.method import Method, Start
+
+BASELINE = "baseline"
+
+
+class Comparison(LightningModule):
+    """Feed one stream of samples to a baseline and to custom methods, and count their correct predictions.
+
+    After each validation pass `correct` holds the number of correct predictions, `[methods, orderings]`, in the
+    order of `names`, and `samples_seen` the samples that each ordering has fed so far.
+
+    Args:
+        baseline: The method that all others are compared with.
+        methods: The custom methods, by the name under which they appear in the results.
+    """
+
+    def __init__(self, baseline: Method, methods: dict[str, Method] | None = None) -> None:
+        super().__init__()
+        self.automatic_optimization = False
+        custom = methods or {}
+        if BASELINE in custom:
+            msg = f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another"
+            raise MisconfigurationException(msg)
+        self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
+        self.samples_seen = 0
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the methods, the baseline first."""
+        return list(self.methods)
+
+    def __iter__(self) -> Iterator[Method]:
+        """Iterate over the methods, the baseline first."""
+        return iter(self.methods.values())  # type: ignore[arg-type]
+
+    def setup(self, stage: str) -> None:
+        """Give every method the same start."""
+        start: Start = self.trainer.datamodule.start()  # type: ignore[attr-defined]
+        for method in self:
+            method.begin(start)
+        self.correct = torch.zeros(len(self.names), start.orderings, dtype=torch.int64)
+
+    def configure_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Collect the methods' optimisers, so that the trainer knows and saves them."""
+        return [optimizer for method in self for optimizer in method.build_optimizers()]
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
+        """Let every method adapt on the same batch."""
+        inputs, labels = batch
+        for method in self:
+            method.adapt(inputs, labels)
+        self.samples_seen += labels.shape[1]
+
+    def on_validation_epoch_start(self) -> None:
+        """Start the counts of one evaluation."""
+        self.correct = torch.zeros_like(self.correct, device=self.device)
+
+    def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
+        """Count the correct predictions of every method and ordering."""
+        inputs, labels = batch
+        for counts, method in zip(self.correct, self, strict=True):
+            counts += (method(inputs).argmax(-1) == labels).sum(-1)

@@ -1,0 +1,146 @@
+"""The base class of every transfer method, and what all methods of a comparison start from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from copy import deepcopy
+from dataclasses import dataclass
+
+import torch
+from lightning.pytorch import LightningModule
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Start:
+    """What every method of a comparison starts from, equal for all of them.
+
+    Attributes:
+        head: Initial weights of the head, `[features, classes]`.
+        bias: Initial bias of the head, `[classes]`.
+        orderings: Number of orderings that are fed side by side.
+        max_samples: The most samples that one ordering will feed.
+        seed: Seed for whatever a method draws at random. Draw the same for every ordering (positions in the
+            stream, say), so that an ordering gives alone what it gives among many.
+        backbone: The trainable backbone, photos `[samples, 3, height, width]` to `[samples, features]`; None
+            when the stream feeds frozen features.
+        source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
+            features]`; None where there is none.
+    """
+
+    head: Tensor
+    bias: Tensor
+    orderings: int
+    max_samples: int
+    seed: int
+    backbone: nn.Module | None = None
+    source_head: Tensor | None = None
+
+    @property
+    def features(self) -> int:
+        """Width of the features."""
+        return self.head.shape[0]
+
+    @property
+    def classes(self) -> int:
+        """Number of target classes."""
+        return self.head.shape[1]
+
+
+def draw_head(features: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Draw the initial head, uniform in +-1/sqrt(features) as in `torch.nn.Linear`.
+
+    Args:
+        features: Width of the features.
+        classes: Number of target classes.
+        seed: Seed of the generator.
+
+    Returns:
+        Weights `[features, classes]` and bias `[classes]`.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    bound = features**-0.5
+    weight = torch.empty(features, classes).uniform_(-bound, bound, generator=generator)
+    bias = torch.empty(classes).uniform_(-bound, bound, generator=generator)
+    return weight, bias
+
+
+def linear_logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """Apply one linear head per ordering.
+
+    Args:
+        features: Either shared by all orderings, `[samples, features]`, or `[orderings, samples, features]`.
+        weight: `[orderings, features, classes]`.
+        bias: `[orderings, classes]`.
+
+    Returns:
+        Logits, `[orderings, samples, classes]`.
+    """
+    if features.dim() == 3:
+        return torch.baddbmm(bias[:, None], features, weight)
+    orderings, width, classes = weight.shape
+    # One matrix product for all orderings reads the shared features once instead of once per ordering.
+    flat = weight.permute(1, 0, 2).reshape(width, orderings * classes)
+    logits = torch.addmm(bias.flatten(), features, flat)
+    return logits.view(-1, orderings, classes).transpose(0, 1)
+
+
+class Method(LightningModule):
+    """One way to adapt the classifier to the target, for all orderings at once.
+
+    A method is created from its hyperparameters alone. `begin` then tells it what it starts from, `adapt` feeds
+    it each new batch, and calling it gives logits. Overriding `adapt` and `forward` is enough for a closed-form
+    method; a gradient method overrides the loss or the optimiser of `modules.GradientDescent`.
+    """
+
+    def begin(self, start: Start) -> None:
+        """Set up the state; called once, before the first batch.
+
+        Extend it to create parameters and buffers. `self.backbone` holds the method's own copy of the trainable
+        backbone, None on frozen features.
+
+        Args:
+            start: What every method of the comparison starts from.
+        """
+        self.start = start
+        self.backbone = deepcopy(start.backbone)
+
+    @abstractmethod
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Learn from one new batch.
+
+        Args:
+            inputs: Features `[orderings, batch, features]`, or photos `[orderings, batch, 3, height, width]`
+                where the backbone is trainable.
+            labels: `[orderings, batch]`, integers from 0 to classes - 1.
+        """
+
+    @abstractmethod
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Predict.
+
+        Args:
+            inputs: Validation inputs shared by all orderings, `[samples, features]` or `[samples, 3, height,
+                width]`; or inputs with a leading axis of orderings, as in `adapt`.
+
+        Returns:
+            Logits, `[orderings, samples, classes]`.
+        """
+
+    def features(self, inputs: Tensor) -> Tensor:
+        """Give the features of a batch: itself on frozen features, else through the method's own backbone.
+
+        Args:
+            inputs: As for `forward`.
+
+        Returns:
+            `[samples, features]` or `[orderings, samples, features]`.
+        """
+        if self.backbone is None:
+            return inputs
+        features: Tensor = self.backbone(inputs.flatten(end_dim=-4)).unflatten(0, inputs.shape[:-3])
+        return features
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Create the optimisers that `adapt` steps; none by default."""
+        return []

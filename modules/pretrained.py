@@ -1,0 +1,170 @@
+"""Pre-trained classifiers by name or from a file, and the split into network and head."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+import torchvision
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from torch import Tensor, nn
+
+from modules.preprocessing import Preprocessing
+
+TIMM_PREFIX = "timm/"
+
+
+def create_classifier(
+    name: str, weights: str | None, model_args: dict[str, Any]
+) -> tuple[nn.Module, Preprocessing]:
+    """Create a classifier with pre-trained or freshly drawn weights.
+
+    Args:
+        name: A torchvision classifier, or `timm/` and a timm model.
+        weights: Name of the pre-trained weights; None draws them.
+        model_args: Arguments of the model's constructor.
+
+    Returns:
+        The classifier, and how photos are prepared for these weights.
+
+    Raises:
+        MisconfigurationException: A name is unknown or a download failed.
+    """
+    try:
+        if name.startswith(TIMM_PREFIX):
+            return _create_timm(name.removeprefix(TIMM_PREFIX), weights, model_args)
+        return _create_torchvision(name, weights, model_args)
+    except TypeError as error:
+        msg = f"backbone.model_args: {name} does not take {model_args}: {error}"
+        raise MisconfigurationException(msg) from error
+
+
+def _create_torchvision(
+    name: str, weights: str | None, model_args: dict[str, Any]
+) -> tuple[nn.Module, Preprocessing]:
+    if name not in torchvision.models.list_models(module=torchvision.models):
+        msg = f"backbone.name: torchvision has no classifier {name!r}; a timm model is named 'timm/...'"
+        raise MisconfigurationException(msg)
+    if weights is None:
+        return torchvision.models.get_model(name, weights=None, **model_args), Preprocessing()
+    known = torchvision.models.get_model_weights(name)
+    names = [entry.name for entry in known]
+    if weights not in {"DEFAULT", *names}:
+        msg = (
+            f"backbone.weights: no file {weights!r}, and {name} has no weights of that name; allowed are "
+            f"{', '.join(names)}, DEFAULT, random, or a .safetensors or .pth file"
+        )
+        raise MisconfigurationException(msg)
+    entry = known[weights]
+    with _download_errors(f"{name}, {entry.name}"):
+        network = torchvision.models.get_model(name, weights=entry, **model_args)
+    return network, Preprocessing.from_torchvision(entry.transforms())
+
+
+def _create_timm(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
+    import timm  # slow to import, and torchvision's models do not need it
+
+    if weights not in {None, "DEFAULT"}:
+        msg = (
+            f"backbone.weights: no file {weights!r}; timm's weights are part of the model's name (timm/MODEL.TAG), "
+            "so give DEFAULT, random, or a .safetensors or .pth file"
+        )
+        raise MisconfigurationException(msg)
+    if not timm.is_model(name):
+        msg = f"backbone.name: timm has no model {name!r}; timm.list_models() names all"
+        raise MisconfigurationException(msg)
+    with _download_errors(f"timm's {name}"):
+        network = timm.create_model(name, pretrained=weights is not None, **model_args)
+    return network, Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
+
+
+@contextmanager
+def _download_errors(what: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        msg = (
+            f"backbone.weights: the weights of {what} could not be downloaded ({error}); "
+            "check the connection, or give a local .safetensors or .pth file"
+        )
+        raise MisconfigurationException(msg.replace("\n", " ")) from error
+
+
+def read_state_dict(path: Path) -> dict[str, Tensor]:
+    """Read a state dict from a file, without running code from it.
+
+    Args:
+        path: A `.safetensors` file, or a `.pth` file with a state dict or with one under `state_dict`.
+
+    Returns:
+        Tensors by name.
+
+    Raises:
+        MisconfigurationException: The file is missing, cannot be read or holds no state dict.
+    """
+    if not path.is_file():
+        msg = f"backbone.weights: there is no file {str(path)!r}"
+        raise MisconfigurationException(msg)
+    try:
+        if path.suffix == ".safetensors":
+            from safetensors.torch import load_file
+
+            return load_file(path)
+        content = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as error:  # damaged files raise errors of many unrelated kinds
+        msg = f"backbone.weights: {str(path)!r} cannot be read: {str(error).splitlines()[0]}"
+        raise MisconfigurationException(msg) from error
+    state = content.get("state_dict", content) if isinstance(content, dict) else content
+    if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
+        msg = f"backbone.weights: {str(path)!r} holds no state dict (tensors by name)"
+        raise MisconfigurationException(msg)
+    return state
+
+
+def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
+    """Load a state dict whose keys and shapes must all fit.
+
+    Args:
+        network: The network.
+        state: Tensors by name.
+        source: Where the state comes from, for the message.
+
+    Raises:
+        MisconfigurationException: Keys are missing or unexpected, or a shape differs; all are listed.
+    """
+    shapes = {name: value.shape for name, value in network.state_dict().items()}
+    differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
+    if differing:
+        listed = ", ".join(f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing)
+        msg = f"backbone.weights: shapes in {source!r} do not fit: {listed}"
+        raise MisconfigurationException(msg)
+    keys = network.load_state_dict(state, strict=False)
+    if keys.missing_keys or keys.unexpected_keys:
+        parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
+        listed = "; ".join(f"{kind} keys: {', '.join(names)}" for kind, names in parts if names)
+        msg = f"backbone.weights: {source!r} does not fit the model: {listed}"
+        raise MisconfigurationException(msg)
+
+
+def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
+    """Find the classifier of a network.
+
+    Args:
+        network: A classifier of timm (which names its own) or torchvision (the last linear layer).
+
+    Returns:
+        Linear layers by module path: one, or two for networks that average two classifiers.
+
+    Raises:
+        MisconfigurationException: There is no linear classifier.
+    """
+    linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
+    names = getattr(network, "default_cfg", {}).get("classifier", list(linear)[-1:])
+    heads = {name: linear[name] for name in ([names] if isinstance(names, str) else names) if name in linear}
+    if not heads:
+        msg = f"backbone.name: {type(network).__name__} has no linear classifier to put another head in place of"
+        raise MisconfigurationException(msg)
+    return heads

@@ -1,0 +1,169 @@
+"""Pre-trains the embedded default's backbone on the drawn source task and writes its weights.
+
+    python -m scripts.pretrain_embedded
+
+The source task holds no cats or dogs; see docs/embedded_default.md for the accuracy and time to expect.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import torch
+from jsonargparse import auto_cli
+from numpy.typing import NDArray
+from safetensors.torch import save_file
+from torch import Tensor, nn
+from torchvision.models import mobilenet_v2
+
+from datamodules.drawn_objects import SOURCE_CLASSES, draw_object
+
+WEIGHTS = Path(__file__).parents[1] / "modules" / "weights" / "mobilenet_v2_035_drawn_objects.safetensors"
+MEAN = (0.485, 0.456, 0.406)
+STD = (0.229, 0.224, 0.225)
+
+
+def draw_class(label: int, start: int, count: int, seed: int, size: int) -> NDArray[np.uint8]:
+    """Returns `count` successive drawings of one class, shape (count, size, size, 3)."""
+    return np.stack([np.asarray(draw_object(label, start + i, seed, size)) for i in range(count)])
+
+
+def draw_pool(start: int, per_class: int, seed: int, size: int, workers: int) -> tuple[Tensor, Tensor]:
+    """Draws a balanced pool in worker processes.
+
+    Args:
+        start: The first index drawn of every class.
+        per_class: How many drawings each class gets.
+        seed: The family of drawings.
+        size: The drawings' width and height in pixels.
+        workers: How many processes draw.
+
+    Returns:
+        The drawings, uint8 of shape (n, 3, size, size), and their labels.
+    """
+    draw = partial(draw_class, start=start, count=per_class, seed=seed, size=size)
+    with ProcessPoolExecutor(workers) as pool:
+        drawn = np.concatenate(list(pool.map(draw, range(len(SOURCE_CLASSES)))))
+    labels = torch.arange(len(SOURCE_CLASSES)).repeat_interleave(per_class)
+    return torch.from_numpy(drawn).permute(0, 3, 1, 2), labels
+
+
+def normalise(pictures: Tensor) -> Tensor:
+    """Turns uint8 pictures into the network's input, standardised per channel."""
+    mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
+    return ((pictures.float() / 255.0 - mean) / std).contiguous(memory_format=torch.channels_last)
+
+
+def augment(pictures: Tensor, generator: torch.Generator, reach: int = 4) -> Tensor:
+    """Shifts the batch, mirrors half of it and permutes its channels; no class depends on any of these."""
+    dx, dy = torch.randint(-reach, reach + 1, (2,), generator=generator).tolist()
+    padded = nn.functional.pad(pictures.float(), (reach,) * 4, mode="reflect")
+    height, width = pictures.shape[2:]
+    shifted = padded[:, :, reach + dy : reach + dy + height, reach + dx : reach + dx + width]
+    half = len(shifted) // 2
+    mirrored = torch.cat([shifted[:half].flip(3), shifted[half:]])
+    return mirrored[:, torch.randperm(3, generator=generator)]
+
+
+@torch.inference_mode()
+def measure_accuracy(network: nn.Module, pictures: Tensor, labels: Tensor) -> float:
+    """Returns the share of pictures that the network, set to evaluation mode, classifies correctly."""
+    network.eval()
+    hits = [
+        int((network(normalise(batch)).argmax(1) == truth).sum())
+        for batch, truth in zip(torch.split(pictures, 250), torch.split(labels, 250), strict=True)
+    ]
+    return sum(hits) / len(labels)
+
+
+def write_weights(network: nn.Module, path: Path, metadata: dict[str, str]) -> None:
+    """Writes the state in half precision, without integer buffers; a crash leaves no partial file."""
+    state = {
+        name: tensor.to(torch.float16).contiguous()
+        for name, tensor in network.state_dict().items()
+        if tensor.is_floating_point()
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        save_file(state, temporary, metadata)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def pretrain(
+    output: Path = WEIGHTS,
+    epochs: int = 10,
+    per_class: int = 500,
+    held_out_per_class: int = 50,
+    batch_size: int = 64,
+    learning_rate: float = 0.004,
+    weight_decay: float = 0.05,
+    size: int = 64,
+    seed: int = 0,
+    workers: int = 2,
+    threads: int = 1,
+) -> None:
+    """Trains MobileNetV2 (width 0.35) on the drawn source task and writes its weights.
+
+    Args:
+        output: Where the weights are written, as safetensors in half precision.
+        epochs: Passes over the training drawings.
+        per_class: Training drawings per class.
+        held_out_per_class: Other drawings per class on which the accuracy is measured.
+        batch_size: Drawings per step.
+        learning_rate: Peak of the one-cycle schedule for AdamW.
+        weight_decay: AdamW's decoupled weight decay.
+        size: Width and height of the drawings in pixels.
+        seed: Seeds initialisation, order, augmentation and the family of drawings.
+        workers: Processes that draw.
+        threads: Threads that train; more than one only pays on idle cores.
+    """
+    began = time.monotonic()
+    torch.set_num_threads(threads)
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    pictures, labels = draw_pool(held_out_per_class, per_class, seed, size, workers)
+    held_out, held_out_labels = draw_pool(0, held_out_per_class, seed, size, workers)
+    print(f"drew {len(pictures) + len(held_out)} pictures in {time.monotonic() - began:.0f} s", flush=True)
+
+    network = mobilenet_v2(width_mult=0.35, num_classes=len(SOURCE_CLASSES)).to(memory_format=torch.channels_last)
+    optimizer = torch.optim.AdamW(network.parameters(), weight_decay=weight_decay)
+    steps = math.ceil(len(pictures) / batch_size)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, learning_rate, epochs * steps, pct_start=0.2)
+    for epoch in range(epochs):
+        network.train()
+        order = torch.randperm(len(pictures), generator=generator)
+        for batch in torch.split(order, batch_size):
+            logits = network(normalise(augment(pictures[batch], generator)))
+            loss = nn.functional.cross_entropy(logits, labels[batch], label_smoothing=0.05)
+            optimizer.zero_grad()
+            loss.backward()  # type: ignore[no-untyped-call]
+            optimizer.step()
+            schedule.step()
+        elapsed = time.monotonic() - began
+        accuracy = measure_accuracy(network, held_out, held_out_labels)
+        print(f"epoch {epoch + 1}: {elapsed:.0f} s, loss {loss.item():.3f}, held out {accuracy:.4f}", flush=True)
+
+    metadata = {
+        "architecture": "torchvision mobilenet_v2, width_mult 0.35",
+        "classes": str(len(SOURCE_CLASSES)),
+        "held_out_accuracy": f"{accuracy:.4f}",
+        "size": str(size),
+        "seed": str(seed),
+        "command": " ".join(["python -m scripts.pretrain_embedded", *sys.argv[1:]]),
+    }
+    write_weights(network, output, metadata)
+    print(f"wrote {output} ({output.stat().st_size / 1e6:.2f} MB) after {time.monotonic() - began:.0f} s")
+
+
+if __name__ == "__main__":
+    auto_cli(pretrain, as_positional=False)
