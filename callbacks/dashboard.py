@@ -52,7 +52,10 @@ class DashboardLogger(WandbLogger):
             job_type="comparison",
             save_dir=folder,
             mode=_resolve(mode),
+            settings=_quiet(),
         )
+        # The base class passes on this setting, which wandb gave up and warns about.
+        self._wandb_init.pop("anonymous", None)
 
     def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
         """Log the whole configuration once, and make samples seen the x axis.
@@ -65,8 +68,8 @@ class DashboardLogger(WandbLogger):
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")
         run.define_metric("reached/*", step_metric="samples_seen", summary="last")
-        if run.offline:
-            print(f"Weights & Biases logs offline; to upload: wandb sync {Path(run.dir).parent}")
+        where = f"logs offline; to upload: wandb sync {Path(run.dir).parent}" if run.offline else f"logs to {run.url}"
+        print(f"Weights & Biases {where}")
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Log one evaluation; the step is among the metrics, as `samples_seen`.
@@ -96,6 +99,13 @@ class DashboardLogger(WandbLogger):
             artifact.add_file(str(path))
         run.log_artifact(artifact)
         run.finish(exit_code=0 if document["complete"] else 1)
+
+
+def _quiet() -> Any:  # noqa: ANN401 - wandb.Settings, which is not imported where nothing is logged
+    """Keep the dashboard's summary off the terminal, where the table stands."""
+    import wandb
+
+    return wandb.Settings(silent=True)
 
 
 def _resolve(mode: Mode) -> str | None:

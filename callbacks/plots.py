@@ -8,9 +8,8 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
+from callbacks.sample_efficiency import BAND
 from metrics.curves import Curves
-
-BAND = (10, 90)
 
 
 def plot_learning_curves(curves: Curves, title: str, path: Path) -> None:

@@ -29,11 +29,15 @@ class ComparisonProgress(ProgressBar):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Advance the bar."""
+        self._show(pl_module)
+
+    def _show(self, pl_module: LightningModule) -> None:
         met = self.criterion.met
         self.bar.update(self.task, completed=pl_module.samples_seen, met=f"{met.sum()}/{met.size}")  # type: ignore[arg-type]
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Close the bar."""
+        """Close the bar, at its last state."""
+        self._show(pl_module)
         self.bar.stop()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import platform
 import subprocess
@@ -32,7 +33,8 @@ PROJECT = Path(__file__).parent.parent
 class Results(Callback):
     """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
 
-    A folder with results of the same configuration is written again; one with those of another is refused.
+    A folder with results of the same configuration is written again; one with those of another is refused. Without
+    a folder the run gets one of its own under `runs`, named by what it compares and a digest of its configuration.
 
     Args:
         overwrite: Replace results of another configuration that lie in the folder.
@@ -82,11 +84,11 @@ class Results(Callback):
         document = self._document(trainer, curves, complete)
         title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
         paths = self._write(curves, document, title)
+        if isinstance(trainer.logger, DashboardLogger):
+            trainer.logger.publish(document, paths)
         print_table(document)
         print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
-        if isinstance(trainer.logger, DashboardLogger):
-            trainer.logger.publish(document, paths)
 
     def _curves(self, trainer: Trainer, comparison: Comparison, complete: bool) -> Curves:
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
@@ -155,6 +157,18 @@ def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     for key in ("default_root_dir", "logger"):
         content["trainer"].pop(key, None)
     return content
+
+
+def digest_of(config: str) -> str:
+    """Digest a configuration: the same for those that give the same results.
+
+    Args:
+        config: The whole configuration, YAML.
+
+    Returns:
+        Eight hexadecimal digits.
+    """
+    return hashlib.sha256(json.dumps(_essence(config), sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _environment(trainer: Trainer) -> dict[str, Any]:

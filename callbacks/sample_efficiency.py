@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from metrics.criterion import extend_streaks, required_correct
 from modules.comparison import Comparison
 
+BAND = (10, 90)
+
 
 class SampleEfficiency(Callback):
     """Keeps the trace of every method and ordering, and stops once all have met the criterion.
@@ -66,8 +68,25 @@ class SampleEfficiency(Callback):
         self._samples_seen.append(pl_module.samples_seen)
         self._streaks = extend_streaks(self._streaks, counts, self.required)
         self.met |= self._streaks >= self.consecutive
+        if trainer.loggers:
+            self._log(trainer, pl_module.names)
         if self.met.all():
             trainer.should_stop = True
+
+    def _log(self, trainer: Trainer, names: list[str]) -> None:
+        """Log the last evaluation of every method: mean and band of the accuracy, share of orderings that met it."""
+        accuracy = self._correct[-1] / self.validation_size
+        low, high = np.percentile(accuracy, BAND, axis=1)
+        series = {
+            "val/accuracy/{}": accuracy.mean(1),
+            f"val/accuracy/{{}}/p{BAND[0]}": low,
+            f"val/accuracy/{{}}/p{BAND[1]}": high,
+            "reached/{}": self.met.mean(1),
+        }
+        metrics = {key.format(name): float(v) for key, values in series.items() for name, v in zip(names, values, strict=True)}
+        metrics["samples_seen"] = self._samples_seen[-1]
+        for logger in trainer.loggers:
+            logger.log_metrics(metrics, step=self._samples_seen[-1])
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Say why the run ended."""

@@ -14,6 +14,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
 from callbacks import ComparisonProgress, Results, SampleEfficiency
+from callbacks.results import digest_of
 from cli.parser import OneLineErrorParser
 from datamodules import SampleStream
 from modules import Comparison
@@ -62,21 +63,22 @@ class ComparisonCLI(LightningCLI):
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """Keep the configuration as given, then fill in what the dashboard takes from it."""
+        """Keep the configuration as given, then fill in what follows from it: the folder and the run's names."""
         self.config_text = self.parser.dump(self.config)
-        logger = self.config.trainer.logger
-        if "DashboardLogger" in str(getattr(logger, "class_path", "")):
-            backbone = self.config.data.init_args.backbone.name
-            photos = self.config.data.init_args.photos.class_path.rpartition(".")[2]
-            batch = f"batch {self.config.data.init_args.batch_size}"
+        stream, trainer = self.config.data.init_args, self.config.trainer
+        photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
+        if trainer.default_root_dir is None:
+            name = f"{photos}-{backbone}-s{self.config.seed_everything}-{digest_of(self.config_text)}"
+            trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
+        if _is_dashboard(trainer.logger):
             defaults = {
-                "save_dir": self.config.trainer.default_root_dir,
+                "save_dir": trainer.default_root_dir,
                 "group": f"{photos}, {backbone}",
                 "name": f"{backbone}, seed {self.config.seed_everything}",
-                "tags": [photos, backbone, batch],
+                "tags": [photos, backbone, f"batch {stream.batch_size}"],
             }
             for key, value in defaults.items():
-                logger.init_args[key] = logger.init_args[key] or value
+                trainer.logger.init_args[key] = trainer.logger.init_args[key] or value
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Add the progress bar, which shows the state of the criterion.
@@ -85,10 +87,9 @@ class ComparisonCLI(LightningCLI):
             kwargs: Arguments of the trainer.
         """
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
-        self.config_init["trainer"]["callbacks"] = [
-            *(self.config_init["trainer"]["callbacks"] or []),
-            ComparisonProgress(self.criterion),
-        ]
+        trainer = self.config_init["trainer"]
+        if trainer["enable_progress_bar"] is not False:
+            trainer["callbacks"] = [*(trainer["callbacks"] or []), ComparisonProgress(self.criterion)]
         return super().instantiate_trainer(**kwargs)
 
     def after_instantiate_classes(self) -> None:
@@ -109,10 +110,15 @@ class ComparisonCLI(LightningCLI):
         self.trainer.fit(self.model, datamodule=self.datamodule)
 
 
+def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
+    return str(getattr(logger, "class_path", "")).endswith("DashboardLogger")
+
+
 def _quieten_lightning() -> None:
     """Silence what says nothing about a comparison: start-up notes, and advice on loaders of what is in memory."""
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
+    warnings.filterwarnings("ignore", ".*in eval mode at the start of training.*")
     warnings.filterwarnings("ignore", ".*LightningCLI's args parameter is intended.*")

@@ -32,7 +32,7 @@ class OneLineErrorParser(LightningArgumentParser):
         named = re.search(r"(?:Option|option|arguments:|Key|key) '?-*([\w.]+)", message)
         known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]
         close = difflib.get_close_matches(named.group(1), known, n=1) if named else []
-        return f" (closest option: --{close[0]})" if close and close[0] != (named and named.group(1)) else ""
+        return f" (closest: {close[0]})" if close and close[0] != (named and named.group(1)) else ""
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -50,7 +50,8 @@ def contrast(first: Color, second: Color) -> float:
 def curve(start: Sequence[float], bend: Sequence[float], stop: Sequence[float], steps: int = 9) -> Floats:
     """Returns points on the quadratic Bezier curve through `start` and `stop` that leans towards `bend`."""
     t = np.linspace(0.0, 1.0, steps)[:, None]
-    return (1 - t) ** 2 * np.asarray(start) + 2 * t * (1 - t) * np.asarray(bend) + t**2 * np.asarray(stop)
+    points: Floats = (1 - t) ** 2 * np.asarray(start) + 2 * t * (1 - t) * np.asarray(bend) + t**2 * np.asarray(stop)
+    return points
 
 
 @dataclass(frozen=True)
@@ -230,7 +231,7 @@ def occlude(canvas: Canvas, rng: Generator, wear: float) -> None:
 
 
 def develop(image: Image.Image, rng: Generator, size: int, wear: float) -> Image.Image:
-    """Reduces a supersampled picture to `size` pixels and degrades it by blur, poor light and sensor noise."""
+    """Reduces a supersampled picture to `size` pixels and degrades it by blur, light and noise."""
     small = image.reduce(SUPERSAMPLING) if image.width == SUPERSAMPLING * size else image.resize((size, size))
     if rng.random() < 0.35 * wear:
         small = small.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9) * size / 64))

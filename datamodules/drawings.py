@@ -9,7 +9,7 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from PIL import Image
 
-from datamodules import drawing, drawn_animals, drawn_pets
+from datamodules import drawing, drawn_pets
 from datamodules.drawn_pets import draw_pet
 from datamodules.photos import Photos, PhotoSource
 
@@ -39,7 +39,7 @@ class Drawings(Photos):
     def fingerprint(self) -> str:
         """Digest what is drawn and the code that draws it."""
         digest = hashlib.sha256(f"{self.indices}{self.seed}{self.classes}".encode())
-        for module in (drawing, drawn_animals, drawn_pets):
+        for module in (drawing, drawn_pets):
             digest.update(Path(str(module.__file__)).read_bytes())
         return digest.hexdigest()
 

@@ -102,7 +102,7 @@ class FeatureStore:
         try:
             rows, notes, manifest = self._read(path)
             intact = manifest["key"] == key and manifest["sha256"] == _digest(rows)
-        except (OSError, ValueError, KeyError):
+        except Exception:  # damaged files raise errors of many unrelated kinds
             intact = False
         if intact:
             return Entry(rows, notes, computed=False)
@@ -130,7 +130,6 @@ class FeatureStore:
 
 def _write(path: Path, source: RowSource) -> str:
     """Write the source's rows as they come, and digest them on the way."""
-    digest = hashlib.sha256()
     rows: np.memmap[Any, Any] | None = None
     done = 0
     for chunk in source:
@@ -138,6 +137,7 @@ def _write(path: Path, source: RowSource) -> str:
             rows = np.lib.format.open_memmap(
                 path, mode="w+", dtype=chunk.dtype, shape=(len(source), *chunk.shape[1:])
             )
+            digest = _begin_digest(rows)
         rows[done : done + len(chunk)] = chunk
         digest.update(np.ascontiguousarray(chunk).data)
         done += len(chunk)
@@ -149,4 +149,11 @@ def _write(path: Path, source: RowSource) -> str:
 
 
 def _digest(rows: NDArray[Any]) -> str:
-    return hashlib.sha256(rows.data).hexdigest()
+    digest = _begin_digest(rows)
+    digest.update(rows.data)
+    return digest.hexdigest()
+
+
+def _begin_digest(rows: NDArray[Any]) -> hashlib._Hash:
+    """Begin with what the file's header says, which could be altered as well."""
+    return hashlib.sha256(f"{rows.dtype.str} {rows.shape} {rows.flags.c_contiguous}".encode())

@@ -185,6 +185,10 @@ class SampleStream(LightningDataModule):
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
             inputs, labels = inputs[readable], labels[readable]
+        lost = [name for i, name in enumerate(photos.classes) if i in photos.labels and i not in labels]
+        if lost:
+            msg = f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded"
+            raise MisconfigurationException(msg)
         return inputs, labels
 
     @staticmethod

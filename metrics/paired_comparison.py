@@ -71,9 +71,9 @@ def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
         differences: One value per ordering, `[orderings]`.
 
     Returns:
-        The two-sided p value; 1 where no difference is other than 0.
+        The two-sided p value; 1 for a single difference, and where none is other than 0.
     """
-    if not np.any(differences):
+    if len(differences) < 2 or not np.any(differences):
         return 1.0
     result = stats.permutation_test(
         (differences,),

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-WIDTH = 110
+WIDTH = 120
 
 
 def print_table(document: dict[str, Any]) -> None:

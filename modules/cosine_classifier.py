@@ -15,9 +15,9 @@ from modules.method import Start, linear_logits
 class CosineClassifier(GradientDescent):
     """Classify by the cosine between features and class weights; imprint the weights, then train them.
 
-    Sources: Spyros Gidaris, Nikos Komodakis, "Dynamic Few-Shot Visual Learning without Forgetting", CVPR, 2018,
-    equation 5: the logit of a class is a learnt scale times the cosine. Hang Qi, Matthew Brown, David G. Lowe,
-    "Low-Shot Learning with Imprinted Weights", CVPR, 2018, section 3.2: the weight of a new class is the mean of
+    Sources: Spyros Gidaris, Nikos Komodakis, "Dynamic Few-Shot Visual Learning without Forgetting", CVPR, 2018:
+    the logit of a class is a learnt scale times the cosine. Hang Qi, Matthew Brown, David G. Lowe,
+    "Low-Shot Learning with Imprinted Weights", CVPR, 2018: the weight of a new class is the mean of
     the unit-length features of its first samples, scaled to unit length, and gradient steps go on from there.
     The cosine has no intercept. A class without a sample is never predicted.
 

@@ -12,7 +12,7 @@ from modules.samples_seen import SamplesSeen
 
 CONJUGATE_STEPS = 200
 # How far conjugate gradients shrink the residual of a Newton step.
-FORCING = 0.1
+FORCING = 0.3
 HALVINGS = 20
 SUFFICIENT_DECREASE = 1e-4
 
@@ -35,7 +35,7 @@ class LogisticRegression(Method):
     Args:
         c: Inverse strength of the penalty.
         tolerance: An ordering has converged when the Euclidean norm of its gradient, divided by `c` and by the
-            number of samples seen, is below this.
+            number of samples seen, is at most this.
         newton_steps: The most Newton steps per batch.
     """
 
@@ -61,7 +61,7 @@ class LogisticRegression(Method):
         coefficients = torch.zeros(orderings, start.max_samples + 1, start.classes)
         self.register_buffer("coefficients", coefficients, persistent=False)
         # Two weight vectors +-w/2 have half the squared norm of the one vector w that scikit-learn penalises.
-        self.penalty = (2 if start.classes == 2 else 1) / self.c
+        self.penalty: float = (2 if start.classes == 2 else 1) / self.c
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:

@@ -15,15 +15,15 @@ class RecursiveLeastSquares(Method):
 
     The weights are `W = P X'Y` with `P = (X'X + ridge I)^-1` over all samples X seen and their one-hot labels Y.
     A batch `X_b, Y_b` moves them by the recursion of Robin L. Plackett, "Some Theorems in Least Squares",
-    Biometrika, 1950 (sections 2-4; the same in Nan-Ying Liang, Guang-Bin Huang, Paramasivan Saratchandran,
-    Narasimhan Sundararajan, "A Fast and Accurate Online Sequential Learning Algorithm for Feedforward Networks",
-    IEEE Transactions on Neural Networks, 2006, equation 24)::
+    Biometrika, 1950 (batches of a classifier on fixed features: Nan-Ying Liang, Guang-Bin Huang, Paramasivan
+    Saratchandran, Narasimhan Sundararajan, "A Fast and Accurate Online Sequential Learning Algorithm for
+    Feedforward Networks", IEEE Transactions on Neural Networks, 2006)::
 
         S = I + X_b P X_b',    W += P X_b' S^-1 (Y_b - X_b W),    P -= P X_b' S^-1 X_b P
 
     While fewer samples than features are seen, P is kept as `(I - V'V) / ridge` with one row of V per sample;
-    afterwards as the matrix itself. Storage is float32: on features of unit norm and ridges down to 0.01 the
-    scores of 200 samples differ from a float64 solve by less than 1e-4, at half the time of float64.
+    afterwards as the matrix itself. Float32 suffices: with 1,280 features of an ImageNet network, 300 samples and
+    ridges from 0.01 to 1 the scores differ from a float64 solve by at most 2e-6.
 
     Features are scaled to unit norm, so that one ridge suits any backbone. There is no intercept: the direction
     that non-negative features share stands in for it. A class without a sample is never predicted.
@@ -80,7 +80,7 @@ class RecursiveLeastSquares(Method):
         if self.explicit:
             return features @ self.factor
         factor = self.factor[:, : self.rows]
-        return torch.baddbmm(features, features @ factor.mT, factor, alpha=-1) / self.ridge
+        return torch.baddbmm(features, features @ factor.mT, factor, alpha=-1).div_(self.ridge)
 
     def _shrink_inverse(self, gain: Tensor) -> None:
         """Subtract gain' gain from P, `gain` being `[orderings, batch, features]`."""

@@ -30,8 +30,8 @@ class Replay(GradientDescent):
     def __init__(
         self,
         optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3),
-        replay_size: PositiveInt = 32,
-        steps: PositiveInt = 5,
+        replay_size: PositiveInt = 16,
+        steps: PositiveInt = 4,
     ) -> None:
         super().__init__(optimizer)
         self.replay_size = replay_size
@@ -52,9 +52,10 @@ class Replay(GradientDescent):
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take several optimiser steps, each on the batch and a fresh draw from the memory."""
-        for _ in range(self.steps):
-            drawn = torch.randperm(self.memory.count, generator=self.generator)[: self.replay_size]
-            drawn = drawn.to(labels.device)
-            features = torch.cat([inputs, self.memory.features[:, drawn]], 1)
-            super().adapt(features, torch.cat([labels, self.memory.labels[:, drawn]], 1))
+        before = self.memory.count
         self.memory.append(inputs, labels)
+        new = torch.arange(before, self.memory.count)
+        for _ in range(self.steps):
+            drawn = torch.randperm(before, generator=self.generator)[: self.replay_size]
+            rows = torch.cat([new, drawn]).to(labels.device)
+            super().adapt(self.memory.features[:, rows], self.memory.labels[:, rows])

@@ -22,25 +22,35 @@ class SemanticClassMean(Method):
     Embeddings", ICLR, 2014, equation 2, with weight vectors in the place of word vectors. The vectors are
     centred on their mean, so the origin is what an average source class looks like.
 
-    Class means are estimated under the prior that they are drawn around this origin: `sum / (count + prior)`,
-    the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis of the Gaussian
-    distribution", 2007, equation 20). So a class without a sample sits at the origin and can be predicted: a
-    photo unlike the only class seen is of another one. Of several such classes the first is predicted.
+    Class means among them are estimated under the prior that they are drawn around this origin:
+    `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
+    of the Gaussian distribution", 2007, section 2). So a class without a sample sits at the origin and can be
+    predicted: a photo unlike the only class seen is of another one. Of several such classes the first is
+    predicted.
+
+    What the source head cannot tell apart, the features may. So the scores are mixed with those of plain class
+    means of the features, scaled to unit length, whose share `n / (n + evidence)` grows with the samples n of
+    the rarest class. The mixture is this suite's own.
 
     Args:
         temperature: Divides the source head's logits before the softmax; higher spreads a sample over more
             source classes.
-        prior: Weight of the prior, in samples.
+        prior: Weight of the prior on the class means, in samples.
+        evidence: Samples of the rarest class at which plain class means weigh as much as those among the source
+            classes.
     """
 
     source_head: Tensor
     sums: Tensor
     counts: Tensor
 
-    def __init__(self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0) -> None:
+    def __init__(
+        self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, evidence: PositiveFloat = 10.0
+    ) -> None:
         super().__init__()
         self.temperature = temperature
         self.prior = prior
+        self.evidence = evidence
 
     def begin(self, start: Start) -> None:
         """Centre the source head's class vectors and start without any sample.
@@ -54,33 +64,41 @@ class SemanticClassMean(Method):
             raise MisconfigurationException(msg)
         centred = start.source_head - start.source_head.mean(0)
         self.register_buffer("source_head", centred, persistent=False)
-        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, start.features))
+        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, 2 * start.features))
         self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
         # The same validation samples come after every batch, and placing them costs more than all the rest.
         self.placed = WeakTensorKeyDictionary()
 
-    def embed(self, inputs: Tensor) -> Tensor:
-        """Place samples among the source classes.
+    def place(self, inputs: Tensor) -> Tensor:
+        """Place samples among the source classes, and among the features.
 
         Args:
             inputs: As for `forward`.
 
         Returns:
-            Unit vectors, `[samples, features]` or `[orderings, samples, features]`.
+            Two unit vectors behind each other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
         """
-        logits = self.features(inputs) @ self.source_head.mT
-        return functional.normalize((logits / self.temperature).softmax(-1) @ self.source_head, dim=-1)
+        features = self.features(inputs)
+        probabilities = (features @ self.source_head.mT / self.temperature).softmax(-1)
+        semantic = functional.normalize(probabilities @ self.source_head, dim=-1)
+        return torch.cat([semantic, functional.normalize(features, dim=-1)], -1)
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Add the batch to the sums and counts of its classes."""
         one_hot = functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
-        self.sums.baddbmm_(one_hot.mT, self.embed(inputs))
+        self.sums.baddbmm_(one_hot.mT, self.place(inputs))
         self.counts += one_hot.sum(1)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Score by the negative squared distance to the class means."""
-        means = self.sums / (self.counts + self.prior)[..., None]
+        """Score by the negative squared distances to the class means in both spaces."""
+        rarest = self.counts.amin(1)[:, None, None]
+        share = rarest / (rarest + self.evidence)
+        semantic, plain = self.sums.chunk(2, -1)
+        semantic = semantic / (self.counts + self.prior)[..., None]
+        plain = plain / self.counts.clamp(min=1)[..., None]
+        weight = torch.cat([(1 - share) * semantic, share * plain], -1)
+        bias = -0.5 * (weight * torch.cat([semantic, plain], -1)).sum(-1)
         if inputs not in self.placed:
-            self.placed[inputs] = self.embed(inputs)
-        return linear_logits(self.placed[inputs], means.mT, -0.5 * means.square().sum(-1))
+            self.placed[inputs] = self.place(inputs)
+        return linear_logits(self.placed[inputs], weight.mT, bias)

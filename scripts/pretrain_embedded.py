@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from jsonargparse import auto_cli
 from numpy.typing import NDArray
-from safetensors.torch import save_file
+from safetensors.torch import save
 from torch import Tensor, nn
 from torchvision.models import mobilenet_v2
 
@@ -93,7 +93,7 @@ def write_weights(network: nn.Module, path: Path, metadata: dict[str, str]) -> N
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        save_file(state, temporary, metadata)
+        temporary.write_bytes(save(state, metadata))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
@@ -146,7 +146,7 @@ def pretrain(
             logits = network(normalise(augment(pictures[batch], generator)))
             loss = nn.functional.cross_entropy(logits, labels[batch], label_smoothing=0.05)
             optimizer.zero_grad()
-            loss.backward()  # type: ignore[no-untyped-call]
+            loss.backward()
             optimizer.step()
             schedule.step()
         elapsed = time.monotonic() - began

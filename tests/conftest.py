@@ -1,0 +1,86 @@
+"""What tests share: a folder of photos, a cache of their own, no account anywhere, and runs of the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
+SPLITS = {"train": 12, "validation": 6}
+CLASSES = ("dark", "light")
+ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
+
+
+@pytest.fixture(autouse=True)
+def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep every test to a cache of its own, without account, shared folder or model hub."""
+    folder = tmp_path_factory.mktemp("isolation")
+    monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
+    (folder / "netrc").touch()
+    monkeypatch.setenv("NETRC", str(folder / "netrc"))
+    for name in ("CACHE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"WANDB_{name}_DIR", str(folder / "wandb"))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    for name in (*ACCOUNT, "HEADSTART_SHARED"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def photo_folder(tmp_path: Path) -> Path:
+    """Write JPEGs of two classes in several sizes: `train/` with 12 photos of each, `validation/` with 6."""
+    return write_photos(tmp_path / "pictures")
+
+
+def write_photos(root: Path) -> Path:
+    generator = np.random.default_rng(0)
+    for split, count in SPLITS.items():
+        for label, name in enumerate(CLASSES):
+            folder = root / split / name
+            folder.mkdir(parents=True)
+            for i in range(count):
+                width, height = SIZES[i % len(SIZES)]
+                coarse = generator.integers(96 * label, 160 + 96 * label, (5, 5, 3)).astype(np.uint8)
+                photo = Image.fromarray(coarse).resize((width, height), Image.Resampling.BICUBIC)
+                photo.save(folder / f"{i}.jpg", quality=90)
+    return root
+
+
+@pytest.fixture
+def fit(tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Run `train.main` in the test's folder, on the folder of photos and a small random backbone."""
+    from train import main
+
+    def run(*options: str, folder: str = "run") -> Path:
+        monkeypatch.chdir(tmp_path)
+        main([*small_comparison(photo_folder), f"--trainer.default_root_dir={folder}", *options])
+        return tmp_path / folder
+
+    return run
+
+
+def small_comparison(photos: Path) -> list[str]:
+    """Give options of a comparison that takes less than a second."""
+    stream = {
+        "photos.init_args.root": str(photos),
+        "backbone.name": "mobilenet_v2",
+        "backbone.weights": "random",
+        "backbone.model_args": "{width_mult: 0.25}",
+        "backbone.preprocessing": "{resize: 32, crop: 32}",
+        "num_workers": "0",
+        "max_samples": "24",
+        "orderings": "2",
+    }
+    return [
+        "--data=datamodules.FeatureStream",
+        "--data.photos=datamodules.ClassFolders",
+        *(f"--data.{name}={value}" for name, value in stream.items()),
+        "--model.baseline=modules.GradientDescent",
+        "--model.methods={mean: modules.NearestClassMean}",
+        "--criterion.consecutive=3",
+        "--trainer.accelerator=cpu",
+        "--trainer.logger=false",
+    ]

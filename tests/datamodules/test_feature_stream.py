@@ -1,0 +1,86 @@
+"""The stream of frozen features keeps them by what they depend on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from datamodules import extraction
+from datamodules.class_folders import ClassFolders
+from datamodules.feature_stream import FeatureStream
+from datamodules.sample_stream import SampleStream
+from modules.backbones import BackboneSpec
+from modules.preprocessing import Preprocessing
+
+SetUp = Callable[..., SampleStream]
+
+
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the titles of what is computed."""
+    titles: list[str] = []
+
+    class Noted(extraction.FeatureRows):
+        def __iter__(self) -> Any:
+            titles.append(self.title)
+            return super().__iter__()
+
+    monkeypatch.setattr("datamodules.feature_stream.FeatureRows", Noted)
+    return titles
+
+
+def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -> None:
+    stream = set_up(FeatureStream, precision="float32")
+    photos = ClassFolders(str(photo_folder)).validation()
+    pixels = torch.stack([stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))])
+    with torch.no_grad():
+        torch.testing.assert_close(stream.validation_inputs, stream.backbone(pixels), rtol=1e-4, atol=1e-5)
+    assert stream.start().backbone is None
+    assert stream.protocol()["inputs"] == "frozen features"
+    assert stream.protocol()["feature_precision"] == "float32"
+
+
+def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[str]) -> None:
+    set_up(FeatureStream)
+    assert computed == ["features of the training photos", "features of the validation photos"]
+    set_up(FeatureStream, orderings=7, first_ordering=3, batch_size=4, max_samples=10)
+    assert len(computed) == 2
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"precision": "bfloat16"},
+        {"seed": 1},
+        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.35}, Preprocessing(32, 32))},
+        {"backbone": BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(40, 32))},
+    ],
+)
+def test_other_features_are_computed(set_up: SetUp, computed: list[str], options: dict[str, Any]) -> None:
+    set_up(FeatureStream, precision="float32")
+    set_up(FeatureStream, **{"precision": "float32", **options})
+    assert len(computed) == 4
+
+
+def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
+    set_up(FeatureStream)
+    photo, other = (photo_folder / "train" / "dark" / f"{i}.jpg" for i in (0, 1))
+    photo.write_bytes(other.read_bytes())
+    set_up(FeatureStream)
+    assert computed[2:] == ["features of the training photos"]
+
+
+def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
+    with pytest.raises(TypeError, match="augment"):
+        set_up(FeatureStream, augment=True)
+
+
+def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[str], tmp_path: Path) -> None:
+    for _ in range(2):
+        set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
+    assert len(computed) == 2
+    assert len([path for path in (tmp_path / "chosen" / "features").iterdir() if path.is_dir()]) == 2

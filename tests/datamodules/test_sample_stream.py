@@ -1,0 +1,178 @@
+"""Both streams feed the same orderings in batches, and refuse what cannot be fed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from torch import Tensor
+
+from datamodules.class_folders import ClassFolders
+from datamodules.feature_stream import FeatureStream
+from datamodules.photo_stream import PhotoStream
+from datamodules.sample_stream import OrderedBatches, SampleStream, draw_ordering, draw_validation
+
+SetUp = Callable[..., SampleStream]
+STREAMS = [FeatureStream, PhotoStream]
+
+
+def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
+    """Give all that the stream feeds, `[orderings, samples, ...]`."""
+    inputs, labels = zip(*stream.train_dataloader(), strict=True)
+    return torch.cat(inputs, 1), torch.cat(labels, 1)
+
+
+@pytest.mark.parametrize("seed", [0, 7])
+def test_orderings_are_permutations_of_their_own(seed: int) -> None:
+    drawn = [draw_ordering(50, k, seed) for k in range(20)]
+    assert all(sorted(order.tolist()) == list(range(50)) for order in drawn)
+    assert len({tuple(order.tolist()) for order in drawn}) == 20
+    assert not np.array_equal(draw_ordering(50, 0, seed), draw_ordering(50, 0, seed + 1))
+
+
+def test_validation_part_is_drawn_by_the_seed_alone() -> None:
+    drawn = draw_validation(100, 30, seed=0)
+    assert len(set(drawn.tolist())) == 30
+    assert drawn.tolist() == sorted(drawn.tolist()) == draw_validation(100, 30, seed=0).tolist()
+    assert drawn.tolist() != draw_validation(100, 30, seed=1).tolist()
+    assert drawn.tolist() != sorted(draw_ordering(100, 0, seed=0)[:30].tolist())
+    assert set(drawn.tolist()) < set(draw_validation(100, 31, seed=0).tolist())
+
+
+@pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 10), (4, [4, 4, 2]), (5, [5, 5]), (16, [10])])
+def test_batches_cover_the_orders_one_after_another(batch_size: int, sizes: list[int]) -> None:
+    inputs, labels = torch.randn(30, 3), torch.arange(30)
+    orders = torch.stack([torch.randperm(30)[:10] for _ in range(4)])
+    batches = list(OrderedBatches(inputs, labels, orders, batch_size))
+    assert [batch.shape[1] for _, batch in batches] == sizes
+    assert torch.equal(torch.cat([batch for _, batch in batches], 1), orders)
+    assert torch.equal(torch.cat([batch for batch, _ in batches], 1), inputs[orders])
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 8, 64])
+def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size: int) -> None:
+    stream = set_up(FeatureStream, orderings=3, first_ordering=2, batch_size=batch_size, seed=5)
+    inputs, labels = fed(stream)
+    assert inputs.shape[:2] == labels.shape == (3, 20)
+    for row, ordering in enumerate((2, 3, 4)):
+        places = draw_ordering(24, ordering, seed=5)[:20]
+        assert torch.equal(inputs[row], stream.train_inputs[places])
+        assert torch.equal(labels[row], stream.train_labels[places])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_ordering_is_the_same_whichever_run_beside_it(set_up: SetUp, kind: type[SampleStream]) -> None:
+    _, among_many = fed(set_up(FeatureStream, orderings=6, seed=1))
+    for k in (0, 3, 5):
+        _, alone = fed(set_up(kind, orderings=1, first_ordering=k, batch_size=7, seed=1))
+        assert torch.equal(alone[0], among_many[k])
+
+
+def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
+    start = set_up(FeatureStream, orderings=4, seed=1).start()
+    again = set_up(FeatureStream, orderings=2, first_ordering=3, batch_size=5, max_samples=11, seed=1).start()
+    other = set_up(FeatureStream, orderings=4, seed=2).start()
+    assert torch.equal(start.head, again.head)
+    assert torch.equal(start.bias, again.bias)
+    assert not torch.equal(start.head, other.head)
+    assert (start.features, start.classes, start.orderings, start.max_samples) == (1280, 2, 4, 20)
+    assert start.head.abs().max() <= 1280**-0.5
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
+    whole = set_up(kind, orderings=1, seed=3)
+    part = set_up(kind, orderings=1, seed=3, validation_size=7)
+    places = draw_validation(12, 7, seed=3)
+    assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
+    assert torch.equal(part.validation_labels, whole.validation_labels[places])
+    assert part.protocol()["validation_size"] == 7
+    assert whole.protocol()["validation_size"] == 12
+
+
+@pytest.mark.parametrize("chunk", [1, 5, 12, 100])
+def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FeatureStream, "validation_chunk", chunk)
+    stream = set_up(FeatureStream, orderings=1)
+    inputs, labels = zip(*stream.val_dataloader(), strict=True)
+    assert torch.equal(torch.cat(inputs), stream.validation_inputs)
+    assert torch.equal(torch.cat(labels), stream.validation_labels)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_samples": 25}, "data.max_samples: 25 asked for, but there are 24 training photos"),
+        ({"validation_size": 13}, "data.validation_size: 13 asked for, but there are 12 validation photos"),
+    ],
+)
+@pytest.mark.parametrize("kind", STREAMS)
+def test_more_than_there_is(
+    set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str
+) -> None:
+    with pytest.raises(MisconfigurationException, match=message):
+        set_up(kind, orderings=1, **options)
+    set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
+
+
+def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
+    class OneClass(ClassFolders):
+        def validation(self):  # type: ignore[no-untyped-def] # noqa: ANN202
+            photos = super().validation()
+            return photos.subset(np.flatnonzero(photos.labels == 0))
+
+    with pytest.raises(MisconfigurationException, match="the validation photos: no photo of class light"):
+        set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
+
+
+@pytest.fixture
+def bad_photos(photo_folder: Path) -> list[str]:
+    """Damage two training photos and one validation photo."""
+    names = ["train/dark/2.jpg", "train/light/11.jpg", "validation/dark/0.jpg"]
+    for name in names:
+        (photo_folder / name).write_bytes(b"damaged")
+    return names
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_unreadable_photos_stop_the_run_by_name(
+    set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]
+) -> None:
+    for _ in range(2):  # computed, then found in the store
+        with pytest.raises(MisconfigurationException, match="2 of 24 training photos cannot be decoded") as caught:
+            set_up(kind, orderings=1)
+        assert all(name in str(caught.value) for name in bad_photos[:2])
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_unreadable_photos_are_left_out_and_recorded(
+    set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]
+) -> None:
+    for _ in range(2):
+        stream = set_up(kind, orderings=1, on_bad_image="skip")
+        assert list(stream.protocol()["unreadable_photos"]) == bad_photos
+        assert stream.train_labels.tolist() == [0] * 11 + [1] * 11
+        assert len(stream.validation_labels) == len(stream.validation_inputs) == 11
+        assert len(stream.train_inputs) == 22
+    whole = stream.photos.train()
+    kept = [i for i, name in enumerate(whole.names) if name not in bad_photos]
+    if kind is PhotoStream:
+        pixels = torch.stack([stream.backbone.preprocessing.prepare(whole.read(i)) for i in kept])
+        assert torch.equal(stream.train_inputs, pixels)
+
+
+def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
+    set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
+    with pytest.raises(MisconfigurationException, match="23 asked for, but there are 22 readable training photos"):
+        set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
+
+
+def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
+    for path in (photo_folder / "validation" / "light").iterdir():
+        path.write_bytes(b"damaged")
+    with pytest.raises(MisconfigurationException, match="none of the validation photos of class light can be decoded"):
+        set_up(FeatureStream, orderings=1, on_bad_image="skip")

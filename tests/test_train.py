@@ -1,0 +1,241 @@
+"""End-to-end tests of train.py through its command line, in process."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from scipy import stats
+
+import train
+
+ROOT = Path(__file__).parent.parent
+CONFIGS = ROOT / "configs"
+DEMO = ["--config", str(CONFIGS / "demo.yaml")]
+SMALL = [*DEMO, "--trainer.logger=false", "--data.orderings=3", "--data.max_samples=40", "--data.validation_size=100"]
+
+
+@pytest.fixture(autouse=True)
+def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compute the features of the drawings once for all tests of this file."""
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def run(folder: Path, *options: str) -> dict[str, Any]:
+    """Run train.py in process and give its results."""
+    train.main([*options, f"--trainer.default_root_dir={folder}"])
+    results: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return results
+
+
+def test_demo_is_a_real_instance(tmp_path: Path) -> None:
+    results = run(tmp_path / "demo", *DEMO, "--trainer.logger=false")
+    baseline = results["methods"]["baseline"]
+    assert results["complete"]
+    assert baseline["reached"] >= 15
+    assert 30 <= baseline["median"] <= 600
+    assert max(comparison["ci95"][0] for comparison in results["comparisons"].values()) > 0
+
+
+def test_same_command_twice_gives_the_same_results(tmp_path: Path) -> None:
+    first, second = (run(tmp_path / name, *SMALL) for name in ("first", "second"))
+    for results in (first, second):
+        del results["times"]
+    assert first == second
+    names = ("curves.npz", "learning_curves.png", "criterion_reached.png")
+    for name in names:
+        assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
+
+
+def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
+    options = ["--data.batch_size=2", "--seed_everything=3", "--model.baseline.optimizer.lr=0.003"]
+    first = run(tmp_path / "first", *SMALL, *options)
+    again = run(tmp_path / "again", "--config", str(tmp_path / "first" / "config.yaml"))
+    assert again["methods"] == first["methods"]
+    assert again["protocol"] == first["protocol"]
+
+
+def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
+    model = f"--model={CONFIGS / 'model' / 'all_methods.yaml'}"
+    many = run(tmp_path / "many", *SMALL, model, "--data.max_samples=60")
+    alone = run(tmp_path / "alone", *SMALL, model, "--data.max_samples=60", "--data.orderings=1", "--data.first_ordering=2")
+    with np.load(tmp_path / "many" / "curves.npz") as m, np.load(tmp_path / "alone" / "curves.npz") as a:
+        together, separate = m["correct"][:, 2:], a["correct"]
+        common = min(together.shape[-1], separate.shape[-1])
+    assert np.abs(together[..., :common] - separate[..., :common]).max() <= 1
+    for name, scores in alone["methods"].items():
+        assert scores["samples_to_criterion"] == many["methods"][name]["samples_to_criterion"][2:], name
+
+
+def test_seed_changes_the_orderings(tmp_path: Path) -> None:
+    first = run(tmp_path / "0", *SMALL)
+    second = run(tmp_path / "1", *SMALL, "--seed_everything=1")
+    assert first["methods"] != second["methods"]
+
+
+def test_scores_follow_from_the_curves_alone(tmp_path: Path) -> None:
+    results = run(tmp_path, *SMALL, "--data.orderings=12", "--data.max_samples=120")
+    curves = dict(np.load(tmp_path / "curves.npz"))
+    accuracy = curves["correct"] / curves["validation_size"]
+    limit = int(curves["limit"])
+    cut = {}
+    for name, traces in zip(curves["methods"].tolist(), accuracy, strict=True):
+        met = [_first_streak(trace, float(curves["threshold"]), int(curves["consecutive"])) for trace in traces]
+        seen = curves["samples_seen"]
+        samples = [None if m is None else int(seen[m[1]]) for m in met]
+        scores = results["methods"][name]
+        assert scores["samples_to_criterion"] == samples
+        assert scores["onset"] == [None if m is None else int(seen[m[0]]) for m in met]
+        cut[name] = np.array([limit if s is None else min(s, limit) for s in samples], dtype=float)
+        assert scores["restricted_mean"] == pytest.approx(cut[name].mean())
+    for name, comparison in results["comparisons"].items():
+        difference = cut["baseline"] - cut[name]
+        interval = stats.ttest_1samp(difference, 0).confidence_interval(0.95)
+        assert comparison["difference_samples"]["ci95"] == pytest.approx(list(interval))
+        percent = 100 / cut["baseline"].mean()
+        assert comparison["relative_improvement_percent"] == pytest.approx(difference.mean() * percent)
+        assert comparison["ci95"] == pytest.approx([end * percent for end in interval])
+        signs = np.array(np.meshgrid(*[[-1, 1]] * len(difference))).reshape(len(difference), -1)
+        null = np.abs(difference @ signs)
+        assert comparison["p_value"] == pytest.approx((null >= abs(difference.sum()) - 1e-9).mean())
+
+
+def _first_streak(trace: np.ndarray[Any, Any], threshold: float, length: int) -> tuple[int, int] | None:
+    streak = 0
+    for i, accuracy in enumerate(trace):
+        streak = streak + 1 if accuracy >= threshold else 0
+        if streak == length:
+            return i - length + 1, i
+    return None
+
+
+def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "README.md").read_text()
+    (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert len(code.strip().splitlines()) <= 25
+    (tmp_path / "my_method.py").write_text(code)
+    (command,) = re.findall(r"python train.py (.*MovingPrototypes.*)", text)
+    monkeypatch.chdir(tmp_path)
+    options = command.replace("configs/", f"{CONFIGS}/").split()
+    train.main([*options, "--data.orderings=2", "--data.max_samples=40", "--trainer.logger=false"])
+    results = json.loads((tmp_path / "runs" / "mine" / "results.json").read_text())
+    accuracy = results["methods"]["mine"]["final_accuracy"]
+    assert min(accuracy) > 0.6
+
+
+def test_sweep_agent_arguments_and_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sweep = yaml.safe_load((CONFIGS / "sweep" / "methods.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    fixed = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
+    keys = list(sweep["parameters"])
+    assert keys == ["model.baseline.optimizer.lr", "data.batch_size", "seed_everything"]
+    grid = [(0.001, 1, 0), (0.003, 1, 0), (0.003, 4, 1)]
+    for values in grid:
+        agent = [f"--{key}={value}" for key, value in zip(keys, values, strict=True)]
+        train.main([*SMALL, *fixed, *agent])
+    documents = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/results.json")]
+    protocols = sorted((d["protocol"]["seed"], d["protocol"]["batch_size"]) for d in documents)
+    assert protocols == [(0, 1), (0, 1), (1, 4)]
+    baselines = [d["methods"]["baseline"]["final_accuracy"] for d in documents]
+    assert baselines[0] != baselines[1] != baselines[2]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["--data.bach_size=2"], 2, ["bach_size", "batch_size"]),
+        (["--data.batch_size=-2"], 2, ["batch_size", "-2"]),
+        (["--criterion.threshold=1.5"], 2, ["threshold", "1.5"]),
+        (["--config=nowhere.yaml"], 2, ["nowhere.yaml"]),
+        (["--data.max_samples=5000"], 1, ["data.max_samples", "5000", "1000"]),
+        (["--data.max_samples=5"], 1, ["data.max_samples", "5"]),
+        (["--data.backbone.weights=nowhere.pth"], 1, ["backbone.weights", "nowhere.pth"]),
+        (["--data.backbone.weights=IMAGENET"], 1, ["backbone.weights", "IMAGENET1K_V1"]),
+        (["--data.backbone.name=mobilenet"], 1, ["backbone.name", "mobilenet"]),
+        (["--data.photos=datamodules.CatsAndDogs", "--data.photos.root=nowhere"], 1, ["data.photos.root", "nowhere"]),
+        (["--model.methods.mine=nowhere.Mine"], 2, ["nowhere.Mine"]),
+    ],
+)
+def test_a_users_mistake_is_one_line(
+    options: list[str], code: int, words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as exit_info:
+        train.main([*SMALL, f"--trainer.default_root_dir={tmp_path / 'run'}", *options])
+    error = capsys.readouterr().err.strip()
+    assert exit_info.value.code == code
+    lines = [line for line in error.splitlines() if line.startswith("error:")]
+    assert len(lines) == 1
+    assert "Traceback" not in error
+    assert all(word in lines[0] for word in words), lines[0]
+    assert not (tmp_path / "run" / "results.json").exists()
+
+
+def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    script = (
+        "import os, signal, train\n"
+        "from callbacks import SampleEfficiency\n"
+        "log = SampleEfficiency.on_validation_end\n"
+        "def interrupt(self, trainer, module):\n"
+        "    log(self, trainer, module)\n"
+        "    if self.evaluations == 7:\n"
+        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        "SampleEfficiency.on_validation_end = interrupt\n"
+        f"train.main({[*SMALL, f'--trainer.default_root_dir={folder}']!r})\n"
+    )
+    process = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "Traceback" not in process.stderr
+    results = json.loads((folder / "results.json").read_text())
+    assert not results["complete"]
+    assert results["stopped_because"] == "interrupted"
+    assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
+
+
+@pytest.mark.parametrize("config", sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base"), ids=lambda path: path.stem)
+def test_every_shipped_config_runs(config: Path, tmp_path: Path, photo_folder: Path) -> None:
+    options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]
+    if config.stem != "demo":
+        photos = ["--data.photos=datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
+        backbone = "--data.backbone={name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
+        options += [*photos, backbone, "--data.batch_size=1", "--criterion.evaluate_every=1"]
+    results = run(tmp_path, "--config", str(config), *options)
+    assert results["complete"]
+    assert results["evaluations"] >= 10
+    assert all(len(scores["final_accuracy"]) == 1 for scores in results["methods"].values())
+
+
+@pytest.mark.parametrize("sweep", sorted((CONFIGS / "sweep").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    content = yaml.safe_load(sweep.read_text())
+    monkeypatch.chdir(ROOT)
+    fixed = [part.split(" ")[0] for part in content["command"] if part.startswith("--")]
+    chosen = [f"--{key}={parameter['values'][-1]}" for key, parameter in content["parameters"].items()]
+    with pytest.raises(SystemExit) as exit_info:
+        train.main([*fixed, *chosen, "--print_config"])
+    assert exit_info.value.code in (0, None)
+
+
+def test_shutdown_while_features_are_computed_leaves_nothing(tmp_path: Path) -> None:
+    environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, str(ROOT / "train.py"), *SMALL, "--data.photos.train_size=100000"]
+    process = subprocess.Popen([*command, f"--trainer.default_root_dir={tmp_path / 'run'}"], env=environment, cwd=tmp_path)
+    features = tmp_path / "cache" / "features"
+    deadline = time.monotonic() + 120
+    while not list(features.glob("*.partial/rows.npy")):
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=60) != 0
+    assert not [path for path in features.iterdir() if path.is_dir()]
+    assert not (tmp_path / "run").exists()
