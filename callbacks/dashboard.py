@@ -63,7 +63,11 @@ class DashboardLogger(WandbLogger):
         Args:
             params: The configuration, nested.
         """
-        run = self.experiment
+        import wandb
+
+        # The base class would begin the run with the optimiser's steps as the x axis of everything, and which of two
+        # patterns that fit one name holds is left to chance.
+        run = self._experiment = self._experiment or wandb.init(**self._wandb_init)
         run.config.update(params)
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")

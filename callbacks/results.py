@@ -59,6 +59,7 @@ class Results(Callback):
         """
         self.folder, self.config, self.criterion = folder, config, criterion
         self.started = time.perf_counter()
+        self.written = False
         saved = folder / CONFIG
         if self.overwrite or not (folder / RESULTS).exists():
             return
@@ -75,7 +76,7 @@ class Results(Callback):
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Write what was measured before the run was cut off, marked as incomplete."""
-        if self.criterion.evaluations:
+        if self.criterion.evaluations and not self.written:
             self._finish(trainer, pl_module, complete=False)
 
     def _finish(self, trainer: Trainer, pl_module: LightningModule, complete: bool) -> None:
@@ -84,6 +85,7 @@ class Results(Callback):
         document = self._document(trainer, curves, complete)
         title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
         paths = self._write(curves, document, title)
+        self.written = True
         if isinstance(trainer.logger, DashboardLogger):
             trainer.logger.publish(document, paths)
         print_table(document)

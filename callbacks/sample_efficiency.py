@@ -83,7 +83,9 @@ class SampleEfficiency(Callback):
             f"val/accuracy/{{}}/p{BAND[1]}": high,
             "reached/{}": self.met.mean(1),
         }
-        metrics = {key.format(name): float(v) for key, values in series.items() for name, v in zip(names, values, strict=True)}
+        metrics = {
+            key.format(name): float(v) for key, values in series.items() for name, v in zip(names, values, strict=True)
+        }
         metrics["samples_seen"] = self._samples_seen[-1]
         for logger in trainer.loggers:
             logger.log_metrics(metrics, step=self._samples_seen[-1])

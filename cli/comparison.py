@@ -95,7 +95,8 @@ class ComparisonCLI(LightningCLI):
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
         step = self.datamodule.batch_size * self.criterion.evaluate_every
-        if self.datamodule.max_samples < step * self.criterion.consecutive:
+        batches = -(-self.datamodule.max_samples // self.datamodule.batch_size)
+        if batches // self.criterion.evaluate_every < self.criterion.consecutive:
             msg = (
                 f"data.max_samples: {self.datamodule.max_samples} is too few to meet the criterion, which takes "
                 f"{self.criterion.consecutive} evaluations of {step} samples each"

@@ -51,5 +51,15 @@ def one_line_errors() -> Iterator[Any]:
     """Turn a user's mistake that is found while running into one line and exit code 1."""
     try:
         yield
-    except MisconfigurationException as error:
-        fail(str(error), code=1)
+    except (MisconfigurationException, ValueError) as error:
+        mistake = _find_mistake(error)
+        if mistake is None:
+            raise
+        fail(str(mistake), code=1)
+
+
+def _find_mistake(error: BaseException | None) -> MisconfigurationException | None:
+    """Find a user's mistake behind an error: the parser wraps what is raised while it builds objects."""
+    while error is not None and not isinstance(error, MisconfigurationException):
+        error = error.__cause__
+    return error

@@ -124,9 +124,7 @@ class CatsAndDogs(PhotoSource):
     def _choose(self, members: list[str]) -> set[str]:
         """Choose the validation photos of one class."""
         # Ranked by a digest, a split is the same on every system and with every version of NumPy.
-        ranked = sorted(
-            members, key=lambda photo: hashlib.sha256(f"{self.split_seed}/{photo}".encode()).digest()
-        )
+        ranked = sorted(members, key=lambda photo: hashlib.sha256(f"{self.split_seed}/{photo}".encode()).digest())
         size = round(self.validation_fraction * len(members))
         return set(ranked[: min(max(size, 1), len(members) - 1)])
 

@@ -38,10 +38,7 @@ class ClassFolders(PhotoSource):
 
     def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
         if not self.root.is_dir():
-            msg = (
-                f"data.photos.root: there is no folder {self.root}; "
-                "give the folder that holds train/ and validation/"
-            )
+            msg = f"data.photos.root: there is no folder {self.root}; give the folder that holds train/ and validation/"
             raise MisconfigurationException(msg)
         return read_class_folders(self.root)
 

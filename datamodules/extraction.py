@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -20,7 +21,10 @@ from modules.backbones import Backbone
 from modules.preprocessing import Preprocessing
 
 Precision = Literal["float32", "bfloat16"]
-CHUNK = 64
+# Pixels of one pass through a backbone. On a processor, activations of larger passes exceed the size above which the
+# allocator hands memory back to the system, and page faults then take half of the time.
+PASS_PIXELS = {"cpu": 4 * 224**2}
+PASS_PIXELS_ELSEWHERE = 256 * 224**2
 UNREADABLE = "unreadable"
 
 
@@ -37,6 +41,19 @@ def best_precision(device: torch.device) -> Precision:
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
     return "bfloat16" if device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
+
+
+def pass_size(side: int, device: torch.device) -> int:
+    """Choose how many pictures go through a backbone at once.
+
+    Args:
+        side: Side of the pictures in pixels.
+        device: Where the backbone runs.
+
+    Returns:
+        A number of pictures, 1 or more.
+    """
+    return max(1, PASS_PIXELS.get(device.type, PASS_PIXELS_ELSEWHERE) // side**2)
 
 
 class PreparedPhotos(Dataset[tuple[int, Tensor, str]]):
@@ -82,6 +99,7 @@ class PixelRows:
         self.preprocessing = preprocessing
         self.workers = suggested_max_num_workers(1) if workers is None else workers
         self.title = title
+        self.chunk = 64
         self.notes: dict[str, Any] = {UNREADABLE: {}}
 
     def __len__(self) -> int:
@@ -91,7 +109,10 @@ class PixelRows:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Give the rows in chunks, with a progress bar."""
         loader = DataLoader(
-            PreparedPhotos(self.photos, self.preprocessing), CHUNK, num_workers=self.workers, prefetch_factor=4 if self.workers else None
+            PreparedPhotos(self.photos, self.preprocessing),
+            self.chunk,
+            num_workers=self.workers,
+            prefetch_factor=4 if self.workers else None,
         )
         with _progress() as progress:
             task = progress.add_task(self.title, total=len(self))
@@ -118,18 +139,27 @@ class FeatureRows(PixelRows):
         title: What the progress bar says.
     """
 
-    def __init__(self, photos: Photos, backbone: Backbone, precision: Precision, workers: int | None, title: str) -> None:
+    def __init__(
+        self, photos: Photos, backbone: Backbone, precision: Precision, workers: int | None, title: str
+    ) -> None:
         super().__init__(photos, backbone.preprocessing, workers, title)
         self.backbone = backbone
         self.precision = precision
         self.device = next(backbone.parameters()).device
+        self.chunk = max(self.chunk, pass_size(self.preprocessing.crop, self.device))
 
     @torch.inference_mode()
     def convert(self, pixels: Tensor) -> NDArray[Any]:
         """Run the backbone on one chunk."""
+        size = pass_size(self.preprocessing.crop, self.device)
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == "bfloat16"):
-            features = self.backbone(pixels.to(self.device))
-        return np.asarray(features.float().cpu().numpy())
+            features = [self.folded(part.to(self.device)).float().cpu() for part in pixels.split(size)]
+        return torch.cat(features).numpy()
+
+    @cached_property
+    def folded(self) -> Backbone:
+        """The backbone as it runs; made when the first rows are computed, since most runs find theirs stored."""
+        return self.backbone.folded()
 
 
 class _SpeedColumn(ProgressColumn):
@@ -138,4 +168,6 @@ class _SpeedColumn(ProgressColumn):
 
 
 def _progress() -> Progress:
-    return Progress(TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _SpeedColumn(), TimeRemainingColumn())
+    return Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _SpeedColumn(), TimeRemainingColumn()
+    )

@@ -134,9 +134,7 @@ def _write(path: Path, source: RowSource) -> str:
     done = 0
     for chunk in source:
         if rows is None:
-            rows = np.lib.format.open_memmap(
-                path, mode="w+", dtype=chunk.dtype, shape=(len(source), *chunk.shape[1:])
-            )
+            rows = np.lib.format.open_memmap(path, mode="w+", dtype=chunk.dtype, shape=(len(source), *chunk.shape[1:]))
             digest = _begin_digest(rows)
         rows[done : done + len(chunk)] = chunk
         digest.update(np.ascontiguousarray(chunk).data)

@@ -18,8 +18,6 @@ class FeatureStream(SampleStream):
         precision: Arithmetic of the backbone; `auto` takes bfloat16 where the processor or GPU gains from it.
     """
 
-    validation_chunk = 16_384
-
     def __init__(self, precision: Literal["auto", "float32", "bfloat16"] = "auto", **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.precision = precision
@@ -30,6 +28,11 @@ class FeatureStream(SampleStream):
         self.train_inputs, self.train_labels = self.train_inputs.to(self.device), self.train_labels.to(self.device)
         self.validation_inputs = self.validation_inputs.to(self.device)
         self.validation_labels = self.validation_labels.to(self.device)
+
+    @property
+    def validation_chunk(self) -> int:
+        """Features that are classified at once."""
+        return 16_384
 
     def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
         """Fetch the features of one split, `[samples, features]`."""

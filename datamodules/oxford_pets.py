@@ -61,9 +61,7 @@ class OxfordPets(PhotoSource):
         labels: list[int] = dataset._bin_labels
         missing = [path.name for path in paths if not path.is_file()]
         if missing:
-            raise _incomplete(
-                folder, f"{len(missing)} photos of the {split} split are missing, {missing[0]} first"
-            )
+            raise _incomplete(folder, f"{len(missing)} photos of the {split} split are missing, {missing[0]} first")
         names = [path.relative_to(folder).as_posix() for path in paths]
         return PhotoFiles(folder, names, labels, dataset.bin_classes)
 
@@ -82,6 +80,5 @@ def _fetch(partial: Path) -> Path:
 
 def _incomplete(folder: Path, reason: str) -> MisconfigurationException:
     return MisconfigurationException(
-        f"data.photos.root: {folder} is incomplete ({reason}); remove it, "
-        "then fetch it with data.photos.download=true"
+        f"data.photos.root: {folder} is incomplete ({reason}); remove it, then fetch it with data.photos.download=true"
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-from datamodules.extraction import PixelRows
+from datamodules.extraction import PixelRows, pass_size
 from datamodules.feature_store import Entry, FeatureStore
 from datamodules.photos import Photos
 from datamodules.sample_stream import SampleStream
@@ -20,8 +20,6 @@ class PhotoStream(SampleStream):
     `first_ordering` and leave `orderings` at 1.
     """
 
-    validation_chunk = 64
-
     def __init__(self, orderings: int = 1, **kwargs: Any) -> None:
         if orderings != 1:
             msg = (
@@ -30,6 +28,11 @@ class PhotoStream(SampleStream):
             )
             raise MisconfigurationException(msg)
         super().__init__(orderings=orderings, **kwargs)
+
+    @property
+    def validation_chunk(self) -> int:
+        """Photos in one pass of an evaluation."""
+        return pass_size(self.backbone.preprocessing.crop, self.device)
 
     def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
         """Fetch the prepared photos of one split, uint8 `[samples, 3, height, width]`."""

@@ -99,9 +99,7 @@ class PhotoFiles(Photos):
         classes: Names of the classes.
     """
 
-    def __init__(
-        self, root: Path, names: Sequence[str], labels: Sequence[int], classes: Sequence[str]
-    ) -> None:
+    def __init__(self, root: Path, names: Sequence[str], labels: Sequence[int], classes: Sequence[str]) -> None:
         self.root = root
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)

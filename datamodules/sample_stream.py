@@ -97,8 +97,6 @@ class SampleStream(LightningDataModule):
         seed: Seed of the orderings, of the initial head and of random weights; taken from `seed_everything`.
     """
 
-    validation_chunk: int
-
     def __init__(
         self,
         photos: PhotoSource,
@@ -131,6 +129,11 @@ class SampleStream(LightningDataModule):
         """Where the methods run."""
         assert self.trainer is not None
         return self.trainer.strategy.root_device
+
+    @property
+    @abstractmethod
+    def validation_chunk(self) -> int:
+        """Validation samples in one step of an evaluation."""
 
     @abstractmethod
     def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.fx.experimental.optimization import fuse
 
 from modules.preprocessing import Preprocessing
 from modules.pretrained import create_classifier, find_heads, load_state, read_state_dict
@@ -60,6 +61,18 @@ class Backbone(nn.Module):
         images = self.preprocessing.normalize(photos).contiguous(memory_format=torch.channels_last)
         features: Tensor = self.network(images)
         return features
+
+    def folded(self) -> Backbone:
+        """Give a copy for inference with every batch norm folded into the convolution before it.
+
+        The features are the same but for rounding, at up to twice the speed. A network whose code cannot be traced
+        is copied as it is.
+        """
+        try:
+            network: nn.Module = fuse(self.network)
+        except Exception:  # tracing fails with errors of many unrelated kinds
+            network = self.network
+        return Backbone(network, self.width, self.source_head, self.preprocessing)
 
     def digest(self) -> str:
         """Digest every weight and statistic of the network, by name."""

@@ -77,7 +77,8 @@ def linear_logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
         Logits, `[orderings, samples, classes]`.
     """
     if features.dim() == 3:
-        return torch.baddbmm(bias[:, None], features, weight)
+        # Classes are few: with them as rows the product and its gradient run two to three times as fast.
+        return torch.baddbmm(bias[:, :, None], weight.mT, features.mT).mT
     orderings, width, classes = weight.shape
     # One matrix product for all orderings reads the shared features once instead of once per ordering.
     flat = weight.permute(1, 0, 2).reshape(width, orderings * classes)

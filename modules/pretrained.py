@@ -17,9 +17,7 @@ from modules.preprocessing import Preprocessing
 TIMM_PREFIX = "timm/"
 
 
-def create_classifier(
-    name: str, weights: str | None, model_args: dict[str, Any]
-) -> tuple[nn.Module, Preprocessing]:
+def create_classifier(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
     """Create a classifier with pre-trained or freshly drawn weights.
 
     Args:
@@ -42,9 +40,7 @@ def create_classifier(
         raise MisconfigurationException(msg) from error
 
 
-def _create_torchvision(
-    name: str, weights: str | None, model_args: dict[str, Any]
-) -> tuple[nn.Module, Preprocessing]:
+def _create_torchvision(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
     if name not in torchvision.models.list_models(module=torchvision.models):
         msg = f"backbone.name: torchvision has no classifier {name!r}; a timm model is named 'timm/...'"
         raise MisconfigurationException(msg)
@@ -115,7 +111,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        msg = f"backbone.weights: {str(path)!r} cannot be read: {str(error).splitlines()[0]}"
+        msg = f"backbone.weights: {str(path)!r} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}"
         raise MisconfigurationException(msg) from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):

@@ -35,6 +35,12 @@ def photo_folder(tmp_path: Path) -> Path:
     return write_photos(tmp_path / "pictures")
 
 
+@pytest.fixture(scope="session")
+def small_comparison() -> Callable[[Path], list[str]]:
+    """Give options of a comparison that takes about a second, on photos that are written into a folder."""
+    return lambda folder: list_options(write_photos(folder / "pictures"))
+
+
 def write_photos(root: Path) -> Path:
     generator = np.random.default_rng(0)
     for split, count in SPLITS.items():
@@ -56,14 +62,13 @@ def fit(tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
     def run(*options: str, folder: str = "run") -> Path:
         monkeypatch.chdir(tmp_path)
-        main([*small_comparison(photo_folder), f"--trainer.default_root_dir={folder}", *options])
+        main([*list_options(photo_folder), f"--trainer.default_root_dir={folder}", *options])
         return tmp_path / folder
 
     return run
 
 
-def small_comparison(photos: Path) -> list[str]:
-    """Give options of a comparison that takes less than a second."""
+def list_options(photos: Path) -> list[str]:
     stream = {
         "photos.init_args.root": str(photos),
         "backbone.name": "mobilenet_v2",

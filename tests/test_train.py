@@ -67,7 +67,9 @@ def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
 def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
     model = f"--model={CONFIGS / 'model' / 'all_methods.yaml'}"
     many = run(tmp_path / "many", *SMALL, model, "--data.max_samples=60")
-    alone = run(tmp_path / "alone", *SMALL, model, "--data.max_samples=60", "--data.orderings=1", "--data.first_ordering=2")
+    alone = run(
+        tmp_path / "alone", *SMALL, model, "--data.max_samples=60", "--data.orderings=1", "--data.first_ordering=2"
+    )
     with np.load(tmp_path / "many" / "curves.npz") as m, np.load(tmp_path / "alone" / "curves.npz") as a:
         together, separate = m["correct"][:, 2:], a["correct"]
         common = min(together.shape[-1], separate.shape[-1])
@@ -201,7 +203,9 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
 
 
-@pytest.mark.parametrize("config", sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base"), ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "config", sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base"), ids=lambda path: path.stem
+)
 def test_every_shipped_config_runs(config: Path, tmp_path: Path, photo_folder: Path) -> None:
     options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]
     if config.stem != "demo":
@@ -228,7 +232,9 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
 def test_shutdown_while_features_are_computed_leaves_nothing(tmp_path: Path) -> None:
     environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(ROOT / "train.py"), *SMALL, "--data.photos.train_size=100000"]
-    process = subprocess.Popen([*command, f"--trainer.default_root_dir={tmp_path / 'run'}"], env=environment, cwd=tmp_path)
+    process = subprocess.Popen(
+        [*command, f"--trainer.default_root_dir={tmp_path / 'run'}"], env=environment, cwd=tmp_path
+    )
     features = tmp_path / "cache" / "features"
     deadline = time.monotonic() + 120
     while not list(features.glob("*.partial/rows.npy")):

@@ -153,9 +153,7 @@ def test_nothing_is_downloaded_unasked(tmp_path: Path) -> None:
     assert "there is no folder" in refusal(source)
 
 
-@pytest.mark.skipif(
-    not SHARED.is_dir(), reason="the photos are not there; HEADSTART_SHARED names their folder"
-)
+@pytest.mark.skipif(not SHARED.is_dir(), reason="the photos are not there; HEADSTART_SHARED names their folder")
 def test_public_photos() -> None:
     source = CatsAndDogs(str(SHARED))
     train, validation = source.train(), source.validation()

@@ -149,9 +149,7 @@ def test_unreachable_address(url: str, tmp_path: Path, monkeypatch: pytest.Monke
     assert not (tmp_path / "pets").exists()
 
 
-def test_stalled_transfer_is_given_up(
-    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_stalled_transfer_is_given_up(server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     finished = threading.Event()
     monkeypatch.setattr(Handler, "do_GET", lambda self: finished.wait(10))
     monkeypatch.setattr(download, "SILENCE_LIMIT", 0.1)

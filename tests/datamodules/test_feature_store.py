@@ -206,7 +206,9 @@ def compute_second(folder: Path) -> None:
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="starts processes by forking")
 def test_second_process_waits_for_the_first(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
-    processes: list[ForkProcess] = [context.Process(target=f, args=(tmp_path,)) for f in (compute_slowly, compute_second)]
+    processes: list[ForkProcess] = [
+        context.Process(target=f, args=(tmp_path,)) for f in (compute_slowly, compute_second)
+    ]
     for process in processes:
         process.start()
     for process in processes:

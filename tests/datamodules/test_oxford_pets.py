@@ -130,8 +130,6 @@ def test_failed_download_leaves_nothing(tmp_path: Path, published: Path, damage:
     else:
         annotations.write_bytes(b"something else")
     source = OxfordPets(str(tmp_path / "root"), download=True)
-    with pytest.raises(
-        MisconfigurationException, match=r"^data\.photos\.download: torchvision cannot .*root"
-    ):
+    with pytest.raises(MisconfigurationException, match=r"^data\.photos\.download: torchvision cannot .*root"):
         source.prepare()
     assert [path.name for path in (tmp_path / "root").iterdir()] in ([], [".oxford-iiit-pet.lock"])

@@ -85,9 +85,7 @@ def test_subset(three: Path) -> None:
     assert subset.labels.tolist() == [1, 0]
     assert subset.classes == CLASSES
     assert [subset.read(i).getpixel((0, 0)) for i in range(2)] == [(200, 200, 200), (0, 0, 0)]
-    prints = {
-        photos.subset(np.array(choice)).fingerprint() for choice in ([2, 0], [0, 2], [0, 1, 2], [0], [1])
-    }
+    prints = {photos.subset(np.array(choice)).fingerprint() for choice in ([2, 0], [0, 2], [0, 1, 2], [0], [1])}
     assert len(prints) == 5
     assert photos.subset(np.array([2, 0])).fingerprint() == subset.fingerprint()
 

@@ -111,9 +111,7 @@ def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, mon
     ],
 )
 @pytest.mark.parametrize("kind", STREAMS)
-def test_more_than_there_is(
-    set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str
-) -> None:
+def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str) -> None:
     with pytest.raises(MisconfigurationException, match=message):
         set_up(kind, orderings=1, **options)
     set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
@@ -139,9 +137,7 @@ def bad_photos(photo_folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", STREAMS)
-def test_unreadable_photos_stop_the_run_by_name(
-    set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]
-) -> None:
+def test_unreadable_photos_stop_the_run_by_name(set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]) -> None:
     for _ in range(2):  # computed, then found in the store
         with pytest.raises(MisconfigurationException, match="2 of 24 training photos cannot be decoded") as caught:
             set_up(kind, orderings=1)

@@ -37,12 +37,24 @@ def test_each_method_by_itself() -> None:
 
 def test_censored_sides_are_named() -> None:
     comparison = score_pair([40, INF, 60, INF, 50], [30, 20, INF, INF, 75])["comparisons"]["mine"]
-    assert comparison["per_ordering"] == [25, "baseline censored", "custom censored", "baseline and custom censored", -50]
+    assert comparison["per_ordering"] == [
+        25,
+        "baseline censored",
+        "custom censored",
+        "baseline and custom censored",
+        -50,
+    ]
 
 
 @pytest.mark.parametrize(
     ("samples", "median"),
-    [([10, 20, INF], 20), ([10, INF, INF], None), ([10, 20, 30, INF], 25), ([INF] * 4, None), ([10, 30, INF, INF], None)],
+    [
+        ([10, 20, INF], 20),
+        ([10, INF, INF], None),
+        ([10, 20, 30, INF], 25),
+        ([INF] * 4, None),
+        ([10, 30, INF, INF], None),
+    ],
 )
 def test_median_only_where_more_than_half_reached(samples: list[float], median: float | None) -> None:
     assert score_pair(samples, samples)["methods"]["mine"]["median"] == median

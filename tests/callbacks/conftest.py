@@ -1,0 +1,154 @@
+"""Comparisons whose counts of correct predictions are written beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Callback, LightningDataModule, Trainer
+from lightning.pytorch.callbacks import ProgressBar
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.data import DataLoader
+
+from callbacks import Results, SampleEfficiency
+from metrics.curves import Curves
+from modules.comparison import Comparison
+from modules.method import Method, Start, draw_head
+
+CHUNK = 7
+
+
+class Scripted(Method):
+    """Is right on a prescribed number of validation samples at each evaluation.
+
+    Args:
+        counts: Correct predictions, `[orderings, evaluations]`; the first validation samples are the right ones.
+        evaluate_every: Batches between two evaluations.
+        fail_at: Batch at which it fails, from 1.
+    """
+
+    def __init__(self, counts: NDArray[np.int64], evaluate_every: int, fail_at: int | None) -> None:
+        super().__init__()
+        self.counts = torch.from_numpy(counts)
+        self.evaluate_every = evaluate_every
+        self.fail_at = fail_at
+        self.batches = 0
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.batches += 1
+        if self.batches == self.fail_at:
+            msg = "scripted failure"
+            raise RuntimeError(msg)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Take the places of validation samples as inputs; the right class of all is 0."""
+        right = inputs[:, 0] < self.counts[:, self.batches // self.evaluate_every - 1, None]
+        return torch.stack([right, ~right], dim=-1).float()
+
+
+class PlacesStream(LightningDataModule):
+    """Feeds empty samples, and the places of validation samples as inputs.
+
+    Args:
+        orderings: Number of orderings.
+        batch_size: Samples in a batch.
+        max_samples: The sample limit.
+        validation_size: Number of validation samples.
+    """
+
+    def __init__(self, orderings: int, batch_size: int, max_samples: int, validation_size: int) -> None:
+        super().__init__()
+        self.orderings = range(3, 3 + orderings)
+        self.batch_size = batch_size
+        self.max_samples = max_samples
+        self.validation_labels = torch.zeros(validation_size, dtype=torch.int64)
+
+    def start(self) -> Start:
+        return Start(*draw_head(1, 2, 0), orderings=len(self.orderings), max_samples=self.max_samples, seed=0)
+
+    def train_dataloader(self) -> DataLoader[Any]:
+        labels = torch.zeros(len(self.orderings), self.max_samples, dtype=torch.int64)
+        batches = [(part[..., None].float(), part) for part in labels.split(self.batch_size, 1)]
+        return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
+
+    def val_dataloader(self) -> DataLoader[Any]:
+        places = torch.arange(len(self.validation_labels))[:, None]
+        parts = zip(places.split(CHUNK), self.validation_labels.split(CHUNK), strict=True)
+        return DataLoader(list(parts), batch_size=None)  # type: ignore[arg-type]
+
+    def protocol(self) -> dict[str, Any]:
+        names = {"dataset": "places", "backbone": "none", "weights": "none", "batch_size": self.batch_size}
+        return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start, "seed": 0}
+
+
+@dataclass
+class ScriptedRun:
+    """A run that ended, or was cut off by `error`."""
+
+    criterion: SampleEfficiency
+    folder: Path
+    error: BaseException | None = None
+
+    @property
+    def curves(self) -> Curves:
+        return Curves.load(self.folder / "curves.npz")
+
+
+def run_script(
+    counts: NDArray[np.int64] | list[list[list[int]]],
+    folder: Path,
+    *,
+    validation_size: int = 20,
+    batch_size: int = 1,
+    max_samples: int | None = None,
+    fail_at: int | None = None,
+    results: Results | None = None,
+    config: str = "trainer: {}",
+    callbacks: tuple[Callback, ...] = (),
+    logger: Any = False,
+    **criterion: Any,
+) -> ScriptedRun:
+    """Run a comparison with the counts `[methods, orderings, evaluations]`, writing results where they are given."""
+    script = np.asarray(counts, dtype=np.int64)
+    callback = SampleEfficiency(**criterion)
+    every = callback.evaluate_every
+    methods: list[Method] = [Scripted(part, every, fail_at) for part in script]
+    comparison = Comparison(methods[0], {f"method_{i}": method for i, method in enumerate(methods[1:])})
+    limit = script.shape[2] * batch_size * every if max_samples is None else max_samples
+    stream = PlacesStream(script.shape[1], batch_size, limit, validation_size)
+    if results is not None:
+        results.claim(folder, config, callback)
+    trainer = Trainer(
+        accelerator="cpu",
+        max_epochs=1,
+        num_sanity_val_steps=0,
+        enable_checkpointing=False,
+        enable_model_summary=False,
+        enable_progress_bar=any(isinstance(each, ProgressBar) for each in callbacks),
+        logger=logger,
+        val_check_interval=every,
+        default_root_dir=folder,
+        callbacks=[callback, *callbacks, *([results] if results is not None else [])],
+    )
+    run = ScriptedRun(callback, folder)
+    try:
+        trainer.fit(comparison, datamodule=stream)
+    except RuntimeError as error:
+        run.error = error
+    return run
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Callable[..., ScriptedRun]:
+    """Run a scripted comparison in the test's folder."""
+
+    def run(counts: Any, **options: Any) -> ScriptedRun:
+        return run_script(counts, tmp_path / options.pop("folder", "run"), **options)
+
+    return run

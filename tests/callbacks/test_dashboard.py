@@ -1,0 +1,229 @@
+"""The dashboard's mirror of a run, read back with the dashboard's own reader; nothing is sent."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import wandb
+import yaml
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch.loggers import WandbLogger
+
+from callbacks import DashboardLogger, Results
+from train import main
+
+SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
+METHODS = ["baseline", "mean"]
+ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE")
+
+
+class Mirror:
+    """A finished run and what the dashboard's files say of it.
+
+    Args:
+        folder: Folder of the run.
+        printed: What the run printed.
+    """
+
+    def __init__(self, folder: Path, printed: str = "") -> None:
+        self.folder, self.printed = folder, printed
+        self.results = json.loads((folder / "results.json").read_text())
+        (self.run,) = (folder / "wandb").glob("offline-run-*")
+        self.whole: dict[str, Any] = json.loads(inspect(self.run, "--summary"))
+        self.records: list[dict[str, Any]] = [json.loads(line) for line in inspect(self.run).splitlines()]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [record[kind] for record in self.records if record["type"] == kind]
+
+
+def inspect(run: Path, *options: str) -> str:
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *options, str(run)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory, small_comparison: Callable[[Path], list[str]]) -> Iterator[Mirror]:
+    """Run a comparison with the default logger and without an account."""
+    folder = tmp_path_factory.mktemp("mirror")
+    with pytest.MonkeyPatch.context() as patch:
+        (folder / "netrc").touch()
+        patch.setenv("NETRC", str(folder / "netrc"))
+        patch.setenv("HEADSTART_CACHE", str(folder / "cache"))
+        for name in ("CACHE", "CONFIG", "DATA"):
+            patch.setenv(f"WANDB_{name}_DIR", str(folder / "dashboard"))
+        for name in ACCOUNT:
+            patch.delenv(name, raising=False)
+        options = [option for option in small_comparison(folder) if not option.startswith("--trainer.logger")]
+        main([*options, f"--trainer.default_root_dir={folder / 'run'}"])
+        yield Mirror(folder / "run")
+
+
+def without_none(value: Any) -> Any:
+    """Leave out what is not set, as the reader does."""
+    if not isinstance(value, dict):
+        return value
+    return {key: without_none(part) for key, part in value.items() if part is not None and part != {}}
+
+
+def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
+    (logged,) = mirror.of_type("config")
+    saved = yaml.safe_load((mirror.folder / "config.yaml").read_text())
+    assert without_none(logged["update"]) == without_none(saved)
+    assert without_none(mirror.whole["config"]) == without_none(saved)
+
+
+def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
+    (run,) = mirror.of_type("run")
+    assert run["display_name"] == "mobilenet_v2, seed 0"
+    assert run["run_group"] == "ClassFolders, mobilenet_v2"
+    assert run["tags"] == ["ClassFolders", "mobilenet_v2", "batch 1"]
+    assert (run["project"], run["job_type"]) == ("headstart", "comparison")
+
+
+def test_every_evaluation_is_in_the_history(mirror: Mirror) -> None:
+    rows = [record["item"] for record in mirror.of_type("history") if "samples_seen" in record["item"]]
+    assert [row["samples_seen"] for row in rows] == list(range(1, mirror.results["samples_seen"] + 1))
+    names = {key.format(method) for key in SERIES for method in METHODS}
+    assert all({key for key in row if not key.startswith("_")} == {*names, "samples_seen"} for row in rows)
+    final = {name: scores["final_accuracy"] for name, scores in mirror.results["methods"].items()}
+    for name, accuracies in final.items():
+        assert rows[-1][f"val/accuracy/{name}"] == pytest.approx(sum(accuracies) / len(accuracies))
+
+
+def test_samples_seen_is_the_only_axis(mirror: Mirror) -> None:
+    defined = mirror.of_type("metric")
+    axes = {metric["glob_name"]: metric["step_metric"] for metric in defined if "glob_name" in metric}
+    assert axes == {"val/*": "samples_seen", "reached/*": "samples_seen"}
+    assert [metric["name"] for metric in defined if "glob_name" not in metric] == ["samples_seen"]
+
+
+def test_summary_holds_the_scores(mirror: Mirror) -> None:
+    summary, results = mirror.whole["summary"], mirror.results
+    assert summary["complete"] is True
+    assert summary["stopped_because"] == results["stopped_because"]
+    for name, scores in results["methods"].items():
+        for key in ("median", "reached", "restricted_mean"):
+            assert summary.get(f"samples_to_criterion/{name}/{key}") == scores[key]
+    comparison = results["comparisons"]["mean"]
+    prefix = "relative_improvement/mean"
+    assert summary[f"{prefix}/percent"] == pytest.approx(comparison["relative_improvement_percent"])
+    assert [summary[f"{prefix}/{end}"] for end in ("low", "high")] == pytest.approx(comparison["ci95"])
+    assert summary[f"{prefix}/p_value_holm"] == comparison["p_value_holm"]
+    assert all(set(summary[key.format(m)]) == {"max" if key[0] == "v" else "last"} for key in SERIES for m in METHODS)
+
+
+def test_table_has_a_row_per_ordering(mirror: Mirror) -> None:
+    table = json.loads((mirror.run / "files" / mirror.whole["summary"]["orderings"]["path"]).read_text())
+    assert table["columns"] == [
+        "ordering",
+        *(f"{m}: {what}" for m in METHODS for what in ("samples to criterion", "onset")),
+    ]
+    scores = [mirror.results["methods"][m][key] for m in METHODS for key in ("samples_to_criterion", "onset")]
+    assert table["data"] == [[ordering, *(values[ordering] for values in scores)] for ordering in (0, 1)]
+
+
+@pytest.mark.parametrize("name", ["learning_curves", "criterion_reached"])
+def test_pictures_are_those_of_the_run(mirror: Mirror, name: str) -> None:
+    picture = mirror.run / "files" / mirror.whole["summary"][name]["path"]
+    assert picture.read_bytes() == (mirror.folder / f"{name}.png").read_bytes()
+
+
+def test_files_are_an_artifact(mirror: Mirror) -> None:
+    (artifact,) = (a for a in mirror.of_type("artifact") if a["type"] == "results")
+    files = {content["path"]: int(content["size"]) for content in artifact["manifest"]["contents"]}
+    written = {path.name: path.stat().st_size for path in mirror.folder.iterdir() if path.is_file()}
+    assert files == written
+    assert mirror.of_type("exit")[0].get("exit_code", 0) == 0
+
+
+def test_run_that_is_cut_off_is_marked(script: Callable[..., Any], tmp_path: Path) -> None:
+    logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
+    script([[[0] * 12]], results=Results(), logger=logger, fail_at=6)
+    mirror = Mirror(tmp_path / "run")
+    assert mirror.of_type("exit")[0]["exit_code"] == 1
+    assert mirror.whole["summary"]["complete"] is False
+    assert mirror.whole["summary"]["stopped_because"] == "error: RuntimeError: scripted failure"
+
+
+def test_failing_dashboard_leaves_the_results_complete(
+    script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*args: Any) -> None:
+        msg = "no connection"
+        raise RuntimeError(msg)
+
+    logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
+    monkeypatch.setattr(DashboardLogger, "log_metrics", lambda *args, **kwargs: None)
+    monkeypatch.setattr(DashboardLogger, "publish", fail)
+    run = script([[[20] * 12]], results=Results(), logger=logger)
+    logger.experiment.finish()
+    assert str(run.error) == "no connection"
+    document = json.loads((run.folder / "results.json").read_text())
+    assert document["complete"]
+    assert document["stopped_because"] == "every method met the criterion in every ordering"
+
+
+@pytest.mark.parametrize(
+    ("mode", "environment", "chosen"),
+    [
+        ("auto", {}, "offline"),
+        ("auto", {"WANDB_API_KEY": "0" * 40}, "online"),
+        ("offline", {"WANDB_API_KEY": "0" * 40}, "offline"),
+        ("online", {}, "online"),
+        ("offline", {"WANDB_MODE": "online"}, None),
+        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": "0" * 40}, None),
+    ],
+)
+def test_mode(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, environment: dict[str, str], chosen: str | None
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if "WANDB_API_KEY" in environment:
+        # The real one asks the server for the account's name.
+        monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
+    begun: list[dict[str, Any]] = []
+    monkeypatch.setattr(WandbLogger, "__init__", lambda self, **options: begun.append(options))
+    monkeypatch.setattr(DashboardLogger, "_wandb_init", {}, raising=False)
+    DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"))
+    assert begun[0]["mode"] == chosen
+    assert (tmp_path / "made").is_dir()
+
+
+def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callbacks.dashboard.find_spec", lambda name: None)
+    with pytest.raises(
+        MisconfigurationException, match="pip install wandb, or go without: --trainer.logger=false"
+    ) as e:
+        DashboardLogger()
+    assert "\n" not in str(e.value)
+
+
+WITHOUT_WANDB = """
+import sys
+
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "wandb":
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Blocked())
+from train import main
+main(sys.argv[1:])
+assert "wandb" not in sys.modules
+"""
+
+
+def test_no_wandb_is_needed_without_the_logger(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> None:
+    root = Path(str(importlib.util.find_spec("train").origin)).parent  # type: ignore[union-attr]
+    code = f"import sys; sys.path.insert(0, {str(root)!r})\n{WITHOUT_WANDB}"
+    command = [sys.executable, "-c", code, *small_comparison(tmp_path), "--trainer.default_root_dir=run"]
+    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "run" / "results.json").is_file()

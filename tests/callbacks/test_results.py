@@ -1,0 +1,168 @@
+"""The files of a run are complete, of one configuration and never half-written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from PIL import Image
+
+from callbacks import Results, SampleEfficiency
+
+Script = Callable[..., Any]
+NAMES = {"config.yaml", "curves.npz", "learning_curves.png", "criterion_reached.png", "results.json"}
+CONFIG = (
+    "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"
+)
+COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def read(folder: Path) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return document
+
+
+def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    run = script(COUNTS, results=Results(), config=CONFIG, consecutive=3)
+    assert set(files(run.folder)) == NAMES
+    document = read(run.folder)
+    assert document["complete"]
+    assert document["stopped_because"] == run.criterion.stopped_because
+    assert document["criterion"] == {"threshold": 0.8, "consecutive": 3, "required_correct": 16}
+    assert document["evaluations"] == document["samples_seen"] == run.criterion.evaluations
+    assert document["restricted_at"] == 12
+    assert (run.folder / "config.yaml").read_text() == CONFIG
+    for name in ("learning_curves.png", "criterion_reached.png"):
+        with Image.open(run.folder / name) as picture:
+            assert min(picture.size) > 300
+            assert len(set(picture.convert("L").resize((60, 60)).tobytes())) > 5
+    printed = capsys.readouterr().out
+    assert "Complete: " in printed
+    assert all(str(run.folder / name) in printed for name in NAMES)
+
+
+def test_scores_follow_from_the_curves(script: Script) -> None:
+    run = script(COUNTS, results=Results(), consecutive=3)
+    curves, document = run.curves, read(run.folder)
+    assert np.array_equal(curves.correct, run.criterion.correct)
+    assert curves.orderings.tolist() == [3, 4, 5]
+    assert (curves.validation_size, curves.limit, curves.threshold, curves.consecutive) == (20, 12, 0.8, 3)
+    samples, onset = curves.samples_to_criterion()
+    for i, name in enumerate(("baseline", "method_0")):
+        scores = document["methods"][name]
+        assert [np.inf if s is None else s for s in scores["samples_to_criterion"]] == samples[i].tolist()
+        assert [np.inf if s is None else s for s in scores["onset"]] == onset[i].tolist()
+        assert scores["final_accuracy"] == (curves.correct[i, :, -1] / 20).tolist()
+        assert scores["reached"] == run.criterion.met[i].sum()
+
+
+@pytest.mark.parametrize("orderings", [1, 2])
+def test_few_orderings(script: Script, orderings: int) -> None:
+    run = script([[[0, 16, 16]] * orderings, [[16, 16, 16]] * orderings], results=Results(), consecutive=2)
+    assert run.error is None
+    comparison = read(run.folder)["comparisons"]["method_0"]
+    assert comparison["per_ordering"] == [pytest.approx(100 / 3)] * orderings
+
+
+def edited(**changes: Any) -> str:
+    content = yaml.safe_load(CONFIG)
+    for key, value in changes.items():
+        section, _, name = key.partition("__")
+        content[section][name] = value
+    return yaml.safe_dump(content)
+
+
+SAME = [
+    edited(),
+    edited(trainer__default_root_dir="b"),
+    edited(trainer__logger=False),
+    edited(results__overwrite=True),
+]
+OTHER = [edited(data__batch_size=4), edited(trainer__max_epochs=2), edited(data__seed=1)]
+
+
+@pytest.mark.parametrize("config", SAME)
+def test_same_configuration_is_written_again(script: Script, config: str) -> None:
+    script(COUNTS, results=Results(), config=CONFIG)
+    before = script(COUNTS, results=Results(), config=CONFIG)
+    run = script(16 * np.ones_like(COUNTS), results=Results(), config=config)
+    assert read(run.folder)["stopped_because"].startswith("every method met")
+    assert set(files(before.folder)) == NAMES
+
+
+@pytest.mark.parametrize("config", OTHER)
+def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
+    run = script(COUNTS, results=Results(), config=CONFIG)
+    before = files(run.folder)
+    with pytest.raises(MisconfigurationException, match="holds results of another configuration"):
+        script(COUNTS, results=Results(), config=config)
+    assert files(run.folder) == before
+    script(COUNTS, results=Results(overwrite=True), config=config)
+    assert (run.folder / "config.yaml").read_text() == config
+
+
+def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "results.json").write_text("{}")
+    with pytest.raises(MisconfigurationException, match="another configuration"):
+        Results().claim(tmp_path, CONFIG, SampleEfficiency())
+
+
+def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "notes.txt").write_text("mine")
+    run = script(COUNTS, results=Results(), config=CONFIG)
+    assert set(files(run.folder)) == {*NAMES, "notes.txt"}
+
+
+WRITERS = [
+    "metrics.curves.Curves.save",
+    "callbacks.plots.plot_learning_curves",
+    "callbacks.plots.plot_criterion_reached",
+]
+
+
+def fail(*args: Any, **kwargs: Any) -> None:
+    msg = "no space left"
+    raise RuntimeError(msg)
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("written_before", [False, True])
+def test_nothing_is_half_written(
+    script: Script, monkeypatch: pytest.MonkeyPatch, writer: str, written_before: bool
+) -> None:
+    before = files(script(COUNTS, results=Results(), config=CONFIG).folder) if written_before else {}
+    with monkeypatch.context() as patch:
+        patch.setattr(writer, fail)
+        run = script(COUNTS[..., :5], results=Results(), config=CONFIG)
+    assert str(run.error) == "no space left"
+    assert files(run.folder) == before
+
+
+def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    run = script([[[16] * 12, [0] * 12]], results=Results(), batch_size=4, consecutive=3, fail_at=6)
+    assert str(run.error) == "scripted failure"
+    document = read(run.folder)
+    assert not document["complete"]
+    assert document["stopped_because"] == "error: RuntimeError: scripted failure"
+    assert document["evaluations"] == 5
+    assert document["samples_seen"] == document["restricted_at"] == run.curves.limit == 20
+    assert document["methods"]["baseline"]["samples_to_criterion"] == [12, None]
+    assert document["methods"]["baseline"]["restricted_mean"] == 16
+    assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
+
+
+def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: Script) -> None:
+    run = script(COUNTS, results=Results(), fail_at=1)
+    assert str(run.error) == "scripted failure"
+    assert not (run.folder / "results.json").exists()

@@ -1,0 +1,143 @@
+"""The criterion in a trainer, on counts of correct predictions that are written beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import CSVLogger
+
+from callbacks import ComparisonProgress, SampleEfficiency
+
+Script = Callable[..., Any]
+
+
+def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
+    """Give the evaluation, from 1, at which the streak is full."""
+    streak = 0
+    for evaluation, count in enumerate(counts, start=1):
+        streak = streak + 1 if count >= required else 0
+        if streak == consecutive:
+            return evaluation
+    return None
+
+
+@pytest.mark.parametrize(
+    ("validation_size", "count", "met"), [(20, 16, True), (20, 15, False), (500, 400, True), (500, 399, False)]
+)
+def test_exactly_eighty_per_cent_passes(script: Script, validation_size: int, count: int, met: bool) -> None:
+    run = script([[[count] * 12]], validation_size=validation_size)
+    assert run.criterion.required == validation_size * 4 // 5
+    assert run.criterion.met.all() == met
+    assert run.criterion.evaluations == (10 if met else 12)
+    assert run.criterion.correct.tolist() == [[[count] * run.criterion.evaluations]]
+
+
+def test_streak_broken_at_the_ninth_begins_again(script: Script) -> None:
+    counts = [16] * 8 + [15] + [16] * 10 + [20] * 5
+    run = script([[counts]])
+    assert run.criterion.samples_seen.tolist() == list(range(1, 20))
+    assert run.criterion.met.all()
+
+
+@pytest.mark.parametrize(("batch_size", "evaluate_every"), [(1, 1), (8, 1), (1, 3), (4, 2)])
+def test_samples_are_counted_at_every_evaluation(script: Script, batch_size: int, evaluate_every: int) -> None:
+    run = script([[[0, 0, 16, 16, 16, 0]]], batch_size=batch_size, evaluate_every=evaluate_every, consecutive=3)
+    step = batch_size * evaluate_every
+    assert run.criterion.samples_seen.tolist() == [step * i for i in range(1, 6)]
+
+
+def test_last_batch_is_smaller(script: Script) -> None:
+    run = script([[[0] * 3]], batch_size=8, max_samples=19)
+    assert run.criterion.samples_seen.tolist() == [8, 16, 19]
+
+
+def test_batches_that_end_before_an_evaluation_are_not_evaluated(script: Script) -> None:
+    run = script([[[0] * 2]], batch_size=4, max_samples=19, evaluate_every=2)
+    assert run.criterion.samples_seen.tolist() == [8, 16]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_run_stops_once_the_last_has_met_the_criterion(script: Script, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    counts = np.where(generator.random((2, 3, 40)) < 0.93, 16, 15)
+    run = script(counts, consecutive=5, threshold=0.8)
+    met = [first_met(trace.tolist(), 16, 5) for trace in counts.reshape(6, 40)]
+    everywhere = None not in met
+    evaluations = max(number for number in met if number is not None) if everywhere else 40
+    assert run.criterion.evaluations == evaluations
+    assert np.array_equal(run.criterion.correct, counts[..., :evaluations])
+    assert run.criterion.met.flatten().tolist() == [number is not None for number in met]
+    reason = "every method met the criterion in every ordering" if everywhere else "the sample limit was reached"
+    assert run.criterion.stopped_because == reason
+
+
+def test_reason_where_the_criterion_is_met_at_the_limit(script: Script) -> None:
+    run = script([[[16] * 10]])
+    assert run.criterion.stopped_because == "every method met the criterion in every ordering"
+
+
+class Interrupt(Callback):
+    """Raises at the third batch.
+
+    Args:
+        error: What to raise.
+    """
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
+        if batch_idx == 2:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "reason"),
+    [(KeyboardInterrupt(), "interrupted"), (RuntimeError("out of luck"), "error: RuntimeError: out of luck")],
+)
+def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
+    criterion: list[SampleEfficiency] = []
+
+    class Keep(Callback):
+        def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+            criterion.extend(c for c in trainer.callbacks if isinstance(c, SampleEfficiency))  # type: ignore[attr-defined]
+
+    try:
+        script([[[0] * 12]], callbacks=(Keep(), Interrupt(error)))
+    except (KeyboardInterrupt, SystemExit) as caught:
+        assert isinstance(error, KeyboardInterrupt), caught
+    assert criterion[0].stopped_because == reason
+    assert criterion[0].evaluations == 2
+
+
+def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
+    counts = np.array([[[4, 16, 16], [20, 20, 20]], [[0, 0, 0], [10, 10, 20]]])
+    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
+    script(counts, consecutive=2, logger=logger)
+    logger.save()
+    rows = logger.experiment.metrics_file_path
+    table = np.genfromtxt(rows, delimiter=",", names=True, deletechars="", dtype=float)
+    assert table["samples_seen"].tolist() == [1, 2, 3]
+    names = ("baseline", "method_0")
+    for name, accuracy in zip(names, counts / 20, strict=True):
+        assert table[f"val/accuracy/{name}"] == pytest.approx(accuracy.mean(0))
+        assert table[f"val/accuracy/{name}/p10"] == pytest.approx(np.percentile(accuracy, 10, axis=0))
+        assert table[f"val/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
+    assert table["reached/baseline"].tolist() == [0, 0.5, 1]
+    assert table["reached/method_0"].tolist() == [0, 0, 0]
+
+
+def test_progress_bar_shows_samples_and_runs_that_met_it(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    class Bar(ComparisonProgress):
+        def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+            self.criterion = next(c for c in trainer.callbacks if isinstance(c, SampleEfficiency))  # type: ignore[attr-defined]
+
+    bar = Bar(SampleEfficiency())
+    script([[[20] * 6, [0] * 6]], consecutive=3, batch_size=8, max_samples=43, callbacks=(bar,))
+    (task,) = bar.bar.tasks
+    assert (task.completed, task.total, task.fields["met"]) == (43, 43, "1/2")
+    assert "criterion met by 1/2" in capsys.readouterr().out

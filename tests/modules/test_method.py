@@ -1,0 +1,72 @@
+"""What all methods start from and share."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from modules.gradient_descent import GradientDescent
+from modules.method import Start, draw_head, linear_logits
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize(("orderings", "samples", "width", "classes"), [(1, 1, 1, 2), (1, 5, 4, 3), (6, 7, 5, 2)])
+def test_linear_logits_as_in_a_loop(orderings: int, samples: int, width: int, classes: int, shared: bool) -> None:
+    generator = torch.Generator().manual_seed(samples)
+    weight = torch.randn(orderings, width, classes, generator=generator)
+    bias = torch.randn(orderings, classes, generator=generator)
+    features = torch.randn(*([] if shared else [orderings]), samples, width, generator=generator)
+    logits = linear_logits(features, weight, bias)
+    assert logits.shape == (orderings, samples, classes)
+    for k in range(orderings):
+        for i in range(samples):
+            row = features[i] if shared else features[k, i]
+            for c in range(classes):
+                expected = sum(float(row[j]) * float(weight[k, j, c]) for j in range(width)) + float(bias[k, c])
+                assert logits[k, i, c].item() == pytest.approx(expected, rel=1e-4, abs=1e-5)
+
+
+@pytest.mark.parametrize("features", [1, 16, 1280])
+def test_head_is_drawn_as_in_torch(features: int) -> None:
+    weight, bias = draw_head(features, 500, seed=0)
+    assert weight.shape == (features, 500)
+    assert bias.shape == (500,)
+    bound = features**-0.5
+    for values in (weight, bias):
+        assert values.abs().max() <= bound
+        assert values.abs().max() > 0.95 * bound
+        assert values.std().item() == pytest.approx(bound / 3**0.5, rel=0.1)
+
+
+def test_head_is_drawn_by_the_seed_alone() -> None:
+    torch.manual_seed(5)
+    first = draw_head(8, 3, seed=1)
+    torch.manual_seed(6)
+    again, other = draw_head(8, 3, seed=1), draw_head(8, 3, seed=2)
+    assert torch.equal(first[0], again[0])
+    assert torch.equal(first[1], again[1])
+    assert not torch.equal(first[0], other[0])
+
+
+class Colours(nn.Module):
+    """A backbone: the mean of every colour."""
+
+    def forward(self, photos: Tensor) -> Tensor:
+        assert photos.dim() == 4
+        return photos.float().mean((2, 3))
+
+
+@pytest.mark.parametrize("leading", [(5,), (1, 5), (2, 5)])
+def test_features_of_photos(leading: tuple[int, ...]) -> None:
+    method = GradientDescent()
+    method.begin(Start(*draw_head(3, 2, 0), orderings=leading[0], max_samples=9, seed=0, backbone=Colours()))
+    photos = torch.randint(256, (*leading, 3, 4, 6), dtype=torch.uint8)
+    torch.testing.assert_close(method.features(photos), photos.float().mean((-2, -1)))
+
+
+def test_frozen_features_pass_unchanged() -> None:
+    method = GradientDescent()
+    method.begin(Start(*draw_head(3, 2, 0), orderings=4, max_samples=9, seed=0))
+    features = torch.randn(4, 6, 3)
+    assert method.features(features) is features

@@ -1,0 +1,147 @@
+"""Weights from files load whole or not at all, and unknown names are said in one line."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import torchvision
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from safetensors.torch import save_file
+from torch import Tensor
+
+from modules.backbones import BackboneSpec
+from modules.preprocessing import Preprocessing
+
+ARGS = {"width_mult": 0.25}
+State = dict[str, Tensor]
+
+
+def draw_state(classes: int = 1000) -> State:
+    torch.manual_seed(classes)
+    network = torchvision.models.mobilenet_v2(num_classes=classes, **ARGS)
+    for name, buffer in network.named_buffers():
+        if name.endswith("running_mean"):
+            buffer.normal_()  # statistics belong to the weights
+    state: State = network.state_dict()
+    return state
+
+
+def spec(path: Path | str) -> BackboneSpec:
+    return BackboneSpec("mobilenet_v2", str(path), ARGS)
+
+
+def refusal(wrong: BackboneSpec) -> str:
+    with pytest.raises(MisconfigurationException) as caught:
+        wrong.build(seed=0)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+WRITERS: dict[str, Callable[[State, Path], Any]] = {
+    "weights.safetensors": save_file,
+    "weights.pth": torch.save,
+    "weights.pt": lambda state, path: torch.save({"state_dict": state, "epoch": 3}, path),
+}
+
+
+@pytest.mark.parametrize("classes", [1000, 37, 2])
+@pytest.mark.parametrize("name", WRITERS)
+def test_local_file_with_a_head_of_any_size(tmp_path: Path, name: str, classes: int) -> None:
+    state = draw_state(classes)
+    WRITERS[name](state, tmp_path / name)
+    backbone = spec(tmp_path / name).build(seed=0)
+    loaded = backbone.network.state_dict()
+    assert set(loaded) == {key for key in state if not key.startswith("classifier.1")}
+    assert all(torch.equal(loaded[key], state[key]) for key in loaded)
+    assert backbone.source_head is not None
+    assert torch.equal(backbone.source_head, state["classifier.1.weight"])
+    assert backbone.preprocessing == Preprocessing(256, 224)
+
+
+def test_file_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    save_file(draw_state(), tmp_path / "weights.safetensors")
+    spec("~/weights.safetensors").build(seed=0)
+
+
+def test_misfitting_keys_are_listed(tmp_path: Path) -> None:
+    state = draw_state()
+    state["features.0.0.kernel"] = state.pop("features.0.0.weight")
+    del state["features.1.conv.1.weight"]
+    state["extra.weight"] = torch.zeros(1)
+    torch.save(state, tmp_path / "weights.pth")
+    message = refusal(spec(tmp_path / "weights.pth"))
+    assert "missing keys: features.0.0.weight, features.1.conv.1.weight; " in message
+    assert "unexpected keys: extra.weight, features.0.0.kernel" in message
+
+
+def test_misfitting_shapes_are_listed(tmp_path: Path) -> None:
+    torch.save(draw_state(), tmp_path / "weights.pth")
+    message = refusal(BackboneSpec("mobilenet_v2", str(tmp_path / "weights.pth"), {"width_mult": 1.0}))
+    assert "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)" in message
+
+
+def test_state_without_head(tmp_path: Path) -> None:
+    state = {key: value for key, value in draw_state().items() if not key.startswith("classifier")}
+    torch.save(state, tmp_path / "weights.pth")
+    assert "missing keys: classifier.1.weight, classifier.1.bias" in refusal(spec(tmp_path / "weights.pth"))
+
+
+class Exploit:
+    """An object whose unpickling would run code."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return pytest.fail, ("code from the file was run",)
+
+
+UNREADABLE: dict[str, bytes] = {
+    "empty.pth": b"",
+    "text.pth": b"no weights",
+    "code.pth": pickle.dumps(Exploit(), protocol=2),
+    "empty.safetensors": b"",
+    "text.safetensors": b"no weights",
+}
+
+
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_unreadable_file(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(UNREADABLE[name])
+    assert f"{name}' cannot be read" in refusal(spec(tmp_path / name))
+
+
+@pytest.mark.parametrize("content", [[1, 2], {"weights": "none"}, {"state_dict": 3}, {"model": {}}])
+def test_file_without_state_dict(tmp_path: Path, content: Any) -> None:
+    torch.save(content, tmp_path / "weights.pth")
+    assert "holds no state dict" in refusal(spec(tmp_path / "weights.pth"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (spec("absent.safetensors"), "there is no file 'absent.safetensors'"),
+        (spec("IMAGENET"), "allowed are IMAGENET1K_V1, IMAGENET1K_V2, DEFAULT, random"),
+        (BackboneSpec("mobilenet_v22", "random"), "torchvision has no classifier 'mobilenet_v22'"),
+        (BackboneSpec("fcn_resnet50", "random"), "torchvision has no classifier 'fcn_resnet50'"),
+        (BackboneSpec("timm/no_such_model", "random"), "timm has no model 'no_such_model'"),
+        (BackboneSpec("timm/test_resnet", "IMAGENET1K_V1"), "part of the model's name"),
+        (BackboneSpec("mobilenet_v2", "random", {"widthmult": 1}), "does not take {'widthmult': 1}"),
+    ],
+)
+def test_unknown_names(wrong: BackboneSpec, message: str) -> None:
+    assert message in refusal(wrong)
+
+
+def test_failed_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def fail(*args: Any, **kwargs: Any) -> None:
+        msg = "no route\nto host"
+        raise OSError(msg)
+
+    monkeypatch.setenv("TORCH_HOME", str(tmp_path))
+    monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
+    message = refusal(BackboneSpec("mobilenet_v2", "DEFAULT"))
+    assert "mobilenet_v2, IMAGENET1K_V2 could not be downloaded (no route to host)" in message
