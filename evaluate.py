@@ -1,4 +1,4 @@
-"""Evaluate what was run: `python evaluate.py sample-efficiency --runs '[runs/demo]'` scores runs of train.py again."""
+"""Evaluate what was run: `python evaluate.py sample-efficiency runs/demo` scores a run of train.py again."""
 
 from __future__ import annotations
 

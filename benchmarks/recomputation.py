@@ -44,8 +44,8 @@ def main(
         first = train(Path(name), *options).seconds
         second = train(Path(name), *options).seconds
     print(
-        f"{ORDERINGS} orderings x {EVALUATIONS} evaluations x {size} photos: {again / 3600:.1f} h at {one_pass:.1f} s a "
-        f"pass for one method, against {second:.1f} s with features in place (ratio {again / second:.0f}) and "
+        f"{ORDERINGS} orderings x {EVALUATIONS} evaluations x {size} photos: {again / 3600:.1f} h at {one_pass:.1f} s "
+        f"a pass for one method, against {second:.1f} s with features in place (ratio {again / second:.0f}) and "
         f"{first:.1f} s with their computation (ratio {again / first:.0f})"
     )
 

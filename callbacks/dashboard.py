@@ -137,9 +137,10 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
     return summary
 
 
-def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+def _table(document: dict[str, Any]) -> tuple[list[str | int], list[list[Any]]]:
     """Give one row per ordering: its number, then samples to criterion and onset of every method."""
-    columns, values = ["ordering"], []
+    columns: list[str | int] = ["ordering"]
+    values: list[list[int | None]] = []
     for name, scores in document["methods"].items():
         columns += [f"{name}: samples to criterion", f"{name}: onset"]
         values += [scores["samples_to_criterion"], scores["onset"]]

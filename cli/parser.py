@@ -29,10 +29,13 @@ class OneLineErrorParser(LightningArgumentParser):
 
     def _closest(self, message: str) -> str:
         """Suggest an option for the one that the message names."""
-        named = re.search(r"(?:Option|option|arguments:|Key|key) '?-*([\w.]+)", message)
-        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]
-        close = difflib.get_close_matches(named.group(1), known, n=1) if named else []
-        return f" (closest: {close[0]})" if close and close[0] != (named and named.group(1)) else ""
+        named = re.search(r"(?:Group '([\w.]+)' .*)?(?:Option|option|arguments:|Key|key) '?-*([\w.]+)", message)
+        if named is None or "(closest: " in message:
+            return ""
+        option = ".".join(part for part in named.groups() if part)
+        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace iterates over nothing else
+        close = difflib.get_close_matches(option, known, n=1)
+        return f" (closest: {close[0]})" if close and close[0] != option else ""
 
 
 def fail(message: str, code: int) -> NoReturn:

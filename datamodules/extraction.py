@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal
 
-import numpy as np
 import torch
 from lightning.fabric.utilities.data import suggested_max_num_workers
 from numpy.typing import NDArray

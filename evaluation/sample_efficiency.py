@@ -38,25 +38,24 @@ def sample_efficiency(
         consecutive: Evaluations in a row at which it must be reached; by default the runs' own.
         output: JSON file to write the scores to.
     """
-    folders = [Path(folder) for folder in sorted(glob(runs))]
+    folders = [Path(folder) for folder in sorted(glob(runs))]  # noqa: PTH207 - Path.glob takes no absolute pattern
     if not folders:
         msg = f"runs: {runs!r} matches no folder; name folders that train.py wrote"
         raise MisconfigurationException(msg)
     documents = [_read(folder) for folder in folders]
     traces = [Curves.load(folder / "curves.npz") for folder in folders]
     _require_comparable(folders, documents, traces)
-    criterion = {
-        "threshold": traces[0].threshold if threshold is None else float(threshold),
-        "consecutive": traces[0].consecutive if consecutive is None else int(consecutive),
-    }
-    traces = [replace(curves, **criterion) for curves in traces]
-    samples, onset = (np.concatenate(part, axis=1) for part in zip(*(c.samples_to_criterion() for c in traces)))
+    least = traces[0].threshold if threshold is None else float(threshold)
+    streak = traces[0].consecutive if consecutive is None else int(consecutive)
+    traces = [replace(curves, threshold=least, consecutive=streak) for curves in traces]
+    found = [curves.samples_to_criterion() for curves in traces]
+    samples, onset = (np.concatenate(part, axis=1) for part in zip(*found, strict=True))
     final = np.concatenate([curves.accuracy[..., -1] for curves in traces], axis=1)
     limit = min(_known_until(curves) for curves in traces)
     document = {
         "runs": [str(folder) for folder in folders],
         "complete": all(document["complete"] for document in documents),
-        "criterion": criterion,
+        "criterion": {"threshold": least, "consecutive": streak},
         "protocol": {**documents[0]["protocol"], "orderings": samples.shape[1]},
         "orderings": np.concatenate([curves.orderings for curves in traces]).tolist(),
         "restricted_at": limit,
@@ -82,11 +81,12 @@ def _require_comparable(folders: list[Path], documents: list[dict[str, Any]], tr
     """Check that the runs are of one comparison and that no ordering comes twice."""
     for folder, document, curves in zip(folders[1:], documents[1:], traces[1:], strict=True):
         there, here = ({k: v for k, v in d["protocol"].items() if k not in ORDERINGS} for d in (documents[0], document))
-        differing = [key for key in there if there[key] != here.get(key)]
+        differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
         if curves.methods != traces[0].methods:
             differing.append("methods")
         if differing:
-            msg = f"runs: {str(folder)!r} differs from {str(folders[0])!r} in {', '.join(differing)}; only orderings may differ"
+            pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
+            msg = f"runs: {pair} in {', '.join(differing)}; only orderings may differ"
             raise MisconfigurationException(msg)
     numbers = np.concatenate([curves.orderings for curves in traces])
     twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])

@@ -14,7 +14,7 @@ from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
 from datamodules.class_folders import ClassFolders
-from datamodules.extraction import CHUNK, UNREADABLE, FeatureRows, PixelRows, Precision, best_precision
+from datamodules.extraction import UNREADABLE, FeatureRows, PixelRows, Precision, best_precision, pass_size
 from datamodules.photos import PhotoFiles, Photos
 from modules.backbones import Backbone, BackboneSpec
 from modules.preprocessing import Preprocessing
@@ -38,7 +38,11 @@ def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) 
 
 @pytest.mark.parametrize(("resize", "crop"), [(32, 32), (40, 32), (64, 48)])
 @pytest.mark.parametrize("workers", [0, 2])
-def test_features_equal_a_direct_pass(photo_folder: Path, resize: int, crop: int, workers: int) -> None:
+@pytest.mark.parametrize("passes", [1, 5, 24])
+def test_features_equal_a_direct_pass(
+    photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("datamodules.extraction.pass_size", lambda side, device: passes)
     photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(resize, crop)
     assert len({photos.read(i).size for i in range(len(photos))}) > 3
     features = stack(FeatureRows(photos, backbone, "float32", workers, ""))
@@ -85,7 +89,7 @@ class NumberedPhotos(Photos):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("count", [1, CHUNK, 2 * CHUNK + 3])
+@pytest.mark.parametrize("count", [1, 64, 131])
 def test_every_photo_in_its_row(count: int, workers: int) -> None:
     rows = PixelRows(NumberedPhotos(count), Preprocessing(resize=8, crop=4), workers, "")
     assert len(rows) == count
@@ -113,6 +117,16 @@ def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> N
     rows = PixelRows(photos, Preprocessing(resize=8, crop=8), 0, "")
     assert len(stack(rows)) == 24
     assert list(rows.notes[UNREADABLE]) == ["train/dark/3.jpg"]
+
+
+@pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
+    size = pass_size(side, torch.device(device))
+    bound = (4 if device == "cpu" else 256) * 224**2
+    assert size >= 1
+    assert size * side**2 <= bound or size == 1
+    assert (size + 1) * side**2 > bound
 
 
 @pytest.mark.parametrize(

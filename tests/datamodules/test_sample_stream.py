@@ -47,7 +47,8 @@ def test_validation_part_is_drawn_by_the_seed_alone() -> None:
 def test_batches_cover_the_orders_one_after_another(batch_size: int, sizes: list[int]) -> None:
     inputs, labels = torch.randn(30, 3), torch.arange(30)
     orders = torch.stack([torch.randperm(30)[:10] for _ in range(4)])
-    batches = list(OrderedBatches(inputs, labels, orders, batch_size))
+    dataset = OrderedBatches(inputs, labels, orders, batch_size)
+    batches = [dataset[i] for i in range(len(dataset))]
     assert [batch.shape[1] for _, batch in batches] == sizes
     assert torch.equal(torch.cat([batch for _, batch in batches], 1), orders)
     assert torch.equal(torch.cat([batch for batch, _ in batches], 1), inputs[orders])

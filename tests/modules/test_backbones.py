@@ -99,6 +99,35 @@ def test_digest_is_that_of_the_content() -> None:
     assert backbone.digest() == before
 
 
+def draw_statistics(backbone: Backbone) -> None:
+    """Give every batch norm statistics and weights of its own; fresh ones would change nothing."""
+    generator = torch.Generator().manual_seed(0)
+    for module in backbone.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for value, low in ((module.running_mean, -0.2), (module.running_var, 0.5), (module.weight, 0.5)):
+                assert value is not None
+                value.detach().uniform_(low, low + 1, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "name", ["mobilenet_v2", "resnet18", "shufflenet_v2_x0_5", "timm/test_resnet", "timm/test_vit"]
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
+    preparation = Preprocessing(160, 160) if name.startswith("timm/") else Preprocessing(64, 64)
+    backbone = BackboneSpec(name, "random", preprocessing=preparation).build(seed)
+    draw_statistics(backbone)
+    photos, digest = draw_photos(4, preparation.crop), backbone.digest()
+    folded = backbone.folded()
+    with torch.no_grad():
+        expected, features = backbone(photos), folded(photos)
+    torch.testing.assert_close(features, expected, rtol=1e-3, atol=1e-4 * expected.abs().max().item())
+    assert backbone.digest() == digest
+    assert not any(module.training for module in folded.modules())
+    if name in {"mobilenet_v2", "resnet18"}:
+        assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
+
+
 def train_a_step(backbone: Backbone) -> None:
     backbone.train()
     optimizer = torch.optim.SGD(backbone.parameters(), lr=0.01)

@@ -1,0 +1,189 @@
+"""Runs are scored again from their traces: under another criterion, and joined."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+from evaluate import main
+from evaluation.sample_efficiency import sample_efficiency
+from metrics.criterion import required_correct, samples_to_criterion
+from metrics.curves import Curves
+
+Fit = Callable[..., Path]
+TRACES = np.array(
+    [
+        # One method per row, one ordering per column; eight evaluations of 100 validation samples.
+        [[50, 80, 80, 80, 85, 85, 90, 90], [50, 60, 80, 80, 80, 80, 80, 85]],
+        [[80, 80, 80, 90, 90, 90, 90, 90], [80, 79, 80, 80, 80, 90, 90, 90]],
+    ]
+)
+
+
+def write_run(
+    folder: Path, correct: Any = TRACES, first: int = 0, limit: int = 500, step: int = 1, **protocol: Any
+) -> Path:
+    """Write what the evaluation reads of a run."""
+    folder.mkdir()
+    orderings, evaluations = correct.shape[1:]
+    curves = Curves(
+        methods=["baseline", "mine"],
+        orderings=np.arange(first, first + orderings),
+        samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
+        correct=correct,
+        validation_size=100,
+        limit=limit,
+        threshold=0.8,
+        consecutive=3,
+    )
+    curves.save(folder / "curves.npz")
+    names = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0}
+    document = {
+        "complete": True,
+        "protocol": {**names, "orderings": orderings, "first_ordering": first, **protocol},
+    }
+    (folder / "results.json").write_text(json.dumps(document))
+    return folder
+
+
+def score(runs: str | Path, output: Path, **criterion: Any) -> dict[str, Any]:
+    sample_efficiency(str(runs), output=str(output), **criterion)
+    document: dict[str, Any] = json.loads(output.read_text())
+    return document
+
+
+def samples_of(document: dict[str, Any]) -> list[list[int | None]]:
+    return [scores["samples_to_criterion"] for scores in document["methods"].values()]
+
+
+@pytest.mark.parametrize(
+    ("criterion", "samples"),
+    [
+        ({}, [[4, 5], [3, 5]]),
+        ({"threshold": 0.79}, [[4, 5], [3, 3]]),
+        ({"threshold": 0.85}, [[7, None], [6, 8]]),
+        ({"consecutive": 1}, [[2, 3], [1, 1]]),
+        ({"consecutive": 7, "threshold": 0.8}, [[8, None], [7, None]]),
+    ],
+)
+def test_another_criterion(tmp_path: Path, criterion: dict[str, Any], samples: list[list[int | None]]) -> None:
+    document = score(write_run(tmp_path / "run"), tmp_path / "scores.json", **criterion)
+    assert samples_of(document) == samples
+    assert document["criterion"] == {"threshold": 0.8, "consecutive": 3, **criterion}
+
+
+@pytest.mark.parametrize(
+    ("criterion", "restricted_at"),
+    [({}, 500), ({"threshold": 0.79}, 500), ({"threshold": 0.85}, 8), ({"consecutive": 7}, 8)],
+)
+def test_stricter_criterion_is_cut_where_the_run_stopped(
+    tmp_path: Path, criterion: dict[str, Any], restricted_at: int
+) -> None:
+    document = score(write_run(tmp_path / "run"), tmp_path / "scores.json", **criterion)
+    assert document["restricted_at"] == restricted_at
+    expected = [np.mean([8 if s is None else s for s in row]) for row in samples_of(document)]
+    assert [scores["restricted_mean"] for scores in document["methods"].values()] == expected
+
+
+@pytest.mark.parametrize(
+    ("limit", "step", "restricted_at"), [(32, 4, 32), (34, 4, 34), (36, 4, 32), (30, 4, 30), (37, 4, 32)]
+)
+def test_run_to_its_limit_is_cut_there(tmp_path: Path, limit: int, step: int, restricted_at: int) -> None:
+    run = write_run(tmp_path / "run", limit=limit, step=step)
+    assert score(run, tmp_path / "scores.json", threshold=0.95)["restricted_at"] == restricted_at
+
+
+def test_joined_runs_equal_the_run_of_all_orderings(fit: Fit, tmp_path: Path) -> None:
+    whole = fit("--data.orderings=4", folder="whole")
+    for part, first in (("part-a", 0), ("part-b", 2)):
+        fit("--data.orderings=2", f"--data.first_ordering={first}", folder=part)
+    joined = score(tmp_path / "part-*", tmp_path / "joined.json")
+    alone = score(whole, tmp_path / "alone.json")
+    for document in (joined, alone):
+        document.pop("runs")
+    assert joined["orderings"] == [0, 1, 2, 3]
+    written = json.loads((whole / "results.json").read_text())
+    for key in ("methods", "comparisons"):
+        # Runs that stop by themselves stop at different evaluations, after which accuracies are not known.
+        for document in (joined, alone, written):
+            for scores in document[key].values():
+                scores.pop("final_accuracy", None)
+        assert joined[key] == alone[key] == written[key]
+    assert joined == alone
+
+
+def test_order_of_the_runs_is_that_of_their_names(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a", first=4)
+    write_run(tmp_path / "run-b", correct=TRACES[:, :1], first=0)
+    document = score(tmp_path / "run-*", tmp_path / "scores.json")
+    assert document["orderings"] == [4, 5, 0]
+    assert samples_of(document) == [[4, 5, 4], [3, 5, 3]]
+    assert document["protocol"]["orderings"] == 3
+
+
+def refusal(runs: Path) -> str:
+    with pytest.raises(MisconfigurationException) as caught:
+        sample_efficiency(str(runs))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+def test_same_ordering_twice(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a", first=0)
+    write_run(tmp_path / "run-b", first=1)
+    assert "the orderings 1 come more than once" in refusal(tmp_path / "run-*")
+
+
+@pytest.mark.parametrize("change", [{"batch_size": 8}, {"seed": 1}, {"weights": "random"}, {"precision": "bfloat16"}])
+def test_different_protocols(tmp_path: Path, change: dict[str, Any]) -> None:
+    write_run(tmp_path / "run-a")
+    write_run(tmp_path / "run-b", first=2, **change)
+    assert f"differs from '{tmp_path / 'run-a'}' in {next(iter(change))}" in refusal(tmp_path / "run-*")
+
+
+def test_different_methods(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a")
+    run = write_run(tmp_path / "run-b", first=2)
+    curves = Curves.load(run / "curves.npz")
+    Curves(**{**vars(curves), "methods": ["baseline", "yours"]}).save(run / "curves.npz")
+    assert "in methods; only orderings may differ" in refusal(tmp_path / "run-*")
+
+
+@pytest.mark.parametrize("missing", ["results.json", "curves.npz"])
+def test_folder_without_results(tmp_path: Path, missing: str) -> None:
+    (write_run(tmp_path / "run") / missing).unlink()
+    assert f"has no {missing}" in refusal(tmp_path / "run")
+
+
+def test_nothing_there(tmp_path: Path) -> None:
+    assert "matches no folder" in refusal(tmp_path / "absent-*")
+
+
+def test_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(0)
+    correct = generator.integers(70, 100, (2, 20, 60))
+    write_run(tmp_path / "run", correct=correct, limit=60)
+    options = ["--threshold=0.75", "--consecutive=5", f"--output={tmp_path / 'scores.json'}"]
+    main(["sample-efficiency", str(tmp_path / "run"), *options])
+    samples, _ = samples_to_criterion(correct, np.arange(1, 61), required_correct(0.75, 100), 5)
+    document = json.loads((tmp_path / "scores.json").read_text())
+    assert samples_of(document) == [[None if np.isinf(s) else s for s in row] for row in samples.tolist()]
+    assert "75% validation accuracy at 5" in capsys.readouterr().out
+    assert not list(tmp_path.glob("*.partial"))
+
+
+@pytest.mark.parametrize(("options", "code"), [(["--threshold=2"], 2), (["--consecutiv=x"], 2), ([], 1)])
+def test_mistakes_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], code: int
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["sample-efficiency", str(tmp_path / "absent"), *options])
+    assert caught.value.code == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
