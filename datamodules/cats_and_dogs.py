@@ -43,15 +43,21 @@ class CatsAndDogs(PhotoSource):
         validation_fraction: OpenUnitInterval = 1 / 3,
         split_seed: NonNegativeInt = 0,
     ) -> None:
-        default = cache_folder() / "datasets" / "cats_and_dogs_filtered"
-        self.root = default if root is None else Path(root).expanduser()
+        self.root = _default_root(None) if root is None else Path(root).expanduser()
+        self.rooted = root is not None
         self.download = download
         self.url = url
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
-    def prepare(self) -> None:
-        """Download the archive, if that is asked for and the root is missing or empty."""
+    def prepare(self, cache: Path | None = None) -> None:
+        """Download the archive, if that is asked for and the root is missing or empty.
+
+        Args:
+            cache: The cache folder, for a source that was given no root.
+        """
+        if not self.rooted:
+            self.root = _default_root(cache)
         if self.download:
             fetch_archive(self.url, self.root)
 
@@ -127,6 +133,10 @@ class CatsAndDogs(PhotoSource):
         ranked = sorted(members, key=lambda photo: hashlib.sha256(f"{self.split_seed}/{photo}".encode()).digest())
         size = round(self.validation_fraction * len(members))
         return set(ranked[: min(max(size, 1), len(members) - 1)])
+
+
+def _default_root(cache: Path | None) -> Path:
+    return (cache or cache_folder()) / "datasets" / "cats_and_dogs_filtered"
 
 
 def _photo_files(base: Path, photos: list[tuple[str, int]]) -> PhotoFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import stat
 import zipfile
@@ -13,7 +14,6 @@ from urllib.request import Request, urlopen
 
 from filelock import FileLock, Timeout
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.utilities import rank_zero_info
 from rich.console import Console
 from rich.progress import (
     BarColumn,
@@ -23,6 +23,8 @@ from rich.progress import (
     TimeRemainingColumn,
     TransferSpeedColumn,
 )
+
+log = logging.getLogger(__name__)
 
 SILENCE_LIMIT = 60.0
 """Seconds without a byte after which a transfer counts as lost."""
@@ -73,7 +75,7 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            rank_zero_info(f"Another process is fetching {folder}; waiting for it.")
+            log.warning("another process is fetching %s; waiting for it", folder)
             lock.acquire()
         try:
             if not _holds_something(folder):

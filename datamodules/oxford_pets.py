@@ -29,10 +29,17 @@ class OxfordPets(PhotoSource):
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
         self.root = cache_folder() / "datasets" if root is None else Path(root).expanduser()
+        self.rooted = root is not None
         self.download = download
 
-    def prepare(self) -> None:
-        """Download the data set, if that is asked for and it is missing."""
+    def prepare(self, cache: Path | None = None) -> None:
+        """Download the data set, if that is asked for and it is missing.
+
+        Args:
+            cache: The cache folder, for a source that was given no root.
+        """
+        if not self.rooted and cache is not None:
+            self.root = cache / "datasets"
         if self.download:
             fetch_once(self.root / _FOLDER, _fetch)
 

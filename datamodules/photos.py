@@ -141,8 +141,12 @@ class PhotoSource(ABC):
 
     name: str
 
-    def prepare(self) -> None:  # noqa: B027  (most data sets have nothing to fetch)
-        """Fetch what is missing on disk, once, before anything is read; nothing by default."""
+    def prepare(self, cache: Path | None = None) -> None:  # noqa: B027  (most data sets have nothing to fetch)
+        """Fetch what is missing on disk, once, before anything is read; nothing by default.
+
+        Args:
+            cache: The cache folder, which holds downloads that were given no folder of their own.
+        """
 
     @abstractmethod
     def train(self) -> Photos:

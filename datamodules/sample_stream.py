@@ -154,7 +154,7 @@ class SampleStream(LightningDataModule):
 
     def prepare_data(self) -> None:
         """Fetch what is missing of the data set."""
-        self.photos.prepare()
+        self.photos.prepare(cache_folder(self.cache_dir))
 
     def setup(self, stage: str) -> None:
         """Check the photos, then compute or open the rows of both splits."""

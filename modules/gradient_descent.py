@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 
 from modules.method import Method, Start, linear_logits
+
+COUPLING = (torch.optim.LBFGS, torch.optim.Adafactor, torch.optim.Muon)
 
 
 class GradientDescent(Method):
@@ -34,6 +37,12 @@ class GradientDescent(Method):
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create one optimiser over everything that is trained."""
         self.optimizer = self.make_optimizer(list(self.parameters()))
+        if isinstance(self.optimizer, COUPLING):
+            msg = (
+                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so that orderings would "
+                "change each other; take SGD, Adam or one of their kin"
+            )
+            raise MisconfigurationException(msg)
         return [self.optimizer]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from PIL import Image
 
 from callbacks import Results, SampleEfficiency
+from callbacks.results import digest_of
 
 Script = Callable[..., Any]
 NAMES = {"config.yaml", "curves.npz", "learning_curves.png", "criterion_reached.png", "results.json"}
@@ -100,6 +101,13 @@ def test_same_configuration_is_written_again(script: Script, config: str) -> Non
     assert set(files(before.folder)) == NAMES
 
 
+def test_digest_of_a_configuration_is_that_of_its_results() -> None:
+    digest = digest_of(CONFIG)
+    assert len(digest) == 8
+    assert {digest_of(config) for config in SAME} == {digest}
+    assert len({digest, *(digest_of(config) for config in OTHER)}) == 1 + len(OTHER)
+
+
 @pytest.mark.parametrize("config", OTHER)
 def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
     run = script(COUNTS, results=Results(), config=CONFIG)
@@ -158,6 +166,7 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
     assert document["evaluations"] == 5
     assert document["samples_seen"] == document["restricted_at"] == run.curves.limit == 20
     assert document["methods"]["baseline"]["samples_to_criterion"] == [12, None]
+    assert document["methods"]["baseline"]["onset"] == [4, None]
     assert document["methods"]["baseline"]["restricted_mean"] == 16
     assert "INCOMPLETE: error: RuntimeError: scripted failure" in capsys.readouterr().out
 

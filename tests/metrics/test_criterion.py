@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from metrics.criterion import extend_streaks, required_correct, samples_to_criterion
 
 
-@pytest.mark.parametrize("threshold", ["0.8", "0.75", "0.85", "0.7", "0.95", "0.0", "1.0", "1e-05"])
+# In binary 0.55 * 100 is above 55 and 0.57 * 100 below 57.
+@pytest.mark.parametrize("threshold", ["0.8", "0.75", "0.85", "0.7", "0.95", "0.55", "0.57", "0.0", "1.0", "1e-05"])
 def test_required_correct_is_the_fewest_that_pass_exactly(threshold: str) -> None:
     exact = Fraction(threshold)
     for size in range(1, 2001):
