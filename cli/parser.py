@@ -16,6 +16,10 @@ from lightning.pytorch.cli import LightningArgumentParser
 class OneLineErrorParser(LightningArgumentParser):
     """Prints the error alone, with the closest option where one was misspelt, instead of the whole usage."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # An abbreviation that is unique today is another option's prefix tomorrow.
+        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Print one line and exit with code 2.
 
