@@ -20,9 +20,9 @@ class DashboardLogger(WandbLogger):
     Args:
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default the backbone and the seed.
-        group: What lines up in the dashboard; by default the data set and the backbone.
-        tags: Tags of the run; by default the data set, the backbone and the batch size.
+        name: Name of the run; by default the backbone, its weights and the seed.
+        group: What lines up in the dashboard; by default the data set, the backbone and its weights.
+        tags: Tags of the run; by default the data set, the backbone, its weights and the batch size.
         mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
             WANDB_MODE wins over it.
         save_dir: Folder of the dashboard's own files; by default `trainer.default_root_dir`.
@@ -57,6 +57,11 @@ class DashboardLogger(WandbLogger):
         # The base class passes on this setting, which wandb gave up and warns about.
         self._wandb_init.pop("anonymous", None)
 
+    @property
+    def experiment(self) -> Any:  # noqa: ANN401 - wandb's run, which is not imported where nothing is logged
+        """The run; None until `log_hyperparams` begins it, so that a comparison that cannot start leaves none."""
+        return self._experiment
+
     def log_hyperparams(self, params: Any) -> None:  # noqa: ANN401 - as in the base class
         """Log the whole configuration once, and make samples seen the x axis.
 
@@ -67,13 +72,19 @@ class DashboardLogger(WandbLogger):
 
         # The base class would begin the run with the optimiser's steps as the x axis of everything, and which of two
         # patterns that fit one name holds is left to chance.
-        run = self._experiment = self._experiment or wandb.init(**self._wandb_init)
+        try:
+            run = self._experiment = self._experiment or wandb.init(**self._wandb_init)
+        except wandb.Error as error:
+            reason = str(error).splitlines()[0]
+            msg = f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
+            raise MisconfigurationException(msg) from error
         run.config.update(params)
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")
         run.define_metric("reached/*", step_metric="samples_seen", summary="last")
         where = f"logs offline; to upload: wandb sync {Path(run.dir).parent}" if run.offline else f"logs to {run.url}"
-        print(f"Weights & Biases {where}")
+        if not run.disabled:
+            print(f"Weights & Biases {where}")
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Log one evaluation; the step is among the metrics, as `samples_seen`.
@@ -124,7 +135,7 @@ def _resolve(mode: Mode) -> str | None:
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
-    """Give the scores of every method under `score/<method>/<name>`."""
+    """Give the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`."""
     summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
     for name, scores in document["methods"].items():
         for key in ("median", "restricted_mean", "reached"):

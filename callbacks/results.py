@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import subprocess
 import time
@@ -61,6 +62,10 @@ class Results(Callback):
         self.started = time.perf_counter()
         self.written = False
         saved = folder / CONFIG
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        if not there.is_dir() or not os.access(there, os.W_OK):
+            msg = f"trainer.default_root_dir: {str(folder)!r} cannot be written, because of {str(there)!r}"
+            raise MisconfigurationException(msg)
         if self.overwrite or not (folder / RESULTS).exists():
             return
         if not saved.exists() or _essence(saved.read_text()) != _essence(config):
@@ -70,29 +75,42 @@ class Results(Callback):
             )
             raise MisconfigurationException(msg)
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Log the whole configuration, once the data is known to be there."""
+        for logger in trainer.loggers:
+            logger.log_hyperparams(yaml.safe_load(self.config))
+
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write the files of a complete run."""
-        self._finish(trainer, pl_module, complete=True)
+        """Write the files of a run that came to its end."""
+        self._finish(trainer, pl_module)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Write what was measured before the run was cut off, marked as incomplete."""
-        if self.criterion.evaluations and not self.written:
-            self._finish(trainer, pl_module, complete=False)
+        """Write what was measured before the run was cut off, marked as incomplete.
 
-    def _finish(self, trainer: Trainer, pl_module: LightningModule, complete: bool) -> None:
+        Complete results of the same configuration that lie in the folder are kept instead.
+        """
+        if self.written or not self.criterion.evaluations:
+            return
+        if not (self.criterion.complete or self.overwrite) and _is_complete(self.folder / RESULTS):
+            print(f"INCOMPLETE: {self.criterion.stopped_because}. The complete results in {self.folder} are kept.")
+            return
+        self._finish(trainer, pl_module)
+
+    def _finish(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, Comparison)
-        curves = self._curves(trainer, pl_module, complete)
-        document = self._document(trainer, curves, complete)
+        curves = self._curves(trainer, pl_module)
+        document = self._document(trainer, curves)
         title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
         paths = self._write(curves, document, title)
         self.written = True
-        if isinstance(trainer.logger, DashboardLogger):
-            trainer.logger.publish(document, paths)
+        for logger in trainer.loggers:
+            if isinstance(logger, DashboardLogger):
+                logger.publish(document, paths)
         print_table(document)
-        print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
+        print(f"{'Complete' if self.criterion.complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 
-    def _curves(self, trainer: Trainer, comparison: Comparison, complete: bool) -> Curves:
+    def _curves(self, trainer: Trainer, comparison: Comparison) -> Curves:
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         criterion = self.criterion
         return Curves(
@@ -101,17 +119,17 @@ class Results(Callback):
             samples_seen=criterion.samples_seen,
             correct=criterion.correct,
             validation_size=criterion.validation_size,
-            limit=data.max_samples if complete else int(criterion.samples_seen[-1]),
+            limit=data.max_samples if criterion.complete else int(criterion.samples_seen[-1]),
             threshold=criterion.threshold,
             consecutive=criterion.consecutive,
         )
 
-    def _document(self, trainer: Trainer, curves: Curves, complete: bool) -> dict[str, Any]:
+    def _document(self, trainer: Trainer, curves: Curves) -> dict[str, Any]:
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         criterion = self.criterion
         return {
             "schema": SCHEMA,
-            "complete": complete,
+            "complete": criterion.complete,
             "stopped_because": criterion.stopped_because,
             "criterion": {
                 "threshold": criterion.threshold,
@@ -140,7 +158,8 @@ class Results(Callback):
         }
         self.folder.mkdir(parents=True, exist_ok=True)
         paths = [self.folder / name for name in writers]
-        partial = [path.with_name(f".{path.name}.partial") for path in paths]
+        # The process in the name keeps two runs with one folder apart.
+        partial = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
         try:
             for write, path in zip(writers.values(), partial, strict=True):
                 write(path)
@@ -152,12 +171,20 @@ class Results(Callback):
         return paths
 
 
+def _is_complete(results: Path) -> bool:
+    return results.exists() and bool(json.loads(results.read_text())["complete"])
+
+
 def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Give a configuration without what does not change its results: where they lie and what is logged."""
+    """Give a configuration without what does not change its results: folders, what is logged, how photos are read."""
     content = yaml.safe_load(config)
+    if not isinstance(content, dict):
+        return None
     content.pop("results", None)
-    for key in ("default_root_dir", "logger"):
+    for key in ("default_root_dir", "logger", "enable_progress_bar"):
         content["trainer"].pop(key, None)
+    for key in ("cache_dir", "num_workers"):
+        content["data"].get("init_args", {}).pop(key, None)
     return content
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
+from datamodules.sample_stream import SampleStream
 from metrics.criterion import extend_streaks, required_correct
 from modules.comparison import Comparison
 
@@ -32,31 +35,48 @@ class SampleEfficiency(Callback):
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
         self.stopped_because = ""
-        self._correct: list[NDArray[np.int64]] = []
-        self._samples_seen: list[int] = []
+        self._trace: list[tuple[int, NDArray[np.int64]]] = []
+        self._planned = 1
         self._streaks = np.zeros(0, dtype=np.int64)
         self.met = np.zeros(0, dtype=bool)
 
     @property
     def correct(self) -> NDArray[np.int64]:
         """Correct predictions so far, `[methods, orderings, evaluations]`."""
-        return np.stack(self._correct, axis=-1)
+        return np.stack([correct for _, correct in self._trace], axis=-1)
 
     @property
     def samples_seen(self) -> NDArray[np.int64]:
         """Samples that an ordering had fed at each evaluation so far, `[evaluations]`."""
-        return np.array(self._samples_seen, dtype=np.int64)
+        return np.array([samples for samples, _ in self._trace], dtype=np.int64)
 
     @property
     def evaluations(self) -> int:
         """Number of evaluations so far."""
-        return len(self._samples_seen)
+        return len(self._trace)
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing left to measure: all have met the criterion, or the sample limit was reached."""
+        return bool(self.met.all()) or self.evaluations >= self._planned
+
+    def evaluations_within(self, max_samples: int, batch_size: int) -> int:
+        """Count the evaluations of a whole stream.
+
+        Args:
+            max_samples: Samples that an ordering feeds.
+            batch_size: Samples in a batch; the last may be smaller.
+        """
+        batches = math.ceil(max_samples / batch_size)
+        return int(batches // self.evaluate_every)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start with no streak."""
         assert isinstance(pl_module, Comparison)
-        self.validation_size = len(trainer.datamodule.validation_labels)  # type: ignore[attr-defined]
+        data: SampleStream = trainer.datamodule  # type: ignore[attr-defined]
+        self.validation_size = len(data.validation_labels)
         self.required = required_correct(self.threshold, self.validation_size)
+        self._planned = self.evaluations_within(data.max_samples, data.batch_size)
         self._streaks = np.zeros(tuple(pl_module.correct.shape), dtype=np.int64)
         self.met = np.zeros(self._streaks.shape, dtype=bool)
 
@@ -64,8 +84,7 @@ class SampleEfficiency(Callback):
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
         assert isinstance(pl_module, Comparison)
         counts = pl_module.correct.cpu().numpy()
-        self._correct.append(counts)
-        self._samples_seen.append(pl_module.samples_seen)
+        self._trace.append((pl_module.samples_seen, counts))
         self._streaks = extend_streaks(self._streaks, counts, self.required)
         self.met |= self._streaks >= self.consecutive
         if trainer.loggers:
@@ -75,7 +94,8 @@ class SampleEfficiency(Callback):
 
     def _log(self, trainer: Trainer, names: list[str]) -> None:
         """Log the last evaluation of every method: mean and band of the accuracy, share of orderings that met it."""
-        accuracy = self._correct[-1] / self.validation_size
+        samples, correct = self._trace[-1]
+        accuracy = correct / self.validation_size
         low, high = np.percentile(accuracy, BAND, axis=1)
         series = {
             "val/accuracy/{}": accuracy.mean(1),
@@ -86,18 +106,23 @@ class SampleEfficiency(Callback):
         metrics = {
             key.format(name): float(v) for key, values in series.items() for name, v in zip(names, values, strict=True)
         }
-        metrics["samples_seen"] = self._samples_seen[-1]
+        metrics["samples_seen"] = samples
         for logger in trainer.loggers:
-            logger.log_metrics(metrics, step=self._samples_seen[-1])
+            logger.log_metrics(metrics, step=samples)
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Say why the run ended."""
-        if self.met.all():
-            self.stopped_because = "every method met the criterion in every ordering"
-        else:
-            self.stopped_because = "the sample limit was reached"
+        self._conclude("an option of the trainer stopped it early")
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Say that the run was cut off."""
         interrupted = isinstance(exception, KeyboardInterrupt)
-        self.stopped_because = "interrupted" if interrupted else f"error: {type(exception).__name__}: {exception}"
+        self._conclude("interrupted" if interrupted else f"error: {type(exception).__name__}: {exception}")
+
+    def _conclude(self, otherwise: str) -> None:
+        if not self.complete:
+            self.stopped_because = otherwise
+        elif self.met.all():
+            self.stopped_because = "every method met the criterion in every ordering"
+        else:
+            self.stopped_because = "the sample limit was reached"

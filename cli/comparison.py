@@ -8,7 +8,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import yaml
+import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
@@ -20,6 +20,16 @@ from datamodules import SampleStream
 from modules import Comparison
 
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
+
+# What these options of the trainer may be, lest the stream be fed twice or in part.
+PROTOCOL_OPTIONS: dict[str, tuple[Any, ...]] = {
+    "max_epochs": (1,),
+    "max_steps": (-1,),
+    "fast_dev_run": (False,),
+    "overfit_batches": (0.0,),
+    "limit_train_batches": (None, 1.0),
+    "limit_val_batches": (None, 1.0),
+}
 
 
 class ComparisonCLI(LightningCLI):
@@ -67,15 +77,16 @@ class ComparisonCLI(LightningCLI):
         self.config_text = self.parser.dump(self.config)
         stream, trainer = self.config.data.init_args, self.config.trainer
         photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
+        weights = Path(stream.backbone.weights).stem
         if trainer.default_root_dir is None:
             name = f"{photos}-{backbone}-s{self.config.seed_everything}-{digest_of(self.config_text)}"
             trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
         if _is_dashboard(trainer.logger):
             defaults = {
                 "save_dir": trainer.default_root_dir,
-                "group": f"{photos}, {backbone}",
-                "name": f"{backbone}, seed {self.config.seed_everything}",
-                "tags": [photos, backbone, f"batch {stream.batch_size}"],
+                "group": f"{photos}, {backbone}, {weights}"[:128],
+                "name": f"{backbone}, {weights}, seed {self.config.seed_everything}",
+                "tags": [tag[:64] for tag in (photos, backbone, weights, f"batch {stream.batch_size}")],
             }
             for key, value in defaults.items():
                 trainer.logger.init_args[key] = trainer.logger.init_args[key] or value
@@ -94,21 +105,35 @@ class ComparisonCLI(LightningCLI):
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
-        step = self.datamodule.batch_size * self.criterion.evaluate_every
-        batches = -(-self.datamodule.max_samples // self.datamodule.batch_size)
-        if batches // self.criterion.evaluate_every < self.criterion.consecutive:
+        _require_protocol(self.trainer, self.config.trainer)
+        samples, size = self.datamodule.max_samples, self.datamodule.batch_size
+        if self.criterion.evaluations_within(samples, size) < self.criterion.consecutive:
             msg = (
-                f"data.max_samples: {self.datamodule.max_samples} is too few to meet the criterion, which takes "
-                f"{self.criterion.consecutive} evaluations of {step} samples each"
+                f"data.max_samples: {samples} is too few to meet the criterion, which takes "
+                f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
             raise MisconfigurationException(msg)
         self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
 
     def run(self) -> None:
         """Run the comparison."""
-        for logger in self.trainer.loggers:
-            logger.log_hyperparams(yaml.safe_load(self.config_text))
+        # Deterministic kernels come with filling fresh memory, which would touch all that is set aside for later.
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         self.trainer.fit(self.model, datamodule=self.datamodule)
+
+
+def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - a namespace of options
+    """Refuse what would feed the stream twice or not to its end, or split it over devices."""
+    if trainer.world_size != 1:
+        msg = f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device"
+        raise MisconfigurationException(msg)
+    for name, allowed in PROTOCOL_OPTIONS.items():
+        if options[name] not in allowed:
+            msg = (
+                f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; "
+                "data.max_samples and data.validation_size choose what is fed"
+            )
+            raise MisconfigurationException(msg)
 
 
 def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
@@ -122,4 +147,5 @@ def _quieten_lightning() -> None:
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
     warnings.filterwarnings("ignore", ".*in eval mode at the start of training.*")
+    warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")
     warnings.filterwarnings("ignore", ".*LightningCLI's args parameter is intended.*")

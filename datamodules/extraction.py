@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, Literal
 
 import torch
-from lightning.fabric.utilities.data import suggested_max_num_workers
 from numpy.typing import NDArray
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Task as ProgressTask
@@ -80,6 +80,12 @@ class PreparedPhotos(Dataset[tuple[int, Tensor, str]]):
             return index, torch.zeros(3, side, side, dtype=torch.uint8), str(error) or type(error).__name__
 
 
+def _collate(samples: list[tuple[int, Tensor, str]]) -> tuple[list[int], Tensor, list[str]]:
+    """Stack photos in the channels-last layout, in which they are decoded and in which backbones take them."""
+    places, pixels, reasons = zip(*samples, strict=True)
+    return list(places), torch.stack([p.permute(1, 2, 0) for p in pixels]).permute(0, 3, 1, 2), list(reasons)
+
+
 class PixelRows:
     """Prepared photos as rows, uint8 `[samples, 3, crop, crop]`.
 
@@ -96,7 +102,7 @@ class PixelRows:
     def __init__(self, photos: Photos, preprocessing: Preprocessing, workers: int | None, title: str) -> None:
         self.photos = photos
         self.preprocessing = preprocessing
-        self.workers = suggested_max_num_workers(1) if workers is None else workers
+        self.workers = (os.cpu_count() or 1) if workers is None else workers
         self.title = title
         self.chunk = 64
         self.notes: dict[str, Any] = {UNREADABLE: {}}
@@ -111,12 +117,13 @@ class PixelRows:
             PreparedPhotos(self.photos, self.preprocessing),
             self.chunk,
             num_workers=self.workers,
+            collate_fn=_collate,
             prefetch_factor=4 if self.workers else None,
         )
         with _progress() as progress:
             task = progress.add_task(self.title, total=len(self))
             for places, pixels, reasons in loader:
-                for place, reason in zip(places.tolist(), reasons, strict=True):
+                for place, reason in zip(places, reasons, strict=True):
                     if reason:
                         self.notes[UNREADABLE][self.photos.names[place]] = reason
                 yield self.convert(pixels)
@@ -146,6 +153,11 @@ class FeatureRows(PixelRows):
         self.precision = precision
         self.device = next(backbone.parameters()).device
         self.chunk = max(self.chunk, pass_size(self.preprocessing.crop, self.device))
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Give the features in chunks, with a progress bar; float32 is meant in full, without TensorFloat-32."""
+        torch.backends.cudnn.allow_tf32 = False
+        return super().__iter__()
 
     @torch.inference_mode()
     def convert(self, pixels: Tensor) -> NDArray[Any]:

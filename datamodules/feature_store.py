@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
@@ -64,7 +65,11 @@ class FeatureStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            msg = f"data.cache_dir: {str(folder)!r} cannot be created ({error}); choose another folder"
+            raise MisconfigurationException(msg) from error
 
     def get(self, key: Mapping[str, Any], source: RowSource) -> Entry:
         """Open an entry, after computing it where it is missing or damaged.
@@ -101,7 +106,7 @@ class FeatureStore:
             return None
         try:
             rows, notes, manifest = self._read(path)
-            intact = manifest["key"] == key and manifest["sha256"] == _digest(rows)
+            intact = manifest["key"] == key and manifest["sha256"] == _digest(rows, notes)
         except Exception:  # damaged files raise errors of many unrelated kinds
             intact = False
         if intact:
@@ -121,14 +126,15 @@ class FeatureStore:
         partial.mkdir()
         try:
             digest = _write(partial / ROWS, source)
-            manifest = {"key": dict(key), "notes": source.notes, "sha256": digest}
+            digest.update(_encode(source.notes))
+            manifest = {"key": dict(key), "notes": source.notes, "sha256": digest.hexdigest()}
             (partial / MANIFEST).write_text(json.dumps(manifest, indent=1))
             partial.rename(path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
 
 
-def _write(path: Path, source: RowSource) -> str:
+def _write(path: Path, source: RowSource) -> hashlib._Hash:
     """Write the source's rows as they come, and digest them on the way."""
     rows: np.memmap[Any, Any] | None = None
     done = 0
@@ -143,13 +149,18 @@ def _write(path: Path, source: RowSource) -> str:
         msg = f"the source promised {len(source)} rows and gave {done}"
         raise ValueError(msg)
     rows.flush()
-    return digest.hexdigest()
+    return digest
 
 
-def _digest(rows: NDArray[Any]) -> str:
+def _digest(rows: NDArray[Any], notes: dict[str, Any]) -> str:
     digest = _begin_digest(rows)
     digest.update(rows.data)
+    digest.update(_encode(notes))
     return digest.hexdigest()
+
+
+def _encode(notes: dict[str, Any]) -> bytes:
+    return json.dumps(notes, sort_keys=True).encode()
 
 
 def _begin_digest(rows: NDArray[Any]) -> hashlib._Hash:

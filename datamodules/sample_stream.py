@@ -159,8 +159,8 @@ class SampleStream(LightningDataModule):
     def setup(self, stage: str) -> None:
         """Check the photos, then compute or open the rows of both splits."""
         train, validation = self.photos.train(), self.photos.validation()
-        require_classes(train, "the training photos")
-        require_classes(validation, "the validation photos")
+        require_classes(train, "data.photos, training")
+        require_classes(validation, "data.photos, validation")
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
@@ -179,7 +179,7 @@ class SampleStream(LightningDataModule):
         if bad and self.on_bad_image == "stop":
             listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
             msg = (
-                f"{len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
+                f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
             raise MisconfigurationException(msg)
@@ -204,13 +204,14 @@ class SampleStream(LightningDataModule):
         """Give what every method of the comparison starts from."""
         head, bias = draw_head(self.backbone.width, len(self.classes), self.seed)
         return Start(
-            head=head,
-            bias=bias,
+            head=head.to(self.device),
+            bias=bias.to(self.device),
             orderings=len(self.orderings),
             max_samples=self.max_samples,
             seed=self.seed,
             backbone=self.trainable_backbone(),
             source_head=self.backbone.source_head,
+            source_bias=self.backbone.source_bias,
         )
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import zipfile
+from collections.abc import Sequence
 from dataclasses import replace
 from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import yaml
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
@@ -38,13 +41,24 @@ def sample_efficiency(
         consecutive: Evaluations in a row at which it must be reached; by default the runs' own.
         output: JSON file to write the scores to.
     """
+    if output is not None and not Path(output).absolute().parent.is_dir():
+        msg = f"output: the folder of {output!r} does not exist; create it first"
+        raise MisconfigurationException(msg)
     folders = [Path(folder) for folder in sorted(glob(runs))]  # noqa: PTH207 - Path.glob takes no absolute pattern
     if not folders:
         msg = f"runs: {runs!r} matches no folder; name folders that train.py wrote"
         raise MisconfigurationException(msg)
-    documents = [_read(folder) for folder in folders]
-    traces = [Curves.load(folder / "curves.npz") for folder in folders]
-    _require_comparable(folders, documents, traces)
+    documents, traces, models = zip(*(_read(folder) for folder in folders), strict=True)
+    settings = [
+        {
+            **_without_orderings(document),
+            "methods": curves.methods,
+            "model": model,
+            **_criterion(curves, threshold, consecutive),
+        }
+        for document, curves, model in zip(documents, traces, models, strict=True)
+    ]
+    _require_comparable(folders, settings, traces)
     least = traces[0].threshold if threshold is None else float(threshold)
     streak = traces[0].consecutive if consecutive is None else int(consecutive)
     traces = [replace(curves, threshold=least, consecutive=streak) for curves in traces]
@@ -68,22 +82,36 @@ def sample_efficiency(
         partial.replace(output)
 
 
-def _read(run: Path) -> dict[str, Any]:
-    missing = [name for name in ("results.json", "curves.npz") if not (run / name).is_file()]
+def _read(run: Path) -> tuple[dict[str, Any], Curves, dict[str, Any]]:
+    """Read the results, the traces and the configuration of the methods."""
+    missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (run / name).is_file()]
     if missing:
         msg = f"runs: {str(run)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
         raise MisconfigurationException(msg)
-    document: dict[str, Any] = json.loads((run / "results.json").read_text())
-    return document
+    try:
+        document: dict[str, Any] = json.loads((run / "results.json").read_text())
+        return document, Curves.load(run / "curves.npz"), yaml.safe_load((run / "config.yaml").read_text())["model"]
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
+        msg = f"runs: the files in {str(run)!r} are damaged ({error}); run train.py again"
+        raise MisconfigurationException(msg.replace("\n", " ")) from error
 
 
-def _require_comparable(folders: list[Path], documents: list[dict[str, Any]], traces: list[Curves]) -> None:
+def _without_orderings(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document["protocol"].items() if key not in ORDERINGS}
+
+
+def _criterion(curves: Curves, threshold: float | None, consecutive: int | None) -> dict[str, Any]:
+    """Give those parts of a run's criterion that are not replaced."""
+    own = {"threshold": curves.threshold, "consecutive": curves.consecutive}
+    replaced = {"threshold": threshold, "consecutive": consecutive}
+    return {name: value for name, value in own.items() if replaced[name] is None}
+
+
+def _require_comparable(folders: list[Path], settings: list[dict[str, Any]], traces: Sequence[Curves]) -> None:
     """Check that the runs are of one comparison and that no ordering comes twice."""
-    for folder, document, curves in zip(folders[1:], documents[1:], traces[1:], strict=True):
-        there, here = ({k: v for k, v in d["protocol"].items() if k not in ORDERINGS} for d in (documents[0], document))
+    there = settings[0]
+    for folder, here in zip(folders[1:], settings[1:], strict=True):
         differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
-        if curves.methods != traces[0].methods:
-            differing.append("methods")
         if differing:
             pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
             msg = f"runs: {pair} in {', '.join(differing)}; only orderings may differ"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
@@ -29,20 +30,30 @@ class Backbone(nn.Module):
     Args:
         network: The network, its classifier replaced by the identity.
         width: Number of features.
-        source_head: Weights of the classifier it was trained with, `[source classes, features]`, if it has one.
+        source_head: The classifier it was trained with, from features to source classes, if it has one.
         preprocessing: How photos are prepared for it.
+
+    Attributes:
+        source_head: Weights of that classifier, `[source classes, features]`.
+        source_bias: Its bias, `[source classes]`.
     """
 
     source_head: Tensor | None
+    source_bias: Tensor | None
 
     def __init__(
-        self, network: nn.Module, width: int, source_head: Tensor | None, preprocessing: Preprocessing
+        self, network: nn.Module, width: int, source_head: nn.Linear | None, preprocessing: Preprocessing
     ) -> None:
         super().__init__()
         self.network = network.to(memory_format=torch.channels_last)
         self.width = width
         self.preprocessing = preprocessing
-        self.register_buffer("source_head", source_head, persistent=False)
+        weight = bias = None
+        if source_head is not None:
+            weight = source_head.weight.detach().clone()
+            bias = torch.zeros(len(weight)) if source_head.bias is None else source_head.bias.detach().clone()
+        self.register_buffer("source_head", weight, persistent=False)
+        self.register_buffer("source_bias", bias, persistent=False)
         self.eval()
 
     def train(self, mode: bool = True) -> Backbone:
@@ -63,16 +74,16 @@ class Backbone(nn.Module):
         return features
 
     def folded(self) -> Backbone:
-        """Give a copy for inference with every batch norm folded into the convolution before it.
+        """Give a backbone for inference with every batch norm folded into the convolution before it.
 
         The features are the same but for rounding, at up to twice the speed. A network whose code cannot be traced
-        is copied as it is.
+        runs as it is. The source head stays behind.
         """
         try:
             network: nn.Module = fuse(self.network)
         except Exception:  # tracing fails with errors of many unrelated kinds
             network = self.network
-        return Backbone(network, self.width, self.source_head, self.preprocessing)
+        return Backbone(network, self.width, None, self.preprocessing)
 
     def digest(self) -> str:
         """Digest every weight and statistic of the network, by name."""
@@ -124,24 +135,32 @@ class BackboneSpec:
                 network, preprocessing = create_classifier(self.name, by_name, self.model_args)
             else:
                 network, preprocessing = self._load(path)
+        preparation = self.preprocessing or preprocessing
+        if preparation is None:
+            msg = f"backbone.preprocessing: {self.name} wants more than a square centre crop; give resize and crop"
+            raise MisconfigurationException(msg)
         heads = find_heads(network)
         for name in heads:
             network.set_submodule(name, nn.Identity())
-        head = next(iter(heads.values()))
-        source_head = head.weight.detach().clone() if len(heads) == 1 and self.weights != RANDOM else None
-        return Backbone(network, head.in_features, source_head, self.preprocessing or preprocessing)
+        # Two classifiers that are averaged are no linear head of one layer's features.
+        head = next(iter(heads.values())) if len(heads) == 1 and self.weights != RANDOM else None
+        width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
+        return Backbone(network, width, head, preparation)
 
     def weights_file(self) -> Path | None:
         """Give the path where `weights` names a file, else None."""
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
         return path if path.suffix in {".safetensors", ".pth", ".pt"} else None
 
-    def _load(self, path: Path) -> tuple[nn.Module, Preprocessing]:
+    def _load(self, path: Path) -> tuple[nn.Module, Preprocessing | None]:
         state = read_state_dict(path)
         network, preprocessing = create_classifier(self.name, None, self.model_args)
-        name, head = next(iter(find_heads(network).items()))
-        rows = len(state.get(f"{name}.weight", head.weight))
-        if rows != head.out_features:
-            network, _ = create_classifier(self.name, None, {**self.model_args, "num_classes": rows})
+        rows = {
+            len(state.get(f"{name}.weight", head.weight)): head.out_features
+            for name, head in find_heads(network).items()
+        }
+        for found, expected in rows.items():
+            if found != expected:
+                network, _ = create_classifier(self.name, None, {**self.model_args, "num_classes": found})
         load_state(network, state, str(path))
         return network, EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else preprocessing

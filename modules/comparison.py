@@ -32,6 +32,10 @@ class Comparison(LightningModule):
         if BASELINE in custom:
             msg = f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another"
             raise MisconfigurationException(msg)
+        for name in custom:
+            if "." in name or not name or hasattr(nn.ModuleDict, name):
+                msg = f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
+                raise MisconfigurationException(msg)
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         self.samples_seen = 0
 

@@ -26,6 +26,7 @@ class Start:
             when the stream feeds frozen features.
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
             features]`; None where there is none.
+        source_bias: Its bias, `[source classes]`, likewise.
     """
 
     head: Tensor
@@ -35,6 +36,7 @@ class Start:
     seed: int
     backbone: nn.Module | None = None
     source_head: Tensor | None = None
+    source_bias: Tensor | None = None
 
     @property
     def features(self) -> int:

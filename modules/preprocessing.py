@@ -35,6 +35,12 @@ class Preprocessing:
     std: tuple[float, float, float] = (0.229, 0.224, 0.225)
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
 
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        if not 1 <= self.crop <= self.resize:
+            msg = f"backbone.preprocessing: crop {self.crop} must be 1 or more and at most resize, {self.resize}"
+            raise MisconfigurationException(msg)
+
     @classmethod
     def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it
         """Take over the preset that comes with torchvision's weights.
@@ -49,22 +55,18 @@ class Preprocessing:
         return cls(resize, crop, tuple(preset.mean), tuple(preset.std), preset.interpolation.value)
 
     @classmethod
-    def from_timm(cls, config: dict[str, Any]) -> Preprocessing:
+    def from_timm(cls, config: dict[str, Any]) -> Preprocessing | None:
         """Take over timm's data configuration.
 
         Args:
             config: What `timm.data.resolve_model_data_config` gives.
 
         Returns:
-            The same preparation.
-
-        Raises:
-            MisconfigurationException: The model wants something else than a square centre crop.
+            The same preparation; None where the model wants something else than a square centre crop.
         """
         _, height, width = config["input_size"]
         if height != width or config["crop_mode"] != "center" or config["interpolation"] not in {"bilinear", "bicubic"}:
-            msg = f"backbone.name: this timm model's own preparation is not supported ({config}); give one"
-            raise MisconfigurationException(msg)
+            return None
         resize = math.floor(height / config["crop_pct"])
         return cls(resize, height, config["mean"], config["std"], config["interpolation"])
 

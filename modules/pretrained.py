@@ -17,7 +17,9 @@ from modules.preprocessing import Preprocessing
 TIMM_PREFIX = "timm/"
 
 
-def create_classifier(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
+def create_classifier(
+    name: str, weights: str | None, model_args: dict[str, Any]
+) -> tuple[nn.Module, Preprocessing | None]:
     """Create a classifier with pre-trained or freshly drawn weights.
 
     Args:
@@ -26,7 +28,7 @@ def create_classifier(name: str, weights: str | None, model_args: dict[str, Any]
         model_args: Arguments of the model's constructor.
 
     Returns:
-        The classifier, and how photos are prepared for these weights.
+        The classifier, and how photos are prepared for these weights, None where that is not a square centre crop.
 
     Raises:
         MisconfigurationException: A name is unknown or a download failed.
@@ -35,12 +37,15 @@ def create_classifier(name: str, weights: str | None, model_args: dict[str, Any]
         if name.startswith(TIMM_PREFIX):
             return _create_timm(name.removeprefix(TIMM_PREFIX), weights, model_args)
         return _create_torchvision(name, weights, model_args)
-    except TypeError as error:
-        msg = f"backbone.model_args: {name} does not take {model_args}: {error}"
+    except (TypeError, ValueError, RuntimeError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        msg = f"backbone.name: {name} cannot be created with weights={weights}, model_args={model_args}: {reason}"
         raise MisconfigurationException(msg) from error
 
 
-def _create_torchvision(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
+def _create_torchvision(
+    name: str, weights: str | None, model_args: dict[str, Any]
+) -> tuple[nn.Module, Preprocessing | None]:
     if name not in torchvision.models.list_models(module=torchvision.models):
         msg = f"backbone.name: torchvision has no classifier {name!r}; a timm model is named 'timm/...'"
         raise MisconfigurationException(msg)
@@ -60,7 +65,7 @@ def _create_torchvision(name: str, weights: str | None, model_args: dict[str, An
     return network, Preprocessing.from_torchvision(entry.transforms())
 
 
-def _create_timm(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing]:
+def _create_timm(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing | None]:
     import timm  # slow to import, and torchvision's models do not need it
 
     if weights not in {None, "DEFAULT"}:
@@ -152,15 +157,16 @@ def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
         network: A classifier of timm (which names its own) or torchvision (the last linear layer).
 
     Returns:
-        Linear layers by module path: one, or two for networks that average two classifiers.
+        Linear layers by module path: one, two for networks that average two classifiers, none for networks of timm
+        that come without.
 
     Raises:
-        MisconfigurationException: There is no linear classifier.
+        MisconfigurationException: A network of torchvision has no linear classifier.
     """
     linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
     names = getattr(network, "default_cfg", {}).get("classifier", list(linear)[-1:])
     heads = {name: linear[name] for name in ([names] if isinstance(names, str) else names) if name in linear}
-    if not heads:
+    if not heads and not hasattr(network, "num_features"):
         msg = f"backbone.name: {type(network).__name__} has no linear classifier to put another head in place of"
         raise MisconfigurationException(msg)
     return heads

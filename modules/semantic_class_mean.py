@@ -41,6 +41,7 @@ class SemanticClassMean(Method):
     """
 
     source_head: Tensor
+    source_bias: Tensor
     sums: Tensor
     counts: Tensor
 
@@ -62,6 +63,7 @@ class SemanticClassMean(Method):
         if start.source_head is None:
             msg = "SemanticClassMean needs the backbone's own classifier: choose one pre-trained as a classifier"
             raise MisconfigurationException(msg)
+        self.register_buffer("source_bias", start.source_bias, persistent=False)
         centred = start.source_head - start.source_head.mean(0)
         self.register_buffer("source_head", centred, persistent=False)
         self.register_buffer("sums", torch.zeros(start.orderings, start.classes, 2 * start.features))
@@ -79,7 +81,8 @@ class SemanticClassMean(Method):
             Two unit vectors behind each other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
         """
         features = self.features(inputs)
-        probabilities = (features @ self.source_head.mT / self.temperature).softmax(-1)
+        # Centring the vectors takes the same from all logits, which the softmax does not see.
+        probabilities = ((features @ self.source_head.mT + self.source_bias) / self.temperature).softmax(-1)
         semantic = functional.normalize(probabilities @ self.source_head, dim=-1)
         return torch.cat([semantic, functional.normalize(features, dim=-1)], -1)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import signal
@@ -135,20 +136,24 @@ def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_sweep_agent_arguments_and_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sweep = yaml.safe_load((CONFIGS / "sweep" / "methods.yaml").read_text())
+    sweep = yaml.safe_load((CONFIGS / "sweep" / "demo.yaml").read_text())
     monkeypatch.chdir(tmp_path)
     fixed = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
-    keys = list(sweep["parameters"])
-    assert keys == ["model.baseline.optimizer.lr", "data.batch_size", "seed_everything"]
-    grid = [(0.001, 1, 0), (0.003, 1, 0), (0.003, 4, 1)]
-    for values in grid:
-        agent = [f"--{key}={value}" for key, value in zip(keys, values, strict=True)]
-        train.main([*SMALL, *fixed, *agent])
-    documents = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/results.json")]
-    protocols = sorted((d["protocol"]["seed"], d["protocol"]["batch_size"]) for d in documents)
-    assert protocols == [(0, 1), (0, 1), (1, 4)]
-    baselines = [d["methods"]["baseline"]["final_accuracy"] for d in documents]
-    assert baselines[0] != baselines[1] != baselines[2]
+    assert "--trainer.logger.mode=auto" in fixed
+    fixed.remove("--trainer.logger.mode=auto")
+    keys, values = zip(*((key, parameter["values"]) for key, parameter in sweep["parameters"].items()), strict=True)
+    assert keys == ("model.baseline.optimizer.lr", "model.methods", "seed_everything")
+    grid = list(itertools.product(*values))
+    for point in grid:
+        train.main([*SMALL, *fixed, *(f"--{key}={value}" for key, value in zip(keys, point, strict=True))])
+    found = []
+    for path in tmp_path.glob("runs/*/results.json"):
+        results, config = json.loads(path.read_text()), yaml.safe_load((path.parent / "config.yaml").read_text())
+        rate = config["model"]["baseline"]["init_args"]["optimizer"]["init_args"]["lr"]
+        (method,) = results["comparisons"]
+        found.append((rate, config["model"]["methods"][method]["class_path"], results["protocol"]["seed"]))
+    wanted = [(rate, re.findall(r"modules\.\w+", methods)[0], seed) for rate, methods, seed in grid]
+    assert sorted(found) == sorted(wanted)
 
 
 @pytest.mark.parametrize(
@@ -165,6 +170,13 @@ def test_sweep_agent_arguments_and_grid(tmp_path: Path, monkeypatch: pytest.Monk
         (["--data.backbone.name=mobilenet"], 1, ["backbone.name", "mobilenet"]),
         (["--data.photos=datamodules.CatsAndDogs", "--data.photos.root=nowhere"], 1, ["data.photos.root", "nowhere"]),
         (["--model.methods.mine=nowhere.Mine"], 2, ["nowhere.Mine"]),
+        (["--model.methods={a.b: modules.Replay}"], 1, ["model.methods", "a.b"]),
+        (["--trainer.max_epochs=2"], 1, ["trainer.max_epochs", "2"]),
+        (["--trainer.limit_train_batches=20"], 1, ["trainer.limit_train_batches", "20"]),
+        (["--trainer.fast_dev_run=true"], 1, ["trainer.fast_dev_run", "True"]),
+        (["--trainer.accelerator=cpu", "--trainer.devices=2"], 1, ["trainer.devices", "2"]),
+        (["--data.cache_dir=/dev/null/cache"], 1, ["data.cache_dir", "/dev/null/cache"]),
+        (["--trainer.default_root_dir=/dev/null"], 1, ["trainer.default_root_dir", "/dev/null"]),
     ],
 )
 def test_a_users_mistake_is_one_line(
@@ -194,13 +206,27 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
         "SampleEfficiency.on_validation_end = interrupt\n"
         f"train.main({[*SMALL, f'--trainer.default_root_dir={folder}']!r})\n"
     )
-    process = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    command = [sys.executable, "-c", script]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert process.returncode != 0
     assert "Traceback" not in process.stderr
     results = json.loads((folder / "results.json").read_text())
     assert not results["complete"]
     assert results["stopped_because"] == "interrupted"
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
+    complete = run(folder, *SMALL)
+    assert complete["complete"]
+    process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert process.returncode != 0
+    assert "are kept" in process.stdout
+    assert json.loads((folder / "results.json").read_text()) == complete
+
+
+def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path) -> None:
+    results = run(tmp_path, *SMALL, "--criterion.threshold=1.0", "--trainer.max_time=00:00:00:00")
+    assert not results["complete"]
+    assert results["samples_seen"] < 40
+    assert results["restricted_at"] == results["samples_seen"]
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,9 @@ def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     (run,) = mirror.of_type("run")
-    assert run["display_name"] == "mobilenet_v2, seed 0"
-    assert run["run_group"] == "ClassFolders, mobilenet_v2"
-    assert run["tags"] == ["ClassFolders", "mobilenet_v2", "batch 1"]
+    assert run["display_name"] == "mobilenet_v2, random, seed 0"
+    assert run["run_group"] == "ClassFolders, mobilenet_v2, random"
+    assert run["tags"] == ["ClassFolders", "mobilenet_v2", "random", "batch 1"]
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
 
 

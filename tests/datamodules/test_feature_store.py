@@ -109,6 +109,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
     "manifest cut": lambda folder: (folder / "manifest.json").write_text('{"key"'),
     "manifest of another shape": lambda folder: (folder / "manifest.json").write_text("[]"),
     "manifest without digest": lambda folder: (folder / "manifest.json").write_text('{"key": {}, "notes": {}}'),
+    "manifest with other notes": lambda folder: edit_manifest(folder, {"notes": {"rows": 9}}),
     "manifest of another key": lambda folder: edit_manifest(folder, {"key": {**KEY, "size": [3, 5]}}),
 }
 

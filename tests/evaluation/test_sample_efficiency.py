@@ -27,7 +27,13 @@ TRACES = np.array(
 
 
 def write_run(
-    folder: Path, correct: Any = TRACES, first: int = 0, limit: int = 500, step: int = 1, **protocol: Any
+    folder: Path,
+    correct: Any = TRACES,
+    first: int = 0,
+    limit: int = 500,
+    step: int = 1,
+    rate: float = 0.1,
+    **protocol: Any,
 ) -> Path:
     """Write what the evaluation reads of a run."""
     folder.mkdir()
@@ -49,6 +55,7 @@ def write_run(
         "protocol": {**names, "orderings": orderings, "first_ordering": first, **protocol},
     }
     (folder / "results.json").write_text(json.dumps(document))
+    (folder / "config.yaml").write_text(f"model: {{baseline: modules.GradientDescent, rate: {rate}}}")
     return folder
 
 
@@ -155,10 +162,27 @@ def test_different_methods(tmp_path: Path) -> None:
     assert "in methods; only orderings may differ" in refusal(tmp_path / "run-*")
 
 
-@pytest.mark.parametrize("missing", ["results.json", "curves.npz"])
+@pytest.mark.parametrize("missing", ["results.json", "curves.npz", "config.yaml"])
 def test_folder_without_results(tmp_path: Path, missing: str) -> None:
     (write_run(tmp_path / "run") / missing).unlink()
     assert f"has no {missing}" in refusal(tmp_path / "run")
+
+
+def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a")
+    write_run(tmp_path / "run-b", first=2, rate=0.5)
+    assert "in model; only orderings may differ" in refusal(tmp_path / "run-*")
+    curves = Curves.load(write_run(tmp_path / "other-b", first=2) / "curves.npz")
+    Curves(**{**vars(curves), "threshold": 0.9}).save(tmp_path / "other-b" / "curves.npz")
+    write_run(tmp_path / "other-a")
+    assert "in threshold; only orderings may differ" in refusal(tmp_path / "other-*")
+    assert score(tmp_path / "other-*", tmp_path / "scores.json", threshold=0.85)["criterion"]["threshold"] == 0.85
+
+
+@pytest.mark.parametrize("damaged", ["results.json", "curves.npz", "config.yaml"])
+def test_damaged_files(tmp_path: Path, damaged: str) -> None:
+    (write_run(tmp_path / "run") / damaged).write_text("{")
+    assert "damaged" in refusal(tmp_path / "run")
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ from modules.method import Method, Start, draw_head
 def feed_method(method: Method, inputs: Tensor, labels: Tensor, batch: int = 1, classes: int = 2) -> Method:
     orderings, samples, features = inputs.shape
     head, bias = draw_head(features, classes, seed=0)
-    source_head = torch.randn(20, features, generator=torch.Generator().manual_seed(1))
-    method.begin(Start(head, bias, orderings, samples, seed=0, source_head=source_head))
+    generator = torch.Generator().manual_seed(1)
+    source_head, source_bias = torch.randn(20, features, generator=generator), torch.randn(20, generator=generator)
+    method.begin(Start(head, bias, orderings, samples, seed=0, source_head=source_head, source_bias=source_bias))
     method.build_optimizers()
     for part, part_labels in zip(inputs.split(batch, 1), labels.split(batch, 1), strict=True):
         method.adapt(part, part_labels)

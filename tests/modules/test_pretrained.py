@@ -129,7 +129,7 @@ def test_file_without_state_dict(tmp_path: Path, content: Any) -> None:
         (BackboneSpec("fcn_resnet50", "random"), "torchvision has no classifier 'fcn_resnet50'"),
         (BackboneSpec("timm/no_such_model", "random"), "timm has no model 'no_such_model'"),
         (BackboneSpec("timm/test_resnet", "IMAGENET1K_V1"), "part of the model's name"),
-        (BackboneSpec("mobilenet_v2", "random", {"widthmult": 1}), "does not take {'widthmult': 1}"),
+        (BackboneSpec("mobilenet_v2", "random", {"widthmult": 1}), "model_args={'widthmult': 1}"),
     ],
 )
 def test_unknown_names(wrong: BackboneSpec, message: str) -> None:

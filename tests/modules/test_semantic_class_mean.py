@@ -14,31 +14,34 @@ from modules.method import Method, Start, draw_head
 from modules.semantic_class_mean import SemanticClassMean
 
 
-def place(sample: Tensor, vectors: Tensor, temperature: float) -> Tensor:
+def place(sample: Tensor, head: tuple[Tensor, Tensor], temperature: float) -> Tensor:
+    vectors, biases = head
     centred = vectors - vectors.mean(0)
-    probabilities = torch.tensor([float(v @ sample) / temperature for v in centred]).exp()
+    logits = [(float(v @ sample) + float(b)) / temperature for v, b in zip(vectors, biases, strict=True)]
+    probabilities = torch.tensor(logits).exp()
     mixed = torch.stack([p * v for p, v in zip(probabilities, centred, strict=True)]).sum(0)
     return mixed.div(mixed.norm())
 
 
-def sum_placed(samples: Tensor, vectors: Tensor) -> Tensor:
-    return torch.stack([place(sample, vectors, 2.0) for sample in samples]).sum(0)
+def sum_placed(samples: Tensor, head: tuple[Tensor, Tensor]) -> Tensor:
+    return torch.stack([place(sample, head, 2.0) for sample in samples]).sum(0)
 
 
 def test_predicts_the_nearest_shrunk_mean(
     draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
 ) -> None:
     inputs, labels = draw(orderings=2, samples=15, features=10, classes=3)
-    vectors = torch.randn(20, 10, generator=torch.Generator().manual_seed(1))
+    generator = torch.Generator().manual_seed(1)
+    head = torch.randn(20, 10, generator=generator), torch.randn(20, generator=generator)
     validation = torch.rand(50, 10)
     method = feed(SemanticClassMean(2.0, prior=3.0, evidence=4.0), inputs, labels, batch=4, classes=3)
     predicted = method(validation).argmax(-1)
     for ordering in range(2):
         of_class = [inputs[ordering, labels[ordering] == c] for c in range(3)]
         share = min(map(len, of_class)) / (min(map(len, of_class)) + 4.0)
-        semantic = torch.stack([sum_placed(m, vectors) / (len(m) + 3.0) for m in of_class])
+        semantic = torch.stack([sum_placed(m, head) / (len(m) + 3.0) for m in of_class])
         plain = torch.stack([functional.normalize(m, dim=-1).mean(0) for m in of_class])
-        points = torch.stack([place(sample, vectors, 2.0) for sample in validation])
+        points = torch.stack([place(sample, head, 2.0) for sample in validation])
         distances = (1 - share) * torch.cdist(points, semantic).square()
         distances += share * torch.cdist(functional.normalize(validation, dim=-1), plain).square()
         assert torch.equal(predicted[ordering], distances.argmin(-1))
