@@ -35,30 +35,26 @@ class SampleEfficiency(Callback):
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
         self.stopped_because = ""
-        self._trace: list[tuple[int, NDArray[np.int64]]] = []
-        self._planned = 1
+        self.evaluations = 0
+        self._correct = np.zeros((1, 0, 0), dtype=np.int64)
+        self._samples_seen = np.zeros(1, dtype=np.int64)
         self._streaks = np.zeros(0, dtype=np.int64)
         self.met = np.zeros(0, dtype=bool)
 
     @property
     def correct(self) -> NDArray[np.int64]:
         """Correct predictions so far, `[methods, orderings, evaluations]`."""
-        return np.stack([correct for _, correct in self._trace], axis=-1)
+        return np.moveaxis(self._correct[: self.evaluations], 0, -1)
 
     @property
     def samples_seen(self) -> NDArray[np.int64]:
         """Samples that an ordering had fed at each evaluation so far, `[evaluations]`."""
-        return np.array([samples for samples, _ in self._trace], dtype=np.int64)
-
-    @property
-    def evaluations(self) -> int:
-        """Number of evaluations so far."""
-        return len(self._trace)
+        return self._samples_seen[: self.evaluations]
 
     @property
     def complete(self) -> bool:
         """Whether there is nothing left to measure: all have met the criterion, or the sample limit was reached."""
-        return bool(self.met.all()) or self.evaluations >= self._planned
+        return bool(self.met.all()) or self.evaluations == len(self._samples_seen)
 
     def evaluations_within(self, max_samples: int, batch_size: int) -> int:
         """Count the evaluations of a whole stream.
@@ -76,7 +72,10 @@ class SampleEfficiency(Callback):
         data: SampleStream = trainer.datamodule  # type: ignore[attr-defined]
         self.validation_size = len(data.validation_labels)
         self.required = required_correct(self.threshold, self.validation_size)
-        self._planned = self.evaluations_within(data.max_samples, data.batch_size)
+        # Set aside at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
+        planned = self.evaluations_within(data.max_samples, data.batch_size)
+        self._correct = np.zeros((planned, *pl_module.correct.shape), dtype=np.int64)
+        self._samples_seen = np.zeros(planned, dtype=np.int64)
         self._streaks = np.zeros(tuple(pl_module.correct.shape), dtype=np.int64)
         self.met = np.zeros(self._streaks.shape, dtype=bool)
 
@@ -84,7 +83,9 @@ class SampleEfficiency(Callback):
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
         assert isinstance(pl_module, Comparison)
         counts = pl_module.correct.cpu().numpy()
-        self._trace.append((pl_module.samples_seen, counts))
+        self._correct[self.evaluations] = counts
+        self._samples_seen[self.evaluations] = pl_module.samples_seen
+        self.evaluations += 1
         self._streaks = extend_streaks(self._streaks, counts, self.required)
         self.met |= self._streaks >= self.consecutive
         if trainer.loggers:
@@ -94,8 +95,8 @@ class SampleEfficiency(Callback):
 
     def _log(self, trainer: Trainer, names: list[str]) -> None:
         """Log the last evaluation of every method: mean and band of the accuracy, share of orderings that met it."""
-        samples, correct = self._trace[-1]
-        accuracy = correct / self.validation_size
+        last = self.evaluations - 1
+        samples, accuracy = int(self._samples_seen[last]), self._correct[last] / self.validation_size
         low, high = np.percentile(accuracy, BAND, axis=1)
         series = {
             "val/accuracy/{}": accuracy.mean(1),
