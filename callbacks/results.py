@@ -82,6 +82,9 @@ class Results(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Write the files of a run that came to its end."""
+        if self.criterion.evaluations == 0:
+            print(f"INCOMPLETE: {self.criterion.stopped_because}, before anything was measured. Nothing is written.")
+            return
         self._finish(trainer, pl_module)
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

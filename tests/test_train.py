@@ -15,9 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from lightning.pytorch import LightningModule, Trainer
 from scipy import stats
 
 import train
+from callbacks import SampleEfficiency
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -222,11 +224,23 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     assert json.loads((folder / "results.json").read_text()) == complete
 
 
-def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path) -> None:
-    results = run(tmp_path, *SMALL, "--criterion.threshold=1.0", "--trainer.max_time=00:00:00:00")
+def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measure = SampleEfficiency.on_validation_end
+
+    def stop(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
+        measure(self, trainer, pl_module)
+        trainer.should_stop = self.evaluations == 7
+
+    monkeypatch.setattr(SampleEfficiency, "on_validation_end", stop)
+    results = run(tmp_path, *SMALL, "--criterion.threshold=1.0")
     assert not results["complete"]
-    assert results["samples_seen"] < 40
-    assert results["restricted_at"] == results["samples_seen"]
+    assert "trainer" in results["stopped_because"]
+    assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
+
+
+def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
+    train.main([*SMALL, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    assert not (tmp_path / "run").exists()
 
 
 @pytest.mark.parametrize(
