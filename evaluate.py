@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
 
 import jsonargparse
 
 from cli.parser import OneLineErrorParser, one_line_errors
-from evaluation.sample_efficiency import sample_efficiency
+
+COMMANDS = {
+    "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
+    "cka": "evaluation.cka:cka",
+    "cka-search": "evaluation.cka_search:cka_search",
+}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -17,11 +24,23 @@ def main(args: Sequence[str] | None = None) -> None:
         args: The sub-command and its options; those of the process by default.
     """
     with one_line_errors():
+        given = list(sys.argv[1:] if args is None else args)
+        # Importing all sub-commands would cost seconds; their help and a mistake in the name take all.
+        asked = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
         jsonargparse.auto_cli(
-            {"sample-efficiency": sample_efficiency},
-            args=None if args is None else list(args),
+            {name: _load(COMMANDS[name]) for name in asked},
+            args=given,
+            # What is evaluated comes without a name; what a command cannot do without is named like any option.
+            as_positional=asked == ["sample-efficiency"],
+            description="Evaluate runs, and the alignment of representations.",
             parser_class=OneLineErrorParser,
         )
+
+
+def _load(place: str) -> Callable[..., None]:
+    module, name = place.split(":")
+    function: Callable[..., None] = getattr(import_module(module), name)
+    return function
 
 
 if __name__ == "__main__":

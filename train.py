@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cli.parser import one_line_errors
+
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run one comparison.
@@ -17,15 +19,11 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Options; those of the process by default.
     """
-    try:
+    with one_line_errors():
         # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
         from cli.comparison import ComparisonCLI
-        from cli.parser import one_line_errors
 
-        with one_line_errors():
-            ComparisonCLI(None if args is None else list(args)).run()
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+        ComparisonCLI(None if args is None else list(args)).run()
 
 
 if __name__ == "__main__":

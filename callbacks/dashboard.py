@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.loggers import WandbLogger
 
-Mode = Literal["auto", "online", "offline"]
+from cli.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
 
 
 class DashboardLogger(WandbLogger):
@@ -51,8 +50,8 @@ class DashboardLogger(WandbLogger):
             tags=tags,
             job_type="comparison",
             save_dir=folder,
-            mode=_resolve(mode),
-            settings=_quiet(),
+            mode=resolve_mode(mode),
+            settings=quiet_settings(),
         )
         # The base class passes on this setting, which wandb gave up and warns about.
         self._wandb_init.pop("anonymous", None)
@@ -82,9 +81,7 @@ class DashboardLogger(WandbLogger):
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")
         run.define_metric("reached/*", step_metric="samples_seen", summary="last")
-        where = f"logs offline; to upload: wandb sync {Path(run.dir).parent}" if run.offline else f"logs to {run.url}"
-        if not run.disabled:
-            print(f"Weights & Biases {where}")
+        print_destination(run)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Log one evaluation; the step is among the metrics, as `samples_seen`.
@@ -114,24 +111,6 @@ class DashboardLogger(WandbLogger):
             artifact.add_file(str(path))
         run.log_artifact(artifact)
         run.finish(exit_code=0 if document["complete"] else 1)
-
-
-def _quiet() -> Any:  # noqa: ANN401 - wandb.Settings, which is not imported where nothing is logged
-    """Keep the dashboard's summary off the terminal, where the table stands."""
-    import wandb
-
-    return wandb.Settings(silent=True)
-
-
-def _resolve(mode: Mode) -> str | None:
-    """Give the mode for `wandb.init`; None leaves it to the environment."""
-    if "WANDB_MODE" in os.environ:
-        return None
-    if mode != "auto":
-        return mode
-    import wandb
-
-    return "online" if wandb.login(prompt=False, verify=False) else "offline"
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:

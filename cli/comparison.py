@@ -32,6 +32,10 @@ PROTOCOL_OPTIONS: dict[str, tuple[Any, ...]] = {
 }
 
 
+class ComparisonParser(OneLineErrorParser, LightningArgumentParser):
+    """Lightning's parser with errors of one line."""
+
+
 class ComparisonCLI(LightningCLI):
     """Builds a comparison, its stream and its trainer from YAML files and options.
 
@@ -57,7 +61,7 @@ class ComparisonCLI(LightningCLI):
             args=args,
             save_config_callback=None,
             seed_everything_default=0,
-            parser_class=OneLineErrorParser,
+            parser_class=ComparisonParser,
             parser_kwargs={"default_config_files": [str(BASE_CONFIG)]},
         )
 

@@ -9,11 +9,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.cli import LightningArgumentParser
+import jsonargparse
+
+from cli.errors import UserError
+
+# The module of Lightning's class for the user's mistakes, and its name there.
+LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
+INTERRUPTED = 130
 
 
-class OneLineErrorParser(LightningArgumentParser):
+class OneLineErrorParser(jsonargparse.ArgumentParser):
     """Prints the error alone, with the closest option where one was misspelt, instead of the whole usage."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -54,19 +59,27 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 @contextmanager
-def one_line_errors() -> Iterator[Any]:
-    """Turn a user's mistake that is found while running into one line and exit code 1."""
+def one_line_errors() -> Iterator[None]:
+    """Turn a user's mistake that is found while running into one line and exit code 1, and Ctrl-C into code 130."""
     try:
         yield
-    except (MisconfigurationException, ValueError) as error:
+    except Exception as error:
         mistake = _find_mistake(error)
         if mistake is None:
             raise
         fail(str(mistake), code=1)
+    except KeyboardInterrupt:
+        fail("interrupted", code=INTERRUPTED)
 
 
-def _find_mistake(error: BaseException | None) -> MisconfigurationException | None:
+def _mistakes() -> tuple[type[Exception], ...]:
+    """Give the classes of a user's mistakes, without importing Lightning: before that is done, it has raised none."""
+    module, name = LIGHTNINGS
+    return (UserError, getattr(sys.modules[module], name)) if module in sys.modules else (UserError,)
+
+
+def _find_mistake(error: BaseException | None) -> BaseException | None:
     """Find a user's mistake behind an error: the parser wraps what is raised while it builds objects."""
-    while error is not None and not isinstance(error, MisconfigurationException):
+    while error is not None and not isinstance(error, _mistakes()):
         error = error.__cause__
     return error

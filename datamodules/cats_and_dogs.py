@@ -9,10 +9,10 @@ from pathlib import Path
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-from datamodules.cache import cache_folder
 from datamodules.class_folders import list_photos, read_class_folders, subfolders
 from datamodules.download import fetch_archive
 from datamodules.photos import PhotoFiles, PhotoSource
+from store.cache import cache_folder
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"

@@ -15,7 +15,7 @@ from rich.text import Text
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.photos import Photos
+from datamodules.photos import Photos, Pictures
 from modules.backbones import Backbone
 from modules.preprocessing import Preprocessing
 
@@ -63,7 +63,7 @@ class PreparedPhotos(Dataset[tuple[int, Tensor, str]]):
         preprocessing: Size and interpolation.
     """
 
-    def __init__(self, photos: Photos, preprocessing: Preprocessing) -> None:
+    def __init__(self, photos: Pictures, preprocessing: Preprocessing) -> None:
         self.photos = photos
         self.preprocessing = preprocessing
 
@@ -99,7 +99,7 @@ class PixelRows:
         title: What the progress bar says.
     """
 
-    def __init__(self, photos: Photos, preprocessing: Preprocessing, workers: int | None, title: str) -> None:
+    def __init__(self, photos: Pictures, preprocessing: Preprocessing, workers: int | None, title: str) -> None:
         self.photos = photos
         self.preprocessing = preprocessing
         self.workers = (os.cpu_count() or 1) if workers is None else workers
@@ -125,9 +125,13 @@ class PixelRows:
             for places, pixels, reasons in loader:
                 for place, reason in zip(places, reasons, strict=True):
                     if reason:
-                        self.notes[UNREADABLE][self.photos.names[place]] = reason
+                        self.pass_over(self.photos.names[place], reason)
                 yield self.convert(pixels)
                 progress.advance(task, len(pixels))
+
+    def pass_over(self, name: str, reason: str) -> None:
+        """Note an unreadable photo, whose row is black."""
+        self.notes[UNREADABLE][name] = reason
 
     def convert(self, pixels: Tensor) -> NDArray[Any]:
         """Turn prepared photos into rows; here they are the rows."""

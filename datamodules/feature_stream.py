@@ -6,9 +6,9 @@ from dataclasses import asdict
 from typing import Any, Literal
 
 from datamodules.extraction import FeatureRows, best_precision
-from datamodules.feature_store import Entry, FeatureStore
 from datamodules.photos import Photos
 from datamodules.sample_stream import SampleStream
+from store.feature_store import Entry, FeatureStore
 
 
 class FeatureStream(SampleStream):

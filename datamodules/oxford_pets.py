@@ -8,9 +8,9 @@ from pathlib import Path
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torchvision.datasets import OxfordIIITPet
 
-from datamodules.cache import cache_folder
 from datamodules.download import fetch_once
 from datamodules.photos import PhotoFiles, PhotoSource
+from store.cache import cache_folder
 
 TARGET = "binary-category"
 HOMEPAGE = "https://www.robots.ox.ac.uk/~vgg/data/pets/"

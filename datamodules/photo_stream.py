@@ -7,10 +7,10 @@ from typing import Any
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 from datamodules.extraction import PixelRows, pass_size
-from datamodules.feature_store import Entry, FeatureStore
 from datamodules.photos import Photos
 from datamodules.sample_stream import SampleStream
 from modules.backbones import Backbone
+from store.feature_store import Entry, FeatureStore
 
 
 class PhotoStream(SampleStream):

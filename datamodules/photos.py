@@ -14,36 +14,44 @@ from numpy.typing import NDArray
 from PIL import Image
 
 
-class Photos(ABC):
-    """Labelled photos that are decoded on demand.
+class Pictures(ABC):
+    """Pictures that are decoded on demand.
 
     Attributes:
-        names: What each photo is called in messages, unique, `[samples]`.
-        labels: Class of each photo, integers from 0, `[samples]`.
-        classes: Names of the classes.
+        names: What each picture is called in messages, unique, `[samples]`.
     """
 
     names: Sequence[str]
-    labels: NDArray[np.int64]
-    classes: tuple[str, ...]
 
     def __len__(self) -> int:
-        """Give the number of photos."""
+        """Give the number of pictures."""
         return len(self.names)
 
     @abstractmethod
     def read(self, index: int) -> Image.Image:
-        """Decode one photo.
+        """Decode one picture.
 
         Args:
             index: Its place, from 0.
 
         Returns:
-            The photo in RGB.
+            The picture in RGB.
 
         Raises:
-            OSError: The photo cannot be decoded.
+            OSError: The picture cannot be decoded.
         """
+
+
+class Photos(Pictures):
+    """Labelled photos that are decoded on demand.
+
+    Attributes:
+        labels: Class of each photo, integers from 0, `[samples]`.
+        classes: Names of the classes.
+    """
+
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -85,12 +93,39 @@ class PhotoSubset(Photos):
         return hashlib.sha256(self.photos.fingerprint().encode() + self.indices.tobytes()).hexdigest()
 
 
-class PhotoFiles(Photos):
-    """Photos in files.
+def decode(path: Path, formats: tuple[str, ...] | None = None, max_pixels: int | None = None) -> Image.Image:
+    """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
 
-    They are decoded by the convention of torchvision's ImageFolder, by which most backbones were pre-trained:
-    transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied.
-    Of 16 bits per channel the upper eight are kept.
+    Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
+    bits per channel the upper eight are kept.
+
+    Args:
+        path: The file.
+        formats: Formats that are tried, in Pillow's names; all by default.
+        max_pixels: Larger pictures are refused by their header, before any pixel is decoded.
+
+    Returns:
+        The picture in RGB.
+
+    Raises:
+        OSError: It cannot be decoded or is too large.
+    """
+    try:
+        with Image.open(path, formats=formats) as photo:
+            if max_pixels is not None and photo.width * photo.height > max_pixels:
+                msg = f"it has {photo.width} x {photo.height} pixels, more than the {max_pixels:,} that are allowed"
+                raise OSError(msg)
+            if photo.mode.startswith("I;16"):
+                # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
+                return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
+            return photo.convert("RGB")
+    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        # Pillow's decoders raise these, too, on damaged files.
+        raise OSError(str(error)) from error
+
+
+class PhotoFiles(Photos):
+    """Photos in files, decoded by `decode`.
 
     Args:
         root: Folder that the names are relative to.
@@ -107,16 +142,7 @@ class PhotoFiles(Photos):
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
-        path = self.root / self.names[index]
-        try:
-            with Image.open(path) as photo:
-                if photo.mode.startswith("I;16"):
-                    # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
-                    return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
-                return photo.convert("RGB")
-        except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            # Pillow's decoders raise these, too, on damaged files.
-            raise OSError(str(error)) from error
+        return decode(self.root / self.names[index])
 
     def fingerprint(self) -> str:
         """Digest the names, labels and bytes of all files, read side by side."""

@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.cache import cache_folder
 from datamodules.extraction import UNREADABLE
-from datamodules.feature_store import Entry, FeatureStore
 from datamodules.photos import Photos, PhotoSource, require_classes
 from modules.backbones import RANDOM, Backbone, BackboneSpec
 from modules.method import Start, draw_head
+from store.cache import cache_folder
+from store.feature_store import Entry, FeatureStore, StoreError
 
 
 def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
@@ -168,10 +168,17 @@ class SampleStream(LightningDataModule):
         self.backbone = self.spec.build(self.seed).to(self.device)
         self.weights_digest = self.backbone.digest()
         self.classes = train.classes
-        store = FeatureStore(cache_folder(self.cache_dir) / "features")
+        store = self._open_store()
         self.train_inputs, self.train_labels = self._load(train, "training", store)
         self.validation_inputs, self.validation_labels = self._load(validation, "validation", store)
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+
+    def _open_store(self) -> FeatureStore:
+        try:
+            return FeatureStore(cache_folder(self.cache_dir) / "features")
+        except StoreError as error:
+            msg = f"data.cache_dir: {error}; choose another folder"
+            raise MisconfigurationException(msg) from error
 
     def _load(self, photos: Photos, split: str, store: FeatureStore) -> tuple[Tensor, Tensor]:
         entry = self.rows(photos, split, store)

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import yaml
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 
+from cli.errors import UserError
 from metrics.curves import Curves
 from metrics.scores import score
 from metrics.table import print_table
@@ -43,11 +43,11 @@ def sample_efficiency(
     """
     if output is not None and not Path(output).absolute().parent.is_dir():
         msg = f"output: the folder of {output!r} does not exist; create it first"
-        raise MisconfigurationException(msg)
+        raise UserError(msg)
     folders = [Path(folder) for folder in sorted(glob(runs))]  # noqa: PTH207 - Path.glob takes no absolute pattern
     if not folders:
         msg = f"runs: {runs!r} matches no folder; name folders that train.py wrote"
-        raise MisconfigurationException(msg)
+        raise UserError(msg)
     documents, traces, models = zip(*(_read(folder) for folder in folders), strict=True)
     settings = [
         {
@@ -87,13 +87,13 @@ def _read(run: Path) -> tuple[dict[str, Any], Curves, dict[str, Any]]:
     missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (run / name).is_file()]
     if missing:
         msg = f"runs: {str(run)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
-        raise MisconfigurationException(msg)
+        raise UserError(msg)
     try:
         document: dict[str, Any] = json.loads((run / "results.json").read_text())
         return document, Curves.load(run / "curves.npz"), yaml.safe_load((run / "config.yaml").read_text())["model"]
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         msg = f"runs: the files in {str(run)!r} are damaged ({error}); run train.py again"
-        raise MisconfigurationException(msg.replace("\n", " ")) from error
+        raise UserError(msg.replace("\n", " ")) from error
 
 
 def _without_orderings(document: dict[str, Any]) -> dict[str, Any]:
@@ -115,12 +115,12 @@ def _require_comparable(folders: list[Path], settings: list[dict[str, Any]], tra
         if differing:
             pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
             msg = f"runs: {pair} in {', '.join(differing)}; only orderings may differ"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
     numbers = np.concatenate([curves.orderings for curves in traces])
     twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
     if len(twice):
         msg = f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once"
-        raise MisconfigurationException(msg)
+        raise UserError(msg)
 
 
 def _known_until(curves: Curves) -> int:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
+import evaluate
+from cli.errors import UserError
 from cli.parser import one_line_errors
 
 Fit = Callable[..., Path]
@@ -113,14 +119,113 @@ def test_limit_that_leaves_just_enough_evaluations(
         assert "too few to meet the criterion" in error_line(capsys, lambda: fit(*options), code=1)
 
 
-def test_errors_of_the_program_keep_their_traceback() -> None:
+@pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), MemoryError("a bug")])
+def test_errors_of_the_program_keep_their_traceback(error: Exception) -> None:
+    with pytest.raises(type(error), match="a bug"), one_line_errors():
+        raise error
+
+
+def test_error_after_a_mistake_that_was_dealt_with() -> None:
+    error = ValueError("a bug")
+    error.__context__ = UserError("data.x: wrong")
     with pytest.raises(ValueError, match="a bug"), one_line_errors():
-        raise ValueError("a bug")  # noqa: EM101
+        raise error
 
 
-def test_users_mistake_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("kind", [MisconfigurationException, UserError])
+@pytest.mark.parametrize("wrappers", [0, 1, 2])
+def test_users_mistake_ends_the_program(
+    capsys: pytest.CaptureFixture[str], kind: type[Exception], wrappers: int
+) -> None:
+    def fail(depth: int) -> None:
+        try:
+            if depth:
+                fail(depth - 1)
+        except Exception as error:
+            raise ValueError("while building") from error  # noqa: EM101
+        raise kind("data.x: wrong")  # noqa: EM101
+
     def run() -> None:
         with one_line_errors():
-            raise MisconfigurationException("data.x: wrong")  # noqa: EM101
+            fail(wrappers)
 
     assert error_line(capsys, run, code=1) == "error: data.x: wrong"
+
+
+def test_interrupt_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def run() -> None:
+        with one_line_errors():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert error_line(capsys, run, code=130) == "error: interrupted"
+
+
+@pytest.fixture
+def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `evaluate.py` have two sub-commands, of which one notes in a file that it was imported."""
+    (tmp_path / "light_command.py").write_text(
+        "def light(size: int, name: str = 'x') -> None:\n"
+        '    """Do something light.\n\n    Args:\n        size: How much.\n        name: What.\n    """\n'
+        "    print(f'{name}: {size}')\n"
+    )
+    (tmp_path / "heavy_command.py").write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).touch()\n"
+        'def heavy() -> None:\n    """Do something heavy."""\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("light_command", "heavy_command"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(evaluate, "COMMANDS", {"light": "light_command:light", "he-avy": "heavy_command:heavy"})
+
+
+@pytest.mark.usefixtures("two_commands")
+def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(["light", "3", "--name=y"])
+    assert capsys.readouterr().out == "y: 3\n"
+    for options, words in ((["--naem=y"], "(closest: name)"), (["--na=y"], "unrecognized"), (["--size=many"], "size")):
+        assert words in error_line(capsys, lambda options=options: evaluate.main(["light", "3", *options]), code=2)  # type: ignore[misc]
+    assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.usefixtures("two_commands")
+@pytest.mark.parametrize("before", [[], ["--config=options.yaml"]])
+def test_options_of_a_sub_command_in_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, before: list[str]
+) -> None:
+    (tmp_path / "options.yaml").write_text("light:\n  size: 4\n" if before else "size: 4\n")
+    monkeypatch.chdir(tmp_path)
+    evaluate.main([*before, "light"] if before else ["light", "--config=options.yaml"])
+    assert capsys.readouterr().out == "x: 4\n"
+
+
+@pytest.mark.usefixtures("two_commands")
+@pytest.mark.parametrize("args", [[], ["lihgt", "3"]])
+def test_no_such_sub_command(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    line = error_line(capsys, lambda: evaluate.main(args), code=2)
+    assert all(word in line for word in ("light", "he-avy"))
+
+
+def test_help_lists_every_sub_command_with_its_first_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        evaluate.main(["--help"])
+    assert caught.value.code == 0
+    # Lines are broken at spaces and hyphens.
+    text = "".join(capsys.readouterr().out.split())
+    for name, place in evaluate.COMMANDS.items():
+        summary = (evaluate._load(place).__doc__ or "").splitlines()[0].rstrip(".")
+        assert "".join(f"{name}{summary}".split()) in text
+
+
+@pytest.mark.parametrize("command", evaluate.COMMANDS)
+def test_no_sub_command_takes_seconds_to_start(command: str) -> None:
+    # The parser imports what it needs to resolve the types of options, too.
+    heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
+    script = (
+        "import atexit, sys, evaluate, store.cache, store.row_store\n"
+        f"atexit.register(lambda: print(*({{*{heavy}}} & {{*sys.modules}})))\n"
+        f"evaluate.main([{command!r}, '--help'])"
+    )
+    root = Path(evaluate.__file__).parent
+    process = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.splitlines()[-1] == ""

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 
+from cli.errors import UserError
 from evaluate import main
 from evaluation.sample_efficiency import sample_efficiency
 from metrics.criterion import required_correct, samples_to_criterion
@@ -135,7 +135,7 @@ def test_order_of_the_runs_is_that_of_their_names(tmp_path: Path) -> None:
 
 
 def refusal(runs: Path) -> str:
-    with pytest.raises(MisconfigurationException) as caught:
+    with pytest.raises(UserError) as caught:
         sample_efficiency(str(runs))
     assert "\n" not in str(caught.value)
     return str(caught.value)

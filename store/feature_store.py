@@ -7,19 +7,24 @@ import json
 import logging
 import shutil
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
 ROWS = "rows.npy"
 MANIFEST = "manifest.json"
+PARTIAL = ".partial"
+
+
+class StoreError(OSError):
+    """The folder of a store cannot be created."""
 
 
 class RowSource(Protocol):
@@ -41,11 +46,13 @@ class Entry:
     """A complete entry of the store.
 
     Attributes:
+        key: Everything that the rows depend on, as JSON gives it back: tuples become lists.
         rows: Memory-mapped array, `[rows, ...]`; what is written to it does not reach the disk.
         notes: What the source noted.
         computed: Whether this call computed it, rather than found it.
     """
 
+    key: dict[str, Any]
     rows: NDArray[Any]
     notes: dict[str, Any]
     computed: bool
@@ -61,6 +68,9 @@ class FeatureStore:
 
     Args:
         folder: Folder of the store, created where it is missing.
+
+    Raises:
+        StoreError: The folder cannot be created.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -68,8 +78,8 @@ class FeatureStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            msg = f"data.cache_dir: {str(folder)!r} cannot be created ({error}); choose another folder"
-            raise MisconfigurationException(msg) from error
+            msg = f"{str(folder)!r} cannot be created ({error})"
+            raise StoreError(msg) from error
 
     def get(self, key: Mapping[str, Any], source: RowSource) -> Entry:
         """Open an entry, after computing it where it is missing or damaged.
@@ -81,47 +91,60 @@ class FeatureStore:
         Returns:
             The entry.
         """
-        text = json.dumps(key, sort_keys=True)
-        key = json.loads(text)  # as the manifest gives it back: tuples become lists
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        path = self.folder / digest
-        lock = FileLock(self.folder / f"{digest}.lock")
-        try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            log.warning("another process is computing the same rows in %s; waiting for it", path)
-            lock.acquire()
-        try:
-            entry = self._open(path, key)
+        path = self._path(key)
+        with locked(path):
+            entry = self._open(path)
             if entry is None:
                 self._compute(path, key, source)
-                rows, notes = self._read(path)[:2]
-                entry = Entry(rows, notes, computed=True)
+                entry = replace(self._read(path)[0], computed=True)
             return entry
-        finally:
-            lock.release()
 
-    def _open(self, path: Path, key: Mapping[str, Any]) -> Entry | None:
+    def entries(self) -> list[Entry]:
+        """Open all entries, and drop what is damaged or was interrupted.
+
+        The caller makes sure that nobody else computes an entry of this store meanwhile.
+
+        Returns:
+            The complete entries.
+        """
+        for partial in list(self.folder.glob(f"*{PARTIAL}")):
+            shutil.rmtree(partial)
+        found = [self._open(path) for path in sorted(self.folder.iterdir()) if path.is_dir()]
+        return [entry for entry in found if entry is not None]
+
+    def remove(self, key: Mapping[str, Any]) -> None:
+        """Remove an entry.
+
+        Args:
+            key: Its key.
+        """
+        shutil.rmtree(self._path(key))
+
+    def _path(self, key: Mapping[str, Any]) -> Path:
+        return self.folder / digest_of(key)
+
+    def _open(self, path: Path) -> Entry | None:
         if not path.exists():
             return None
         try:
-            rows, notes, manifest = self._read(path)
-            intact = manifest["key"] == key and manifest["sha256"] == _digest(rows, notes)
-        except Exception:  # damaged files raise errors of many unrelated kinds
-            intact = False
-        if intact:
-            return Entry(rows, notes, computed=False)
-        log.warning("%s is damaged; its rows are computed again", path)
+            entry, digest = self._read(path)
+            if digest_of(entry.key) == path.name and digest == _digest(entry.rows, entry.notes):
+                return entry
+            reason = "altered"
+        except Exception as error:  # damaged files raise errors of many unrelated kinds
+            reason = repr(error)
+        log.warning("%s is damaged (%s); its rows are computed again", path, reason)
         shutil.rmtree(path)
         return None
 
-    def _read(self, path: Path) -> tuple[NDArray[Any], dict[str, Any], dict[str, Any]]:
+    def _read(self, path: Path) -> tuple[Entry, str]:
+        """Read an entry, unchecked, and the digest that it is to have."""
         manifest = json.loads((path / MANIFEST).read_text())
         rows = np.load(path / ROWS, mmap_mode="c", allow_pickle=False)
-        return rows, manifest["notes"], manifest
+        return Entry(manifest["key"], rows, manifest["notes"], computed=False), manifest["sha256"]
 
     def _compute(self, path: Path, key: Mapping[str, Any], source: RowSource) -> None:
-        partial = path.with_suffix(".partial")
+        partial = path.with_suffix(PARTIAL)
         shutil.rmtree(partial, ignore_errors=True)
         partial.mkdir()
         try:
@@ -132,6 +155,39 @@ class FeatureStore:
             partial.rename(path)
         finally:
             shutil.rmtree(partial, ignore_errors=True)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a folder, after waiting for another process or thread that holds it.
+
+    Args:
+        path: The folder; its lock is a file beside it.
+    """
+    lock = FileLock(path.with_suffix(".lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        log.warning("another process is computing the same rows in %s; waiting for it", path)
+        lock.acquire()
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def digest_of(key: Mapping[str, Any]) -> str:
+    """Give the name of a key's folder.
+
+    Args:
+        key: JSON values; tuples and lists are the same.
+
+    Returns:
+        64 hexadecimal digits.
+    """
+    # As the manifest gives it back, so that an entry's own key has the name that it was asked for by.
+    plain = json.loads(json.dumps(key))
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
 def _write(path: Path, source: RowSource) -> hashlib._Hash:

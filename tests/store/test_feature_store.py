@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import multiprocessing
+import re
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkProcess
@@ -15,7 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from datamodules.feature_store import Entry, FeatureStore
+from store.feature_store import Entry, FeatureStore, StoreError
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
 KEY = {"content": "features", "size": (3, 4), "nested": {"scale": 0.25, "name": None}}
@@ -64,8 +65,12 @@ def get(tmp_path: Path) -> Callable[..., Entry]:
     return open_entry
 
 
+def folders_of(tmp_path: Path) -> list[Path]:
+    return [path for path in (tmp_path / "store").iterdir() if path.is_dir()]
+
+
 def entry_folder(tmp_path: Path) -> Path:
-    (folder,) = (path for path in (tmp_path / "store").iterdir() if path.is_dir())
+    (folder,) = folders_of(tmp_path)
     return folder
 
 
@@ -89,6 +94,34 @@ def test_another_key_is_another_entry(get: Callable[..., Entry], change: dict[st
     get(computed=True)
     get(computed=True, key={**KEY, **change}, rows=ROWS + 1)
     get(computed=False)
+
+
+def test_entry_of_a_key_whose_json_differs_from_it(get: Callable[..., Entry]) -> None:
+    key = {"numbers": {10: "a", 9: "b"}, "size": (1, 2)}
+    assert get(computed=True, key=key).key == {"numbers": {"9": "b", "10": "a"}, "size": [1, 2]}
+    get(computed=False, key=key)
+
+
+def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match=re.escape(f"{str(tmp_path / 'file' / 'store')!r} cannot be created")):
+        FeatureStore(tmp_path / "file" / "store")
+
+
+def test_listing_drops_what_is_not_complete(tmp_path: Path, get: Callable[..., Entry]) -> None:
+    for name in ("whole", "cut", "interrupted"):
+        get(computed=True, key={"name": name})
+    store = FeatureStore(tmp_path / "store")
+    folders = {json.loads((path / "manifest.json").read_text())["key"]["name"]: path for path in folders_of(tmp_path)}
+    truncate(folders["cut"])
+    folders["interrupted"].rename(folders["interrupted"].with_suffix(".partial"))
+    (entry,) = store.entries()
+    assert (entry.key, entry.computed) == ({"name": "whole"}, False)
+    assert np.array_equal(entry.rows, ROWS)
+    assert folders_of(tmp_path) == [folders["whole"]]
+    store.remove(entry.key)
+    assert not store.entries()
+    assert not folders_of(tmp_path)
 
 
 def truncate(folder: Path) -> None:
@@ -199,7 +232,7 @@ def compute_second(folder: Path) -> None:
     wait_for(folder / "computing")
     handler = logging.Handler()
     handler.emit = lambda record: (folder / "waiting").touch()  # type: ignore[method-assign]
-    logging.getLogger("datamodules.feature_store").addHandler(handler)
+    logging.getLogger("store.feature_store").addHandler(handler)
     entry = FeatureStore(folder / "store").get(KEY, CountedRows(folder / "count"))
     np.save(folder / "second.npy", entry.rows)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from datamodules.cache import cache_folder
+from store.cache import cache_folder
 
 
 @pytest.mark.parametrize(

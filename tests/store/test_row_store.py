@@ -1,0 +1,288 @@
+"""Rows of a table are computed once each, whatever happens to them or around them."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from store.feature_store import StoreError
+from store.row_store import Rows, RowStore
+
+KEY = {"model": "resnet50", "size": (3, 4)}
+NOTES = {"weights": "a1"}
+
+
+def row_of(name: str, width: int = 5, dtype: str = "float32") -> NDArray[Any]:
+    """Give the row that a name stands for."""
+    seed = int.from_bytes(hashlib.sha256(name.encode()).digest()[:8])
+    return np.random.default_rng(seed).integers(0, 200, width).astype(dtype)
+
+
+class NamedRows:
+    """Rows of some names, in chunks of two.
+
+    Args:
+        names: The names.
+        notes: What it notes, once all rows are computed.
+        pause: Called before every chunk but the first.
+        form: Width and type of the rows.
+    """
+
+    def __init__(
+        self, names: Sequence[str], notes: dict[str, Any], pause: Callable[[], None] = lambda: None, **form: Any
+    ) -> None:
+        self.names, self.noted, self.pause, self.form = names, notes, pause, form
+        self.notes: dict[str, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        for first in range(0, len(self.names), 2):
+            if first:
+                self.pause()
+            yield np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
+        self.notes.update(self.noted)
+
+
+class Table:
+    """One table of a store, whose rows are checked whenever they are asked for.
+
+    Args:
+        folder: Folder of the store.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.asked: list[str] = []
+
+    def get(self, names: str, computed: str, key: dict[str, Any] = KEY, **source: Any) -> Rows:
+        """Ask for rows named by letters, and check which were computed, in the calls that slashes part."""
+        self.asked = []
+        source = {"notes": NOTES, **source}
+
+        def compute(places: list[int]) -> NamedRows:
+            asked = [names[place] for place in places]
+            self.asked.append("".join(asked))
+            return NamedRows(asked, **source)
+
+        found = RowStore(self.folder).get(key, list(names), compute)
+        form = {name: source[name] for name in ("width", "dtype") if name in source}
+        assert "/".join(self.asked) == computed
+        assert found.computed == len(computed.replace("/", ""))
+        assert np.array_equal(found.rows, np.stack([row_of(name, **form) for name in names]))
+        assert found.rows.dtype == form.get("dtype", "float32")
+        assert found.notes == source["notes"]
+        return found
+
+    def segments(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("*/*") if path.is_dir())
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    return Table(tmp_path / "rows")
+
+
+def test_nothing_is_computed_twice(table: Table) -> None:
+    table.get("abcde", computed="abcde")
+    table.get("abcde", computed="")
+    table.get("cab", computed="", key=dict(reversed(KEY.items())))
+    assert len(table.segments()) == 1
+
+
+def test_overlapping_requests_compute_what_is_missing(table: Table) -> None:
+    table.get("cde", computed="cde")
+    table.get("abcdef", computed="abf")
+    table.get("fgac", computed="g")
+    table.get("gfedcba", computed="")
+    assert len(table.segments()) == 3
+
+
+def test_names_that_repeat(table: Table) -> None:
+    table.get("abbab", computed="ab")
+    table.get("ccabac", computed="c")
+    table.get("cc", computed="")
+
+
+def test_another_key_is_another_table(table: Table) -> None:
+    table.get("ab", computed="ab")
+    table.get("ab", computed="ab", key={**KEY, "size": (3, 5)}, notes={"weights": "b2"})
+    table.get("ab", computed="")
+
+
+@pytest.mark.parametrize(
+    ("names", "mapped"),
+    [("abcdef", True), ("cde", True), ("f", True), ("gh", True), ("ba", False), ("ac", False), ("fg", False)],
+)
+def test_rows_in_the_order_of_a_segment_are_not_copied(table: Table, names: str, mapped: bool) -> None:
+    table.get("abcdef", computed="abcdef")
+    table.get("gh", computed="gh")
+    rows = table.get(names, computed="").rows
+    assert isinstance(rows, np.memmap) == mapped
+    rows[:] = 0
+    table.get(names, computed="")
+
+
+def test_newly_computed_rows_are_memory_mapped(table: Table) -> None:
+    assert isinstance(table.get("abc", computed="abc").rows, np.memmap)
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64", "float64"])
+def test_rows_of_any_kind(table: Table, dtype: str) -> None:
+    for names, computed in (("abc", "abc"), ("bad", "d")):
+        table.get(names, computed, width=3, dtype=dtype)
+
+
+def test_random_requests_compute_each_row_once(table: Table) -> None:
+    generator = np.random.default_rng(0)
+    there: set[str] = set()
+    for _ in range(30):
+        names = "".join(generator.choice(list("abcdefghijklmnopqrst"), generator.integers(1, 12)))
+        missing = [name for name in dict.fromkeys(names) if name not in there]
+        table.get(names, computed="".join(missing))
+        there.update(missing)
+
+
+@pytest.mark.parametrize("lost", ["rows.npy", "manifest.json"])
+def test_damaged_segment_is_computed_again(table: Table, lost: str, caplog: pytest.LogCaptureFixture) -> None:
+    table.get("abc", computed="abc")
+    (damaged,) = table.segments()
+    table.get("de", computed="de")
+    content = bytearray((damaged / lost).read_bytes())
+    content[-5] ^= 1
+    (damaged / lost).write_bytes(content)
+    table.get("eb", computed="b")
+    assert str(damaged) in caplog.text
+    assert "is damaged" in caplog.text
+    table.get("abcde", computed="ac")
+
+
+@pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])
+def test_interrupted_source_leaves_what_was_there(table: Table, failure: type[BaseException]) -> None:
+    def fail() -> None:
+        raise failure
+
+    table.get("ab", computed="ab")
+    before = table.segments()
+    with pytest.raises(failure):
+        table.get("abcdef", computed="", pause=fail)
+    assert table.asked == ["cdef"]
+    assert table.segments() == before
+    table.get("ab", computed="")
+    table.get("abcdef", computed="cdef")
+
+
+def test_what_a_killed_process_left_is_removed(table: Table) -> None:
+    table.get("abc", computed="abc")
+    (segment,) = table.segments()
+    segment.rename(segment.with_suffix(".partial"))
+    table.get("ab", computed="ab")
+    assert [path.suffix for path in table.segments()] == [""]
+
+
+@pytest.mark.parametrize("change", [{"notes": {"weights": "b2"}}, {"width": 6}, {"dtype": "float64"}])
+def test_rows_of_another_origin_make_the_older_ones_stale(
+    table: Table, change: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    table.get("abc", computed="abc")
+    table.get("de", computed="de")
+    assert not caplog.records
+    table.get("gcdaf", computed="gf/cda", **change)
+    assert "5 rows are of another origin or shape" in caplog.text
+    table.get("gcdaf", computed="", **change)
+    table.get("abcde", computed="be", **change)
+
+
+def test_older_rows_are_good_as_long_as_none_is_missing(table: Table) -> None:
+    table.get("abc", computed="abc")
+    RowStore(table.folder).get(KEY, ["c", "a"], lambda places: pytest.fail("nothing is missing"))
+
+
+def test_process_killed_before_stale_rows_were_removed(table: Table, tmp_path: Path) -> None:
+    table.get("ab", computed="ab")
+    shutil.copytree(table.folder, tmp_path / "older")
+    table.get("abc", computed="c/ab", notes={"weights": "b2"})
+    shutil.copytree(tmp_path / "older", table.folder, dirs_exist_ok=True)
+    table.get("abc", computed="abc", notes={"weights": "b2"})
+
+
+def test_source_that_contradicts_itself(table: Table) -> None:
+    def compute(places: list[int]) -> NamedRows:
+        calls.append(places)
+        return NamedRows([names[place] for place in places], {"call": len(calls)})
+
+    calls: list[list[int]] = []
+    names = list("ab")
+    store = RowStore(table.folder)
+    store.get(KEY, names, compute)
+    names = list("abc")
+    with pytest.raises(ValueError, match="the source contradicts itself"):
+        store.get(KEY, names, compute)
+    assert calls == [[0, 1], [2], [0, 1]]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_source_of_other_length_than_asked_for(table: Table, count: int) -> None:
+    with pytest.raises(ValueError, match=f"asked for 2 rows and promises {count}"):
+        RowStore(table.folder).get(KEY, ["a", "b"], lambda places: NamedRows("abc"[:count], NOTES))
+    assert table.segments() == []
+
+
+def test_no_names(table: Table) -> None:
+    with pytest.raises(ValueError, match="names: none given"):
+        table.get("", computed="")
+
+
+def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StoreError, match="file"):
+        Table(tmp_path / "file").get("a", computed="a")
+
+
+def ask_slowly(folder: Path, number: int) -> None:
+    """Ask for six of eight rows, and leave a line for every row that is computed."""
+    names = list("abcdefgh"[number : number + 6])
+
+    def compute(places: list[int]) -> NamedRows:
+        asked = [names[place] for place in places]
+        with (folder / "computed").open("a") as file:
+            file.write("".join(asked))
+        return NamedRows(asked, NOTES, pause=lambda: time.sleep(0.05))
+
+    found = RowStore(folder / "rows").get(KEY, names, compute)
+    np.save(folder / f"{number}.npy", found.rows)
+
+
+def check_side_by_side(folder: Path, workers: Sequence[Any]) -> None:
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+        assert not worker.is_alive()
+    assert sorted((folder / "computed").read_text()) == list("abcdefgh")
+    for number in range(3):
+        rows = np.stack([row_of(name) for name in "abcdefgh"[number : number + 6]])
+        assert np.array_equal(np.load(folder / f"{number}.npy"), rows)
+
+
+def test_threads_share_the_work(tmp_path: Path) -> None:
+    check_side_by_side(tmp_path, [threading.Thread(target=ask_slowly, args=(tmp_path, n)) for n in range(3)])
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="starts processes by forking")
+def test_processes_share_the_work(tmp_path: Path) -> None:
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=ask_slowly, args=(tmp_path, n)) for n in range(3)]
+    check_side_by_side(tmp_path, processes)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
