@@ -1,0 +1,114 @@
+"""The mirror of a score in Weights & Biases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cli.errors import UserError
+from cli.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
+
+
+@dataclass(frozen=True)
+class Dashboard:
+    """Where a score is mirrored in Weights & Biases.
+
+    Args:
+        project: Project in the dashboard.
+        entity: User or team that owns the project; the account's default where it is not given.
+        name: Name of the run; by default what was done and the numbers of models and stimuli.
+        group: What lines up in the dashboard; by default nothing does.
+        tags: Tags of the run.
+        mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
+            WANDB_MODE wins over it.
+    """
+
+    project: str = "headstart"
+    entity: str | None = None
+    name: str | None = None
+    group: str | None = None
+    tags: list[str] = field(default_factory=list)
+    mode: Mode = "auto"
+
+
+def publish_score(
+    options: Dashboard,
+    job_type: str,
+    config: Mapping[str, Any],
+    document: Mapping[str, Any],
+    names: Sequence[str],
+    matrices: Mapping[str, NDArray[np.floating[Any]]],
+    files: Sequence[Path],
+    folder: Path,
+) -> None:
+    """Log a score as a run: configuration, scores, matrices, pictures and files.
+
+    Args:
+        options: Where it is mirrored.
+        job_type: What was done; runs are told apart by it in the dashboard.
+        config: What it was done with.
+        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
+        names: Names of the m models.
+        matrices: Similarities `[m, m]` by name; each becomes a table `matrix/<name>`, one row and column per model.
+        files: The score's files; PNG files are logged as pictures, too, under their names without the ending.
+        folder: Folder of the dashboard's own files.
+
+    Raises:
+        UserError: wandb is not installed, or refuses.
+    """
+    if find_spec("wandb") is None:
+        msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
+        raise UserError(msg)
+    import wandb
+
+    folder.mkdir(parents=True, exist_ok=True)
+    title = f"{job_type}, {document['n_models']} models, {document['n_stimuli']} stimuli"
+    try:
+        with wandb.init(
+            project=options.project,
+            entity=options.entity,
+            name=options.name or title,
+            group=options.group,
+            tags=options.tags,
+            job_type=job_type,
+            dir=folder,
+            config=dict(config),
+            mode=resolve_mode(options.mode),  # type: ignore[arg-type]  # wandb lists the modes
+            settings=quiet_settings(),
+        ) as run:
+            print_destination(run)
+            run.summary.update(dict(_scalars(document)))
+            tables = {f"matrix/{name}": _table(names, matrix) for name, matrix in matrices.items()}
+            pictures = {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
+            run.log({**tables, **pictures})
+            artifact = wandb.Artifact(f"score-{run.id}", type="score")
+            for path in files:
+                artifact.add_file(str(path))
+            run.log_artifact(artifact)
+    except wandb.Error as error:
+        reason = str(error).partition("\n")[0]
+        msg = f"logger: Weights & Biases refuses ({reason}); wandb login, --dashboard.mode=offline, or --logger=false"
+        raise UserError(msg) from error
+
+
+def _scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Give the numbers, texts and truth values of a document by their paths."""
+    for key, value in document.items():
+        if isinstance(value, Mapping):
+            yield from _scalars(value, f"{prefix}{key}/")
+        elif isinstance(value, (str, int, float)):
+            yield f"{prefix}{key}", value
+
+
+def _table(names: Sequence[str], matrix: NDArray[np.floating[Any]]) -> Any:  # noqa: ANN401 - wandb.Table, as above
+    """Give a row per model: its name, then its similarities to all."""
+    import wandb
+
+    rows = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
+    return wandb.Table(columns=["model", *names], data=rows)
