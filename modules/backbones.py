@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
 from modules.preprocessing import Preprocessing
-from modules.pretrained import create_classifier, find_heads, load_state, read_state_dict
+from modules.pretrained import WEIGHT_FILES, create_classifier, find_heads, load_weights, weights_digest
 
 RANDOM = "random"
 EMBEDDED = "embedded"
@@ -87,11 +86,7 @@ class Backbone(nn.Module):
 
     def digest(self) -> str:
         """Digest every weight and statistic of the network, by name."""
-        digest = hashlib.sha256()
-        for name, value in sorted(self.network.state_dict().items()):
-            digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
-            digest.update(value.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-        return digest.hexdigest()
+        return weights_digest(self.network)
 
 
 @dataclass(frozen=True)
@@ -150,17 +145,13 @@ class BackboneSpec:
     def weights_file(self) -> Path | None:
         """Give the path where `weights` names a file, else None."""
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
-        return path if path.suffix in {".safetensors", ".pth", ".pt"} else None
+        return path if path.suffix in WEIGHT_FILES else None
 
     def _load(self, path: Path) -> tuple[nn.Module, Preprocessing | None]:
-        state = read_state_dict(path)
         network, preprocessing = create_classifier(self.name, None, self.model_args)
-        rows = {
-            len(state.get(f"{name}.weight", head.weight)): head.out_features
-            for name, head in find_heads(network).items()
-        }
-        for found, expected in rows.items():
-            if found != expected:
-                network, _ = create_classifier(self.name, None, {**self.model_args, "num_classes": found})
-        load_state(network, state, str(path))
+
+        def rebuild(classes: int) -> nn.Module:
+            return create_classifier(self.name, None, {**self.model_args, "num_classes": classes})[0]
+
+        network = load_weights(network, path, rebuild)
         return network, EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else preprocessing

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from torch import Tensor, nn
 from modules.preprocessing import Preprocessing
 
 TIMM_PREFIX = "timm/"
+WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 
 
 def create_classifier(
@@ -38,9 +41,16 @@ def create_classifier(
             return _create_timm(name.removeprefix(TIMM_PREFIX), weights, model_args)
         return _create_torchvision(name, weights, model_args)
     except (TypeError, ValueError, RuntimeError) as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        msg = f"backbone.name: {name} cannot be created with weights={weights}, model_args={model_args}: {reason}"
+        msg = (
+            f"backbone.name: {name} cannot be created with weights={weights}, model_args={model_args}: "
+            f"{first_line(error)}"
+        )
         raise MisconfigurationException(msg) from error
+
+
+def first_line(error: Exception) -> str:
+    """Give the first line of an error's message, or its kind where it has none."""
+    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def _create_torchvision(
@@ -94,11 +104,38 @@ def _download_errors(what: str) -> Iterator[None]:
         raise MisconfigurationException(msg.replace("\n", " ")) from error
 
 
-def read_state_dict(path: Path) -> dict[str, Tensor]:
+def load_weights(
+    network: nn.Module, path: Path, rebuild: Callable[[int], nn.Module] | None, argument: str = "backbone.weights"
+) -> nn.Module:
+    """Load a file of weights into a network, whose classifier takes the file's number of classes.
+
+    Args:
+        network: The network.
+        path: The file, as for `read_state_dict`.
+        rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
+        argument: What names the file, for messages.
+
+    Returns:
+        The network, or a rebuilt one, with the file's weights.
+
+    Raises:
+        MisconfigurationException: The file cannot be read or does not fit.
+    """
+    state = read_state_dict(path, argument)
+    for name, head in (linear_heads(network) if rebuild else {}).items():
+        found = state.get(f"{name}.weight", head.weight).shape
+        if rebuild and found[1:] == head.weight.shape[1:] and found != head.weight.shape:
+            network = rebuild(found[0])
+    load_state(network, state, str(path), argument)
+    return network
+
+
+def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str, Tensor]:
     """Read a state dict from a file, without running code from it.
 
     Args:
         path: A `.safetensors` file, or a `.pth` file with a state dict or with one under `state_dict`.
+        argument: What names the file, for messages.
 
     Returns:
         Tensors by name.
@@ -107,7 +144,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         MisconfigurationException: The file is missing, cannot be read or holds no state dict.
     """
     if not path.is_file():
-        msg = f"backbone.weights: there is no file {str(path)!r}"
+        msg = f"{argument}: there is no file {str(path)!r}"
         raise MisconfigurationException(msg)
     try:
         if path.suffix == ".safetensors":
@@ -116,22 +153,23 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
             return load_file(path)
         content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        msg = f"backbone.weights: {str(path)!r} cannot be read: {(str(error) or type(error).__name__).splitlines()[0]}"
+        msg = f"{argument}: {str(path)!r} cannot be read: {first_line(error)}"
         raise MisconfigurationException(msg) from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
-        msg = f"backbone.weights: {str(path)!r} holds no state dict (tensors by name)"
+        msg = f"{argument}: {str(path)!r} holds no state dict (tensors by name)"
         raise MisconfigurationException(msg)
     return state
 
 
-def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
+def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argument: str = "backbone.weights") -> None:
     """Load a state dict whose keys and shapes must all fit.
 
     Args:
         network: The network.
         state: Tensors by name.
         source: Where the state comes from, for the message.
+        argument: What names the weights, for the message.
 
     Raises:
         MisconfigurationException: Keys are missing or unexpected, or a shape differs; all are listed.
@@ -140,13 +178,13 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> Non
     differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
     if differing:
         listed = ", ".join(f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing)
-        msg = f"backbone.weights: shapes in {source!r} do not fit: {listed}"
+        msg = f"{argument}: shapes in {source!r} do not fit: {listed}"
         raise MisconfigurationException(msg)
     keys = network.load_state_dict(state, strict=False)
     if keys.missing_keys or keys.unexpected_keys:
         parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
         listed = "; ".join(f"{kind} keys: {', '.join(names)}" for kind, names in parts if names)
-        msg = f"backbone.weights: {source!r} does not fit the model: {listed}"
+        msg = f"{argument}: {source!r} does not fit the model: {listed}"
         raise MisconfigurationException(msg)
 
 
@@ -163,10 +201,32 @@ def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
     Raises:
         MisconfigurationException: A network of torchvision has no linear classifier.
     """
-    linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
-    names = getattr(network, "default_cfg", {}).get("classifier", list(linear)[-1:])
-    heads = {name: linear[name] for name in ([names] if isinstance(names, str) else names) if name in linear}
+    heads = linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
         msg = f"backbone.name: {type(network).__name__} has no linear classifier to put another head in place of"
         raise MisconfigurationException(msg)
     return heads
+
+
+def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
+    """Give the linear classifiers of a network by module path, as `find_heads` does; none where there are none."""
+    linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
+    names = getattr(network, "default_cfg", {}).get("classifier", list(linear)[-1:])
+    return {name: linear[name] for name in ([names] if isinstance(names, str) else names) if name in linear}
+
+
+def weights_digest(network: nn.Module) -> str:
+    """Digest every parameter and buffer of a network, by name.
+
+    Args:
+        network: The network, on any device and in any memory format.
+
+    Returns:
+        SHA-256 in hexadecimal.
+    """
+    digest = hashlib.sha256()
+    tensors = chain(network.named_parameters(remove_duplicate=False), network.named_buffers(remove_duplicate=False))
+    for name, value in sorted(tensors, key=lambda pair: pair[0]):
+        digest.update(f"\0{name}\0{value.dtype}\0{tuple(value.shape)}\0".encode())
+        digest.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,124 @@
+"""Embedding strategies: how what a layer gives becomes one row per photo."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Strategy = Literal["pool", "cls", "flatten", "mean"]
+
+SHAPES = {4: "a spatial map", 3: "a token sequence", 2: "a vector"}
+DEFAULT_STRATEGIES: dict[int, Strategy] = {4: "pool", 3: "mean", 2: "flatten"}
+CLASS_TOKENS = ("cls_token", "class_token", "class_embedding")
+
+
+class InapplicableError(ValueError):
+    """A strategy makes no sense for a shape; the message says why."""
+
+
+@dataclass(frozen=True)
+class Prefix:
+    """The tokens that a network puts before the patch tokens.
+
+    Args:
+        count: How many there are: a class token, register tokens.
+        has_class_token: Whether the first one is a class token.
+        patches: Number of patch tokens, where the network tells: a sequence of so many has no prefix yet.
+    """
+
+    count: int = 0
+    has_class_token: bool = False
+    patches: int | None = None
+
+    @classmethod
+    def around(cls, network: nn.Module, layer: str) -> Prefix:
+        """Find the prefix that the outermost module around a layer declares.
+
+        Args:
+            network: The network.
+            layer: Module path of the layer.
+
+        Returns:
+            What `num_prefix_tokens` and `cls_token` tell, as in timm's networks; a class token where there is a
+            parameter for one, as in the vision transformers of torchvision and open_clip; else none.
+        """
+        parts = layer.split(".")
+        for depth in range(len(parts) + 1):
+            module = network.get_submodule(".".join(parts[:depth]))
+            patches = getattr(getattr(module, "patch_embed", None), "num_patches", None)
+            count = getattr(module, "num_prefix_tokens", None)
+            if isinstance(count, int):
+                return cls(count, count > 0 and getattr(module, "cls_token", module) is not None, patches)
+            if any(isinstance(getattr(module, name, None), Tensor) for name in CLASS_TOKENS):
+                return cls(1, True, patches)
+        return cls()
+
+    def within(self, tokens: int) -> Prefix:
+        """Give the prefix of a sequence of so many tokens."""
+        return Prefix() if tokens == self.patches else self
+
+
+def embed(values: Tensor, strategy: Strategy | None, width: int | None, prefix: Prefix) -> Tensor:
+    """Turn what a layer gives into one row per photo.
+
+    | strategy | map `[n, c, h, w]` or `[n, h, w, c]` | tokens `[n, t, c]` | vector `[n, c]` |
+    | --- | --- | --- | --- |
+    | pool | mean over positions, `[n, c]` | mean without prefix tokens, `[n, c]` | error |
+    | mean | mean over positions, `[n, c]` | mean over all tokens, `[n, c]` | error |
+    | cls | error | first token, `[n, c]` | error |
+    | flatten | `[n, c * h * w]` | `[n, t * c]` | `[n, c]` |
+
+    Args:
+        values: A map, tokens or a vector for each photo, the photos along the first axis.
+        strategy: One of the strategies; None for pool on maps, mean on tokens and flatten on vectors.
+        width: Expected columns, which tell a map's channels from its positions. Without, channels come last where
+            the two axes before them are equal and they themselves are not.
+        prefix: What the network puts before the patch tokens.
+
+    Returns:
+        float32 `[n, columns]`, in memory of its own: later layers may overwrite what an earlier one gave.
+
+    Raises:
+        InapplicableError: The strategy makes no sense for the shape.
+    """
+    if values.ndim not in SHAPES:
+        msg = f"{values.ndim} axes are neither a map, nor tokens, nor a vector"
+        raise InapplicableError(msg)
+    strategy = strategy or DEFAULT_STRATEGIES[values.ndim]
+    if strategy == "flatten":
+        return values.flatten(1).to(torch.float32, copy=True)
+    if strategy == "cls":
+        return _class_token(values, prefix)
+    if values.ndim == 4:
+        return values.mean(_positions(values, width), dtype=torch.float32)
+    if values.ndim == 3:
+        return _patches(values, prefix if strategy == "pool" else Prefix()).mean(1, dtype=torch.float32)
+    msg = "a vector has no positions to average"
+    raise InapplicableError(msg)
+
+
+def _positions(values: Tensor, width: int | None) -> tuple[int, int]:
+    _, first, second, last = values.shape
+    channels_last = first == second != last if width is None else first != width == last
+    return (1, 2) if channels_last else (2, 3)
+
+
+def _patches(tokens: Tensor, prefix: Prefix) -> Tensor:
+    start = prefix.within(tokens.shape[1]).count
+    if start >= tokens.shape[1]:
+        msg = f"{tokens.shape[1]} tokens, {start} of them before the patches, hold no patch"
+        raise InapplicableError(msg)
+    return tokens[:, start:]
+
+
+def _class_token(values: Tensor, prefix: Prefix) -> Tensor:
+    if values.ndim != 3:
+        msg = f"{SHAPES[values.ndim]} has no class token"
+        raise InapplicableError(msg)
+    if not prefix.within(values.shape[1]).has_class_token:
+        msg = "the network declares no class token for these tokens (num_prefix_tokens)"
+        raise InapplicableError(msg)
+    return values[:, 0].to(torch.float32, copy=True)

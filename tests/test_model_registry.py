@@ -1,0 +1,103 @@
+"""The registry that comes with the suite: valid, with the libraries' own preprocessing, and every width right."""
+
+from __future__ import annotations
+
+import json
+import math
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+import torch
+import torchvision
+
+from evaluation.documents import read_registry
+from modules.layer_embedding import LayerEmbedding, Tap
+from modules.model_libraries import LIBRARIES
+from modules.preprocessing import Preprocessing
+from modules.registry_network import build_network
+
+PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
+ENTRIES: dict[str, dict[str, Any]] = {entry["model_name"]: entry for entry in json.loads(PATH.read_text())["models"]}
+# open_clip is an extra.
+AVAILABLE = [
+    name for name, entry in ENTRIES.items() if entry["source"] != "open_clip" or find_spec("open_clip") is not None
+]
+# What OpenAI's CLIP and its successors in open_clip are trained with (open_clip's constants and default configuration).
+CLIP = Preprocessing(224, 224, (0.48145466, 0.4578275, 0.40821073), (0.26862954, 0.26130258, 0.27577711), "bicubic")
+
+
+def read_preprocessing(entry: dict[str, Any]) -> Preprocessing:
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in entry["preprocess"].items()
+    }
+    return Preprocessing(**values)
+
+
+def test_valid_and_large_enough() -> None:
+    registry = read_registry(PATH)
+    assert list(registry.entries) == list(ENTRIES)
+    assert len(ENTRIES) >= 14
+    assert {entry["source"] for entry in ENTRIES.values()} == {"torchvision", "timm", "open_clip"}
+    assert {entry["embedding"] for entry in ENTRIES.values()} == {"pool", "cls", "flatten", "mean"}
+
+
+def test_example_of_the_contract() -> None:
+    entry = ENTRIES["resnet50"]
+    example = {"source": "torchvision", "weights": "IMAGENET1K_V2", "layer": "fc", "embedding": "flatten"}
+    assert {key: entry[key] for key in example} == example
+    assert entry["output_dim"] == 2048
+
+
+@pytest.mark.parametrize("name", ENTRIES)
+def test_preprocessing_is_the_librarys(name: str) -> None:
+    entry = ENTRIES[name]
+    expected: Preprocessing | None = CLIP
+    if entry["source"] == "torchvision":
+        model = LIBRARIES["torchvision"].choose(name, entry.get("model_parameters", {}).get("name"))
+        expected = Preprocessing.from_torchvision(
+            torchvision.models.get_model_weights(model)[entry["weights"]].transforms()
+        )
+    elif entry["source"] == "timm":
+        model = LIBRARIES["timm"].choose(name, entry.get("model_parameters", {}).get("model_name"))
+        config = timm.get_pretrained_cfg(f"{model}.{entry['weights']}", allow_unregistered=False)
+        _, side, _ = config.input_size
+        resize = math.floor(side / config.crop_pct)
+        assert config.crop_mode == "center"
+        expected = Preprocessing(resize, side, config.mean, config.std, config.interpolation)
+    assert read_preprocessing(entry) == expected
+    assert entry["input_size"] == [entry["preprocess"]["crop"]] * 2
+
+
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_weights_are_known(name: str) -> None:
+    entry = ENTRIES[name]
+    library = LIBRARIES[entry["source"]]
+    model = library.choose(name, entry.get("model_parameters", {}).get(library.argument))
+    assert entry["weights"] in library.identifiers(model)
+
+
+def check_width(name: str) -> None:
+    entry = ENTRIES[name]
+    parameters = entry.get("model_parameters", {})
+    network = build_network(name, entry["source"], None, parameters, 0, [])
+    tap = Tap(entry["layer"], entry["embedding"], entry["output_dim"])
+    model = LayerEmbedding(name, network, [tap], read_preprocessing(entry), entry.get("forward_args"))
+    photos = torch.randint(256, (2, 3, *entry["input_size"]), dtype=torch.uint8)
+    rows = model(photos)
+    assert rows.shape == (2, entry["output_dim"])
+    assert rows.isfinite().all()
+    assert not torch.equal(rows[0], rows[1])
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "vit_small_patch16_224"])
+def test_width(name: str) -> None:
+    check_width(name)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", AVAILABLE)
+def test_every_width(name: str) -> None:
+    check_width(name)
