@@ -10,7 +10,7 @@ demo: $(READY)
 
 ## Run the tests; `make test ARGS="-m slow"` runs the slow ones.
 test: $(READY)
-	$(BIN)/python -m pytest $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto $(ARGS)
 
 ## Check style and types.
 lint: $(READY)

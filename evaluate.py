@@ -12,8 +12,9 @@ from cli.parser import OneLineErrorParser, one_line_errors
 
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
-    "cka": "evaluation.cka:cka",
-    "cka-search": "evaluation.cka_search:cka_search",
+    "cka": "evaluation.alignment.cka:cka",
+    "cka-search": "evaluation.alignment.cka_search:cka_search",
+    "stability": "evaluation.stability:stability",
 }
 
 
@@ -31,7 +32,7 @@ def main(args: Sequence[str] | None = None) -> None:
             {name: _load(COMMANDS[name]) for name in asked},
             args=given,
             # What is evaluated comes without a name; what a command cannot do without is named like any option.
-            as_positional=asked == ["sample-efficiency"],
+            as_positional="sample-efficiency" in given,
             description="Evaluate runs, and the alignment of representations.",
             parser_class=OneLineErrorParser,
         )

@@ -1,4 +1,4 @@
-"""The mirror of a score in Weights & Biases."""
+"""The mirror of a result in Weights & Biases."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from cli.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
 
 @dataclass(frozen=True)
 class Dashboard:
-    """Where a score is mirrored in Weights & Biases.
+    """Where a result is mirrored in Weights & Biases.
 
     Args:
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default what was done and the numbers of models and stimuli.
+        name: Name of the run; by default what was done, and with how much.
         group: What lines up in the dashboard; by default nothing does.
         tags: Tags of the run.
         mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
@@ -62,13 +62,48 @@ def publish_score(
     Raises:
         UserError: wandb is not installed, or refuses.
     """
+    title = f"{job_type}, {document['n_models']} models, {document['n_stimuli']} stimuli"
+    tables = {
+        f"matrix/{name}": (
+            ["model", *names],
+            [[model, *row] for model, row in zip(names, matrix.tolist(), strict=True)],
+        )
+        for name, matrix in matrices.items()
+    }
+    publish(options, job_type, title, config, document, tables, files, folder)
+
+
+def publish(
+    options: Dashboard,
+    job_type: str,
+    title: str,
+    config: Mapping[str, Any],
+    document: Mapping[str, Any],
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]],
+    files: Sequence[Path],
+    folder: Path,
+) -> None:
+    """Log a result as a run: configuration, numbers, tables, pictures and files.
+
+    Args:
+        options: Where it is mirrored.
+        job_type: What was done; runs are told apart by it in the dashboard.
+        title: Name of the run where the options give none.
+        config: What it was done with.
+        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
+        tables: Names of the columns, and rows, by the table's name.
+        files: The result's files; PNG files are logged as pictures, too, under their names without the ending.
+        folder: Folder of the dashboard's own files.
+
+    Raises:
+        UserError: wandb is not installed, or refuses.
+    """
     if find_spec("wandb") is None:
         msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
         raise UserError(msg)
     import wandb
 
     folder.mkdir(parents=True, exist_ok=True)
-    title = f"{job_type}, {document['n_models']} models, {document['n_stimuli']} stimuli"
     try:
         with wandb.init(
             project=options.project,
@@ -84,9 +119,12 @@ def publish_score(
         ) as run:
             print_destination(run)
             run.summary.update(dict(_scalars(document)))
-            tables = {f"matrix/{name}": _table(names, matrix) for name, matrix in matrices.items()}
+            logged = {
+                name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])
+                for name, (columns, rows) in tables.items()
+            }
             pictures = {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
-            run.log({**tables, **pictures})
+            run.log({**logged, **pictures})
             artifact = wandb.Artifact(f"score-{run.id}", type="score")
             for path in files:
                 artifact.add_file(str(path))
@@ -104,11 +142,3 @@ def _scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[st
             yield from _scalars(value, f"{prefix}{key}/")
         elif isinstance(value, (str, int, float)):
             yield f"{prefix}{key}", value
-
-
-def _table(names: Sequence[str], matrix: NDArray[np.floating[Any]]) -> Any:  # noqa: ANN401 - wandb.Table, as above
-    """Give a row per model: its name, then its similarities to all."""
-    import wandb
-
-    rows = [[name, *row] for name, row in zip(names, matrix.tolist(), strict=True)]
-    return wandb.Table(columns=["model", *names], data=rows)

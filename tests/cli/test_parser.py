@@ -180,10 +180,17 @@ def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("two_commands")
 def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.main(["light", "3", "--name=y"])
+    evaluate.main(["light", "--size=3", "--name=y"])
     assert capsys.readouterr().out == "y: 3\n"
-    for options, words in ((["--naem=y"], "(closest: name)"), (["--na=y"], "unrecognized"), (["--size=many"], "size")):
-        assert words in error_line(capsys, lambda options=options: evaluate.main(["light", "3", *options]), code=2)  # type: ignore[misc]
+    for options, words in (
+        (["--naem=y"], "(closest: name)"),
+        (["--na=y"], "unrecognized"),
+        (["--size=many"], "size"),
+        (["4"], "4"),
+    ):
+        assert words in error_line(
+            capsys, lambda options=options: evaluate.main(["light", "--size=3", *options]), code=2
+        )  # type: ignore[misc]
     assert not (tmp_path / "imported").exists()
 
 

@@ -15,8 +15,8 @@ import pytest
 import wandb
 
 from cli.errors import UserError
+from evaluation.alignment.heatmap import draw_heatmap
 from evaluation.dashboard import Dashboard, publish_score
-from evaluation.heatmap import draw_heatmap
 
 ROOT = Path(__file__).parents[2]
 KEY = "0" * 40
@@ -216,7 +216,8 @@ def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
-    modules = ["evaluation.dashboard", "evaluation.score_log", "evaluation.heatmap", "cli.wandb_mode"]
+    alignment = ["evaluation.alignment.score_log", "evaluation.alignment.heatmap"]
+    modules = ["evaluation.dashboard", "cli.wandb_mode", *alignment]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

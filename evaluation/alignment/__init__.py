@@ -1,0 +1,1 @@
+"""Alignment of representations: scores of submissions, matrices, searches."""

@@ -1,0 +1,144 @@
+"""The picture of a similarity matrix, in the order of a hierarchical clustering."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import dendrogram, leaves_list
+
+from evaluation.alignment.clustering import cluster
+
+COLOURS = "viridis"
+INK = "#333333"
+DPI = 120
+
+LONGEST_NAME = 32
+MOST_WITH_VALUES = 15
+
+# Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
+# beyond 200 models the side of the matrix is what is bounded, and with it the memory that drawing takes.
+LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
+BAR_WIDTH, LONGEST_BAR, GAP = 0.16, 4.0, 0.12
+
+
+def draw_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, path: Path) -> None:
+    """Draw a similarity matrix in the order of a hierarchical clustering, with the dendrogram above it.
+
+    The colours run from 0 to 1, and from the smallest value where that is negative. Names longer than 32 characters are
+    shortened in the middle. Up to 15 models, the values are written into the cells.
+
+    Args:
+        names: Names of the models, m of them.
+        matrix: Similarities `[m, m]`, symmetric; m is at least 2.
+        title: Title of the picture.
+        path: PNG file to write.
+    """
+    merges = cluster(matrix)
+    order = leaves_list(merges)
+    count = len(names)
+    side = min(max(_cell(count) * count, SMALLEST_SIDE), LARGEST_SIDE)
+    tree_height = 0.7 + 0.07 * side
+    bar_height = min(side, LONGEST_BAR)
+    figure = Figure(figsize=(side, side))
+    FigureCanvasAgg(figure)
+    heat = _add_axes(figure, 0, 0, side, side)
+    image = _draw_matrix(heat, [names[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
+    tree = _add_axes(figure, 0, side + GAP / 2, side, tree_height)
+    _draw_dendrogram(tree, merges)
+    tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10, parse_math=False)
+    bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
+    bar = figure.colorbar(image, cax=bar_axes)
+    bar.ax.set_title("CKA", loc="left", fontsize=9, color=INK)
+    bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
+    bar.outline.set_visible(False)
+    _write(figure, path)
+
+
+def _cell(count: int) -> float:
+    """Give the side of a cell in inches: as large as a value needs where one is written, then ever smaller."""
+    if count <= MOST_WITH_VALUES:
+        return LARGEST_CELL - 0.01 * count
+    return max(SMALLEST_CELL, 0.45 * MOST_WITH_VALUES / count)
+
+
+def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
+    """Place axes in inches; what lies beyond the figure is kept, because it is saved with a tight box."""
+    across, up = figure.get_size_inches()
+    return figure.add_axes((left / across, bottom / up, width / across, height / up))
+
+
+def _draw_matrix(axes: Axes, names: Sequence[str], matrix: NDArray[np.floating[Any]], points: float) -> Any:  # noqa: ANN401 - an image of matplotlib
+    """Draw the cells, whose side is `points`, and the names."""
+    lowest = min(0.0, float(matrix.min()))
+    image = axes.imshow(matrix, cmap=COLOURS, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
+    labels = [_shorten(name) for name in names]
+    places = np.arange(len(names))
+    text: dict[str, Any] = {"fontsize": min(10.0, 0.72 * points), "color": INK, "parse_math": False}
+    few = len(names) <= MOST_WITH_VALUES
+    slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if few else {"rotation": 90}
+    axes.set_xticks(places, labels, **slant, **text)
+    axes.set_yticks(places, labels, **text)
+    axes.tick_params(length=0, pad=4)
+    axes.spines[:].set_visible(False)
+    if few:
+        _write_values(axes, matrix, image)
+    return image
+
+
+def _write_values(axes: Axes, matrix: NDArray[np.floating[Any]], image: Any) -> None:  # noqa: ANN401 - as above
+    """Write every value into its cell, dark on light and light on dark, with white lines between the cells."""
+    between = np.arange(1, len(matrix)) - 0.5
+    axes.set_xticks(between, minor=True)
+    axes.set_yticks(between, minor=True)
+    axes.tick_params(which="minor", length=0)
+    axes.grid(which="minor", color="white", linewidth=1)
+    for (row, column), value in np.ndenumerate(matrix):
+        red, green, blue = image.to_rgba(value)[:3]
+        light = 0.299 * red + 0.587 * green + 0.114 * blue > 0.5  # luma, ITU-R BT.601
+        color = INK if light else "white"
+        written = axes.text(
+            column, row, f"{value:z.2f}".replace("-", "−"), color=color, fontsize=9, ha="center", va="center"
+        )
+        # It lies within its cell, so that measuring it for the tight box would only take time.
+        written.set_in_layout(False)
+
+
+def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]]) -> None:
+    """Draw the tree above the columns; a merge stands at the mean of 1 - CKA between the two groups."""
+    drawn = dendrogram(merges, no_plot=True)
+    # Scipy puts leaf i at 10 i + 5.
+    across, up = (np.asarray(drawn["icoord"]) - 5) / 10, np.asarray(drawn["dcoord"])
+    axes.add_collection(
+        LineCollection(list(np.stack([across, up], axis=2)), colors=INK, linewidths=1, capstyle="projecting")
+    )
+    axes.set(xlim=(-0.5, len(merges) + 0.5), ylim=(0, 1.05 * max(up.max(), 0.01)), xticks=[])
+    axes.set_ylabel("mean 1 − CKA", fontsize=8, color=INK)
+    axes.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
+    axes.locator_params(axis="y", nbins=3)
+    axes.spines[["top", "right", "bottom"]].set_visible(False)
+    axes.spines["left"].set_color(INK)
+
+
+def _shorten(name: str) -> str:
+    """Leave out the middle of a long name: families share its beginning, variants its end."""
+    if len(name) <= LONGEST_NAME:
+        return name
+    kept = LONGEST_NAME - 1
+    return f"{name[: kept // 2]}…{name[-(kept - kept // 2) :]}"
+
+
+def _write(figure: Figure, path: Path) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        figure.savefig(partial, dpi=DPI, format="png", bbox_inches="tight", pad_inches=0.2)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)

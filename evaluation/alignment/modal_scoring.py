@@ -1,0 +1,170 @@
+"""Scoring on Modal: the same code, on a machine that is hired for the call."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import tempfile
+from dataclasses import asdict, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cli.errors import UserError
+from evaluation.alignment.scoring import score
+from evaluation.contract.documents import Catalog, Registry, read_catalog, read_registry
+from evaluation.contract.submissions import Submission, read_submission
+from evaluation.extraction import Extraction
+from evaluation.weights_identity import weights_file
+
+ENABLE = "HACKATHON_MODAL_ENABLE"
+REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
+APP = "headstart-scoring"
+# The cache of embeddings outlives the call; the data sets lie in a volume that the operator fills.
+CACHE_VOLUME, CACHE = "headstart-embeddings", "/cache"
+DATASETS_VOLUME, DATASETS = "headstart-datasets", "/datasets"
+CONTRACT = "/contract"
+REGISTRY, CATALOG = f"{CONTRACT}/model_registry.json", f"{CONTRACT}/stimuli_catalog.jsonl"
+SOURCES = ("cli", "datamodules", "evaluation", "metrics", "modules", "store")
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+GPU = "L4"
+TIMEOUT_SECONDS = 4 * 3600
+
+
+def modal_enabled(registry: str | None, catalog: str | None) -> bool:
+    """Tell whether submissions are scored on Modal.
+
+    Args:
+        registry: The option, which wins over the environment.
+        catalog: The same.
+
+    Returns:
+        Whether HACKATHON_MODAL_ENABLE is `true`.
+
+    Raises:
+        UserError: It is, but the registry or the catalog is not named, or it is neither `true` nor `false`.
+    """
+    value = os.environ.get(ENABLE, "")
+    if value.lower() not in {"true", "false", ""}:
+        msg = f"{ENABLE}: {value!r} is given; true or false is allowed"
+        raise UserError(msg)
+    if value.lower() != "true":
+        return False
+    missing = [
+        f"{REQUIRED[option]} (or --{option})"
+        for option, chosen in (("registry", registry), ("catalog", catalog))
+        if not (chosen or os.environ.get(REQUIRED[option]))
+    ]
+    if missing:
+        msg = f"{ENABLE}: scoring on Modal requires {' and '.join(missing)}, which is not set"
+        raise UserError(msg)
+    return True
+
+
+def score_on_modal(
+    path: Path, submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
+) -> dict[str, Any]:
+    """Score a submission that was checked here on Modal.
+
+    Args:
+        path: The submission's file.
+        submission: What was read from it.
+        registry: The models; mounted there with the local weights that it names.
+        catalog: The stimuli; mounted there. Their data sets are in the volume `headstart-datasets`.
+        options: How embeddings are computed; the cache is the volume `headstart-embeddings`, whatever they say.
+
+    Returns:
+        The content of `score.json`.
+
+    Raises:
+        UserError: Modal's client is not installed or refuses, the scoring there refuses, or what comes back was not
+            computed from these documents.
+    """
+    modal = _client()
+    text = path.read_bytes()
+    try:
+        app = modal.App(APP)
+        function = app.function(
+            image=_image(modal, registry, catalog, options),
+            gpu=GPU,
+            timeout=TIMEOUT_SECONDS,
+            volumes={
+                CACHE: modal.Volume.from_name(CACHE_VOLUME, create_if_missing=True),
+                DATASETS: modal.Volume.from_name(DATASETS_VOLUME, create_if_missing=True),
+            },
+        )(score_remotely)
+        with app.run():
+            answer = function.remote(text, submission.team, asdict(replace(options, cache_dir=CACHE)))
+    except modal.exception.Error as error:
+        reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
+        msg = f"{ENABLE}: Modal refuses: {reason}; `modal setup` sets an account up"
+        raise UserError(msg) from error
+    if "refused" in answer:
+        msg = f"on Modal: {answer['refused']}"
+        raise UserError(msg)
+    document: dict[str, Any] = answer["document"]
+    for name, expected in (("registry", registry), ("catalog", catalog), ("submission", submission)):
+        if document["digests"][name] != expected.sha256:
+            msg = f"on Modal: the {name} that was scored is not the one here; score again"
+            raise UserError(msg)
+    return document
+
+
+def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Score a submission; this runs on Modal.
+
+    Args:
+        submission: Content of the submission's file.
+        team: Its team.
+        options: Fields of `Extraction`.
+
+    Returns:
+        `document`, the content of `score.json`; or `refused`, why there is none.
+    """
+    try:
+        registry, catalog = read_registry(Path(REGISTRY)), read_catalog(Path(CATALOG))
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "submission.json"
+            path.write_bytes(submission)
+            checked = read_submission(path, registry, catalog, team, max_bytes=len(submission))  # type: ignore[arg-type]
+        document, _ = score(checked, registry, catalog, Extraction(**options))
+    except Exception as error:
+        if isinstance(error, UserError) or type(error).__name__ == "MisconfigurationException":
+            return {"refused": str(error)}
+        raise
+    return {"document": document}
+
+
+def _client() -> ModuleType:
+    try:
+        import modal
+    except ImportError as error:
+        msg = f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'"
+        raise UserError(msg) from error
+    module: ModuleType = modal
+    return module
+
+
+def _image(modal: ModuleType, registry: Registry, catalog: Catalog, options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
+    """Describe the machine: the project's dependencies and code, the documents, and the local weights they name."""
+    if not PROJECT.is_file():
+        msg = f"{ENABLE}: scoring on Modal needs a checkout of the project, with its {PROJECT.name}"
+        raise UserError(msg)
+    image = (
+        modal.Image.debian_slim(python_version="3.11")
+        .pip_install_from_pyproject(str(PROJECT), optional_dependencies=["open_clip"])
+        .env({"HACKATHON_DATASET_ROOT": DATASETS, "HEADSTART_CACHE": CACHE})
+        .add_local_python_source(*SOURCES, *sorted({name.split(".")[0] for name in options.allow_modules}))
+        .add_local_file(registry.path, REGISTRY)
+        .add_local_file(catalog.path, CATALOG)
+    )
+    for entry in registry.entries.values():
+        file = weights_file(entry.weights, registry.path.parent)
+        if file is not None and entry.weights is not None:
+            image = image.add_local_file(file, _remote_path(entry.weights))
+    return image
+
+
+def _remote_path(weights: str) -> str:
+    """Tell where a file of weights is looked for there: beside the registry, unless its path is absolute."""
+    return posixpath.normpath(posixpath.join(CONTRACT, weights.replace("~", "/root", 1)))

@@ -1,0 +1,1 @@
+"""The evaluation contract: its documents, read as untrusted input."""

@@ -1,0 +1,112 @@
+"""Validate a submission under the evaluation contract, without loading a model or an image.
+
+    python scripts/validate_submission.py SUBMISSION
+
+prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
+(document, JSON pointer, value, rule) and exits with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import get_args
+
+# Run by its path, from any folder and without an installation, the script finds the project beside itself.
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from evaluation.contract.documents import (
+    CATALOG_VARIABLE,
+    REGISTRY_VARIABLE,
+    catalog_path,
+    read_catalog,
+    read_registry,
+    registry_path,
+)
+from evaluation.contract.problems import ContractError, Problem
+from evaluation.contract.schema import CONTRACT_VERSION, Team
+from evaluation.contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Validate one submission, print the verdict and exit.
+
+    Args:
+        args: The submission and options; those of the process by default.
+
+    Raises:
+        SystemExit: With 0 for a valid submission, 1 for another, 2 for wrong options.
+    """
+    options = _parse(args)
+    submission, prefix, problems = _validate(options)
+    if options.json:
+        print(_as_json(options, submission, problems))
+    elif submission is None:
+        print("\n".join(f"{prefix}{problem}" for problem in problems))
+    else:
+        print(_verdict(submission))
+    raise SystemExit(0 if submission else 1)
+
+
+def _validate(options: argparse.Namespace) -> tuple[Submission | None, str, list[Problem]]:
+    """Give the submission if it is valid, else what each line begins with, and the problems."""
+    try:
+        registry, catalog = read_registry(registry_path(options.registry)), read_catalog(catalog_path(options.catalog))
+    except ContractError as error:
+        # Not the stranger's mistake but the operator's: one line, and the submission is not looked at.
+        return None, "", [Problem("", "", str(error))]
+    try:
+        submission = read_submission(Path(options.submission), registry, catalog, options.team, options.max_bytes)
+    except ContractError as error:
+        return None, f"{error.document}: ", error.problems
+    return submission, "", []
+
+
+def _parse(args: Sequence[str] | None) -> argparse.Namespace:
+    # argparse, because the imports of anything more would take longer than the validation.
+    parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0], allow_abbrev=False)
+    parser.add_argument("submission", help="JSON file of a submission.")
+    parser.add_argument("--team", choices=get_args(Team), help="Team that it must be of; either by default.")
+    parser.add_argument("--registry", help=f"Model registry; by default {REGISTRY_VARIABLE} or the project's own.")
+    parser.add_argument("--catalog", help=f"Stimuli catalog; by default {CATALOG_VARIABLE} or the project's own.")
+    size = "Largest size of a submission in bytes (default: %(default)s)."
+    parser.add_argument("--max_bytes", type=_positive, default=DEFAULT_MAX_BYTES, help=size)
+    parser.add_argument("--json", action="store_true", help="Print the verdict and all problems as JSON.")
+    return parser.parse_args(args)
+
+
+def _positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        msg = f"{text!r} is not a whole number of 1 or more"
+        raise argparse.ArgumentTypeError(msg)
+    return int(text)
+
+
+def _verdict(submission: Submission) -> str:
+    blue = submission.team == "blue"
+    count = f"{len(submission.models)} models" if blue else f"{len(submission.stimuli)} stimuli"
+    return f"valid: {submission.team.title()} Team submission of {count} under contract {CONTRACT_VERSION}"
+
+
+def _as_json(options: argparse.Namespace, submission: Submission | None, problems: Sequence[Problem]) -> str:
+    return json.dumps(
+        {
+            "valid": submission is not None,
+            "contract_version": CONTRACT_VERSION,
+            "team": options.team if submission is None else submission.team,
+            "submission": options.submission,
+            "problems": [asdict(problem) for problem in problems],
+        },
+        indent=1,
+    )
+
+
+if __name__ == "__main__":
+    # The process ends before a collection could free anything; with a large catalog, looking costs a third of the time.
+    gc.disable()
+    main()

@@ -1,0 +1,33 @@
+"""Write the JSON Schema files of the evaluation contract's documents from their models.
+
+python -m scripts.write_schemas
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from jsonargparse import auto_cli
+
+from evaluation.contract.schema import json_schemas
+
+SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
+
+
+def write_schemas(output: Path = SCHEMAS) -> None:
+    """Write `NAME.schema.json` for the model registry, a line of the stimuli catalog and both teams' submissions.
+
+    Args:
+        output: The folder that the files are written to.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    for name, schema in json_schemas().items():
+        path = output / f"{name}.schema.json"
+        partial = path.with_name(f"{path.name}.partial")
+        partial.write_text(json.dumps(schema, indent=2) + "\n")
+        partial.replace(path)
+
+
+if __name__ == "__main__":
+    auto_cli(write_schemas, as_positional=False)

@@ -1,0 +1,292 @@
+"""Scoring from the command line, against NumPy from the dumped embeddings."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from datamodules.extraction import PixelRows
+from tests.evaluation.conftest import ENTRIES, Arena, make_entry
+
+MODELS = [entry["model_name"] for entry in ENTRIES]
+
+
+def cka_by_hand(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Double-centre both Gram matrices and compare them entry by entry."""
+    n = len(x)
+    centring = np.eye(n) - np.ones((n, n)) / n
+    k, m = (centring @ (z.astype(np.float64) @ z.astype(np.float64).T) @ centring for z in (x, y))
+    return float(np.sum(k * m) / np.sqrt(np.sum(k * k) * np.sum(m * m)))
+
+
+def debiased_by_hand(x: NDArray[Any], y: NDArray[Any]) -> float:
+    """Song et al., JMLR 2012, equation 4, term by term."""
+    n = len(x)
+    k, m = (z.astype(np.float64) @ z.astype(np.float64).T for z in (x, y))
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(m, 0)
+    one = np.ones(n)
+
+    def hsic(a: NDArray[Any], b: NDArray[Any]) -> float:
+        middle = (one @ a @ one) * (one @ b @ one) / ((n - 1) * (n - 2))
+        return float(np.trace(a @ b) + middle - 2 / (n - 2) * (one @ a @ b @ one)) / (n * (n - 3))
+
+    return hsic(k, m) / float(np.sqrt(hsic(k, k) * hsic(m, m)))
+
+
+def mean_by_hand(embeddings: list[NDArray[Any]], measure: Callable[..., float]) -> float:
+    return float(np.mean([measure(x, y) for x, y in combinations(embeddings, 2)]))
+
+
+def dumped(folder: Path) -> dict[str, NDArray[Any]]:
+    with np.load(folder / "embeddings.npz", allow_pickle=False) as arrays:
+        return dict(arrays)
+
+
+def without_times(document: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != "timings"}
+
+
+@pytest.fixture
+def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: PixelRows) -> Iterator[Any]:
+        raise AssertionError(self.title)
+
+    monkeypatch.setattr(PixelRows, "__iter__", refuse)
+
+
+def test_blue_score_equals_numpy(arena: Arena) -> None:
+    document = arena.score(arena.blue(*MODELS[:2]), "--save_embeddings=true", "--team=blue")
+    embeddings = dumped(arena.folder / "out")
+    assert list(embeddings) == MODELS[:2]
+    assert [rows.shape for rows in embeddings.values()] == [(18, 512), (18, 1024)]
+    assert document["team"] == "blue"
+    assert (document["n_models"], document["n_stimuli"]) == (2, 18)
+    assert document["score"] == document["mean_cka_biased"]
+    rows = list(embeddings.values())
+    assert document["score"] == pytest.approx(mean_by_hand(rows, cka_by_hand), abs=1e-9)
+    assert document["mean_cka_debiased"] == pytest.approx(mean_by_hand(rows, debiased_by_hand), abs=1e-9)
+
+
+def test_red_score_equals_numpy(arena: Arena) -> None:
+    document = arena.score(arena.red([0, 3, 10, 11, 17]), "--save_embeddings=true")
+    embeddings = dumped(arena.folder / "out")
+    assert list(embeddings) == MODELS
+    assert (document["team"], document["n_models"], document["n_stimuli"]) == ("red", 3, 5)
+    rows = list(embeddings.values())
+    assert document["score"] == pytest.approx(1 - mean_by_hand(rows, cka_by_hand), abs=1e-9)
+    assert document["mean_cka_debiased"] == pytest.approx(mean_by_hand(rows, debiased_by_hand), abs=1e-9)
+    biased = np.array(document["pairwise"]["biased"])
+    assert document["pairwise"]["names"] == MODELS
+    for i, j in combinations(range(3), 2):
+        assert biased[i, j] == biased[j, i] == pytest.approx(cka_by_hand(rows[i], rows[j]), abs=1e-9)
+
+
+def test_two_stimuli_have_no_debiased_value(arena: Arena) -> None:
+    document = arena.score(arena.red([0, 1]))
+    assert document["mean_cka_debiased"] is None
+    assert document["pairwise"]["debiased"] is None
+    assert document["score"] == pytest.approx(0, abs=1e-12)  # two centred rows always lie on one line
+
+
+def test_second_scoring_reads_all_rows(arena: Arena, request: pytest.FixtureRequest) -> None:
+    first = arena.score(arena.blue(*MODELS))
+    request.getfixturevalue("no_forward_pass")
+    second = arena.score(arena.blue(*MODELS))
+    assert without_times(second) == without_times(first)
+    assert first["timings"]["rows_computed"] == 54
+    assert second["timings"]["rows_computed"] == 0
+    text = (arena.folder / "out" / "score.json").read_text()
+    assert text.split('"timings"')[0] == json.dumps(first, indent=1).split('"timings"')[0]
+
+
+def test_red_computes_only_missing_rows(arena: Arena) -> None:
+    arena.score(arena.red([2, 5, 7]))
+    assert arena.score(arena.red([5, 1, 2]))["timings"]["rows_computed"] == 3
+    assert arena.score(arena.blue(*MODELS))["timings"]["rows_computed"] == 3 * 18 - 12
+
+
+def test_rows_do_not_depend_on_their_neighbours(arena: Arena, tmp_path: Path) -> None:
+    arena.score(arena.red([2, 5, 7]), "--save_embeddings=true", f"--extraction.cache_dir={tmp_path / 'one'}")
+    few = dumped(arena.folder / "out")
+    arena.score(arena.blue(*MODELS), "--save_embeddings=true", f"--extraction.cache_dir={tmp_path / 'two'}")
+    for name, rows in dumped(arena.folder / "out").items():
+        assert np.array_equal(rows[[2, 5, 7]], few[name])
+
+
+def test_changed_stimulus_is_computed_again(arena: Arena) -> None:
+    before = arena.score(arena.red([0, 1, 2]))
+    arena.photo(1).write_bytes(arena.photo(9).read_bytes())
+    after = arena.score(arena.red([0, 1, 2]))
+    assert after["timings"]["rows_computed"] == 3
+    assert after["score"] != before["score"]
+
+
+def test_stored_rows_follow_the_registry_entry(arena: Arena) -> None:
+    before = arena.score(arena.blue(*MODELS[:2]))
+    changed = [{**ENTRIES[0], "preprocess": {**ENTRIES[0]["preprocess"], "resize": 40}}, *ENTRIES[1:]]
+    arena.write("registry.json", changed)
+    after = arena.score(arena.blue(*MODELS[:2]))
+    assert after["timings"]["rows_computed"] == 18
+    assert after["score"] != before["score"]
+    arena.write("registry.json", [{**changed[0], "notes": "the same network"}, *ENTRIES[1:]])
+    assert arena.score(arena.blue(*MODELS[:2]))["timings"]["rows_computed"] == 0
+
+
+def test_digests_name_what_was_scored(arena: Arena) -> None:
+    from hashlib import sha256
+
+    submission = arena.blue(*MODELS[:2])
+    digests = arena.score(submission)["digests"]
+    for name, path in (("submission", submission), ("registry", arena.registry), ("catalog", arena.catalog)):
+        assert digests[name] == sha256(path.read_bytes()).hexdigest()
+    assert set(digests["weights"]) == set(MODELS[:2])
+    other = arena.score(submission, "--extraction.seed=1")["digests"]
+    assert other["weights"] != digests["weights"]
+
+
+def test_every_score_is_logged(arena: Arena) -> None:
+    logs = arena.folder / "logs"
+    documents = [arena.score(arena.red(places), f"--log_dir={logs}") for places in ([0, 1, 2], [3, 4, 5])]
+    records = [json.loads(line) for line in (logs / "scores.jsonl").read_text().splitlines()]
+    assert [record["score"] for record in records] == [document["score"] for document in documents]
+    assert all(record["contract_version"] == "1.0" and record["team"] == "red" for record in records)
+
+
+def test_models_without_a_submission(arena: Arena) -> None:
+    folder = arena.evaluate("cka", f"--models=[{MODELS[2]},{MODELS[0]}]", "--logger=false")
+    document = json.loads((folder / "cka.json").read_text())
+    assert document["pairwise"]["names"] == [MODELS[2], MODELS[0]]
+    assert "score" not in document
+    assert not (folder / "scores.jsonl").exists()
+    scored = arena.score(arena.blue(MODELS[2], MODELS[0]))
+    assert document["mean_cka_biased"] == scored["score"]
+
+
+def test_layers_of_one_model(arena: Arena) -> None:
+    layers = "[features.3,features.6,classifier.1]"
+    options = (f"--models=[{MODELS[0]}]", f"--layers={layers}", "--save_embeddings=true", "--logger=false")
+    folder = arena.evaluate("cka", *options)
+    document = json.loads((folder / "cka.json").read_text())
+    embeddings = dumped(folder)
+    assert document["pairwise"]["names"] == list(embeddings) == ["features.3", "features.6", "classifier.1"]
+    assert [rows.shape[1] for rows in embeddings.values()] == [128, 256, 1000]
+    expected = mean_by_hand(list(embeddings.values()), cka_by_hand)
+    assert document["mean_cka_biased"] == pytest.approx(expected, abs=1e-9)
+
+
+def put_png_header(path: Path, side: int) -> None:
+    """Write a PNG whose header promises a picture of that side; its pixels are missing."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return len(data).to_bytes(4, "big") + kind + data + zlib.crc32(kind + data).to_bytes(4, "big")
+
+    size = side.to_bytes(4, "big")
+    header = chunk(b"IHDR", size + size + bytes([8, 2, 0, 0, 0]))
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0" * 1000)) + chunk(b"IEND", b""))
+
+
+def truncate(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:200])
+
+
+SPOILED: dict[str, Callable[[Path], object]] = {
+    "truncated": truncate,
+    "bomb": lambda path: put_png_header(path, 50_000),
+    "large": lambda path: put_png_header(path, 11_000),
+    "text": lambda path: path.write_text("no picture"),
+    "empty": lambda path: path.write_bytes(b""),
+    "postscript": lambda path: path.write_text("%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n%%EndComments\n"),
+}
+
+
+@pytest.mark.parametrize("kind", SPOILED)
+def test_stimuli_that_are_no_pictures(arena: Arena, refused: Callable[..., str], kind: str) -> None:
+    SPOILED[kind](arena.photo(4))
+    text = refused(lambda: arena.score(arena.red([3, 4, 5])))
+    assert "nature/val/0/4.png" in text
+    assert not (arena.folder / "out").exists()
+
+
+FAILING: dict[str, tuple[dict[str, Any], str]] = {
+    "unknown architecture": (make_entry("no_such_network", "fc", "flatten", 10), "no_such_network"),
+    "unknown layer": (make_entry("squeezenet1_0", "fc", "pool", 512), "fc"),
+    "wrong width": (make_entry("squeezenet1_0", "features", "pool", 511), "511"),
+    "missing file": (make_entry("squeezenet1_0", "features", "pool", 512, weights="gone.safetensors"), "gone"),
+    "unknown parameter": (make_entry("squeezenet1_0", "features", "pool", 512, model_parameters={"depth": 3}), "depth"),
+    "unknown weights": (make_entry("squeezenet1_0", "features", "pool", 512, weights="IMAGENET9K"), "IMAGENET9K"),
+    "custom": (
+        make_entry("mine", "fc", "flatten", 4, source="custom", model_parameters={"name": "os.system"}),
+        "allow_modules",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FAILING)
+def test_model_that_fails_fails_the_scoring(arena: Arena, refused: Callable[..., str], kind: str) -> None:
+    entry, hint = FAILING[kind]
+    arena.write("registry.json", [*ENTRIES, entry])
+    text = refused(lambda: arena.score(arena.red([0, 1, 2])))
+    assert entry["model_name"] in text
+    assert hint in text
+    assert not (arena.folder / "out").exists()
+
+
+def test_model_that_gives_nan_is_named(arena: Arena, refused: Callable[..., str], tmp_path: Path) -> None:
+    import torch
+    import torchvision
+
+    state = torchvision.models.squeezenet1_1().state_dict()
+    state["features.0.bias"][0] = torch.nan
+    torch.save(state, tmp_path / "nan.pth")
+    arena.write("registry.json", [{**ENTRIES[0], "weights": "nan.pth"}, *ENTRIES[1:]])
+    text = refused(lambda: arena.score(arena.blue(*MODELS[:2])))
+    assert "squeezenet1_1" in text
+    assert "NaN" in text
+
+
+def test_stimuli_with_equal_pictures_leave_cka_undefined(arena: Arena, refused: Callable[..., str]) -> None:
+    arena.photo(1).write_bytes(arena.photo(0).read_bytes())
+    assert MODELS[0] in refused(lambda: arena.score(arena.red([0, 1])))
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ([], "submission"),
+        (["--models=[squeezenet1_1]"], "models"),
+        (["--models=[squeezenet1_1,squeezenet1_1]"], "models"),
+        (["--models=[squeezenet1_1,other]"], "other"),
+        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--layers=[fc,conv5]"], "models"),
+        (["--models=[shufflenet_v2_x0_5]", "--layers=[fc]"], "layers"),
+    ],
+)
+def test_options_that_do_not_fit(arena: Arena, refused: Callable[..., str], options: list[str], named: str) -> None:
+    assert named in refused(lambda: arena.evaluate("cka", "--logger=false", *options))
+
+
+def test_submission_of_the_other_team(arena: Arena, refused: Callable[..., str]) -> None:
+    refused(lambda: arena.score(arena.blue(*MODELS), "--team=red"))
+    assert not (arena.folder / "out").exists()
+
+
+def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    import evaluate
+
+    monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
+    monkeypatch.setenv("HACKATHON_STIMULI_CATALOG", str(arena.catalog))
+    monkeypatch.setenv("HACKATHON_LOG_DIR", str(arena.folder / "log"))
+    folder = arena.folder / "by_environment"
+    options = [f"--submission={arena.red([0, 1, 2])}", f"--output={folder}", "--logger=false"]
+    evaluate.main(["cka", *options, "--extraction.num_workers=0"])
+    assert json.loads((folder / "score.json").read_text())["n_models"] == 3
+    assert (arena.folder / "log" / "scores.jsonl").is_file()
+    assert not (folder / "scores.jsonl").exists()

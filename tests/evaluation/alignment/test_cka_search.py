@@ -1,0 +1,49 @@
+"""The search sub-command: its submissions are valid and score what it says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import combinations
+
+import pytest
+
+from tests.evaluation.conftest import ENTRIES, Arena
+
+MODELS = [entry["model_name"] for entry in ENTRIES]
+
+
+def test_blue_submission_is_the_best_pair(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = arena.evaluate("cka-search", "--team=blue", "--size=2")
+    assert "100 random submissions" in capsys.readouterr().out
+    search = json.loads((folder / "search.json").read_text())
+    scored = arena.score(folder / "submission.json", "--team=blue", output="scored")
+    assert scored["score"] == pytest.approx(search["score"], abs=1e-12)
+    pairs = [arena.score(arena.blue(*pair), output="pair")["score"] for pair in combinations(MODELS, 2)]
+    assert search["score"] == pytest.approx(max(pairs), abs=1e-12)
+
+
+def test_red_submission_scores_what_the_search_says(arena: Arena) -> None:
+    folder = arena.evaluate("cka-search", "--team=red", "--size=5")
+    search = json.loads((folder / "search.json").read_text())
+    scored = arena.score(folder / "submission.json", "--team=red", output="scored")
+    assert scored["n_stimuli"] == 5
+    assert scored["score"] == pytest.approx(search["score"], abs=1e-9)
+    assert search["score"] >= search["random"]["highest"]
+    assert search["random"]["draws"] == 100
+
+
+def test_same_seed_gives_the_same_submission(arena: Arena) -> None:
+    submissions = [
+        (arena.evaluate("cka-search", "--team=red", "--size=4", output=name) / "submission.json").read_bytes()
+        for name in ("one", "two")
+    ]
+    assert submissions[0] == submissions[1]
+
+
+@pytest.mark.parametrize(("team", "size", "most"), [("blue", 1, 3), ("blue", 4, 3), ("red", 19, 18)])
+def test_size_out_of_range(arena: Arena, refused: Callable[..., str], team: str, size: int, most: int) -> None:
+    text = refused(lambda: arena.evaluate("cka-search", f"--team={team}", f"--size={size}"))
+    assert "size" in text
+    assert f"2 to {most}" in text
+    assert not (arena.folder / "out").exists()

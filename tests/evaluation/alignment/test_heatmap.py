@@ -1,0 +1,176 @@
+"""What the picture shows, taken from the figure that was drawn."""
+
+from __future__ import annotations
+
+import errno
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from numpy.typing import NDArray
+from PIL import Image
+
+from evaluation.alignment.clustering import cluster_order
+from evaluation.alignment.heatmap import draw_heatmap
+
+Matrix = NDArray[np.float64]
+
+
+def draw_similarities(models: int, seed: int = 0, lowest: float = 0.0) -> Matrix:
+    points = np.random.default_rng(seed).normal(size=(models, 3))
+    squared = ((points[:, None] - points[None]) ** 2).sum(-1)
+    similarities: Matrix = lowest + (1 - lowest) * np.exp(-squared / 4)
+    return similarities
+
+
+class Picture:
+    """A picture that was drawn, and its parts."""
+
+    def __init__(self, figure: Figure) -> None:
+        self.figure = figure
+        self.heat, self.tree, self.bar = figure.axes
+        self.cells = np.asarray(self.heat.images[0].get_array(), dtype=float)
+
+    def labels(self, which: str) -> list[Text]:
+        axis = self.heat.xaxis if which == "x" else self.heat.yaxis
+        return list(axis.get_ticklabels())
+
+    def names(self, which: str) -> list[str]:
+        return [label.get_text() for label in self.labels(which)]
+
+    def links(self) -> Matrix:
+        """Give the tree's links, `[m - 1, 4 points, 2]`."""
+        (lines,) = (part for part in self.tree.collections if isinstance(part, LineCollection))
+        return np.asarray(lines.get_segments())
+
+
+@pytest.fixture
+def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Draw a picture and give its figure."""
+    saved: list[Figure] = []
+    save = Figure.savefig
+
+    def keep(self: Figure, *args: Any, **options: Any) -> None:
+        saved.append(self)
+        save(self, *args, **options)
+
+    monkeypatch.setattr(Figure, "savefig", keep)
+
+    def run(names: list[str], matrix: Matrix, title: str = "CKA") -> Picture:
+        draw_heatmap(names, matrix, title, tmp_path / "heatmap.png")
+        return Picture(saved[-1])
+
+    return run
+
+
+@pytest.mark.parametrize("models", [2, 5, 20])
+def test_picture_matches_the_matrix_and_the_tree(drawn: Any, models: int) -> None:
+    matrix = draw_similarities(models, lowest=-0.2)
+    names = [f"model {i}" for i in range(models)]
+    picture = drawn(names, matrix, "Blue Team, 7 stimuli")
+    assert picture.tree.get_title(loc="left") == "Blue Team, 7 stimuli"
+    assert picture.names("x") == picture.names("y")
+    order = [names.index(name) for name in picture.names("x")]
+    np.testing.assert_array_equal(picture.cells, matrix[np.ix_(order, order)])
+    assert order == cluster_order(matrix)
+    # Every link stands at the mean distance of the two groups of columns below its feet.
+    groups: dict[float, list[int]] = {float(place): [place] for place in range(models)}
+    heights = dict.fromkeys(groups, 0.0)
+    for (left, low), (_, height), (_, _), (right, other_low) in sorted(picture.links().tolist(), key=lambda u: u[1][1]):
+        first, second = groups.pop(left), groups.pop(right)
+        assert (low, other_low) == (heights[left], heights[right])
+        assert height == pytest.approx(np.mean(1 - picture.cells[np.ix_(first, second)]))
+        assert max(first) + 1 == min(second)
+        groups[(left + right) / 2], heights[(left + right) / 2] = first + second, height
+    assert [sorted(group) for group in groups.values()] == [list(range(models))]
+    assert picture.tree.get_xlim() == picture.heat.get_xlim()
+    np.testing.assert_allclose(
+        [picture.tree.get_position().x0, picture.tree.get_position().x1],
+        [picture.heat.get_position().x0, picture.heat.get_position().x1],
+    )
+
+
+@pytest.mark.parametrize(("lowest", "limits"), [(0.25, (0, 1)), (-0.3, None)])
+def test_colours(drawn: Any, lowest: float, limits: tuple[float, float] | None) -> None:
+    matrix = draw_similarities(6, lowest=lowest)
+    picture = drawn([str(i) for i in range(6)], matrix)
+    assert picture.heat.images[0].get_clim() == (limits or (matrix.min(), 1))
+    assert picture.bar.get_ylim() == (limits or (matrix.min(), 1))
+    # A step of the scale is a step of lightness everywhere, in one direction.
+    shades = picture.heat.images[0].cmap(np.linspace(0, 1, 100))[:, :3] @ [0.2126, 0.7152, 0.0722]
+    assert np.diff(shades).min() > 0
+
+
+@pytest.mark.parametrize("models", [2, 5, 15, 16, 60])
+def test_picture_is_legible(drawn: Any, models: int) -> None:
+    matrix = draw_similarities(models, lowest=-0.2)
+    picture = drawn([f"vit_base_patch16_clip_224.openai_ft_in12k_{i}" for i in range(models)], matrix)
+    canvas = FigureCanvasAgg(picture.figure)
+    canvas.draw()  # type: ignore[no-untyped-call]
+    renderer = canvas.get_renderer()  # type: ignore[no-untyped-call]
+    rows = sorted((label.get_window_extent(renderer) for label in picture.labels("y")), key=lambda box: box.y0)
+    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(rows))
+    assert all(label.get_fontsize() >= 8 for axis in "xy" for label in picture.labels(axis))
+    assert all(box.x1 <= picture.heat.get_window_extent(renderer).x0 for box in rows)
+    if models > 15:
+        columns = sorted((label.get_window_extent(renderer) for label in picture.labels("x")), key=lambda box: box.x0)
+        assert all(left.x1 <= right.x0 for left, right in pairwise(columns))
+    cell = picture.heat.get_window_extent(renderer).width / models
+    assert cell == pytest.approx(picture.heat.get_window_extent(renderer).height / models)
+    values = list(picture.heat.texts)
+    assert len(values) == (models**2 if models <= 15 else 0)
+    for text in values:
+        column, row = (round(place) for place in text.get_position())
+        assert text.get_text() == f"{picture.cells[row, column]:z.2f}".replace("-", "−")
+        box = text.get_window_extent(renderer)
+        assert box.width <= 0.95 * cell
+        assert box.height <= cell / 2
+
+
+def test_long_names_are_shortened_in_the_middle(drawn: Any) -> None:
+    names = ["x" * 32, "start_" + "y" * 40 + "_end"]
+    picture = drawn(names, draw_similarities(2))
+    shown = dict(zip(cluster_order(draw_similarities(2)), picture.names("y"), strict=True))
+    assert shown[0] == names[0]
+    assert len(shown[1]) == 32
+    head, tail = shown[1].split("…")
+    assert head.startswith("start_")
+    assert tail.endswith("_end")
+    assert abs(len(head) - len(tail)) <= 1
+
+
+def test_names_are_no_markup(drawn: Any) -> None:
+    names = ["$x_", "$\\frac{1}$", "a_b^c", "vögel/σ²", "%d {0}"]
+    picture = drawn(names, draw_similarities(5), "$ and $\\broken{$")
+    assert sorted(picture.names("x")) == sorted(names)
+    texts = [picture.tree.title, *picture.labels("x"), *picture.labels("y")]
+    assert not any(text.get_parse_math() for text in texts if text.get_text())
+
+
+def test_picture_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "heatmap.png"
+    draw_heatmap(["a", "b"], draw_similarities(2), "", path)
+    with Image.open(path) as picture:
+        picture.load()
+        assert picture.format == "PNG"
+    whole = path.read_bytes()
+
+    partial: list[str] = []
+
+    def fail(self: Figure, target: Path, **options: Any) -> None:
+        target.write_bytes(whole[:100])
+        partial.append(target.name)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Figure, "savefig", fail)
+    with pytest.raises(OSError, match="No space left"):
+        draw_heatmap(["a", "b", "c"], draw_similarities(3), "", path)
+    assert path.read_bytes() == whole
+    assert partial == ["heatmap.png.partial"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["heatmap.png"]

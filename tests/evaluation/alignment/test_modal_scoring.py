@@ -1,0 +1,199 @@
+"""Scoring on Modal up to the remote call: routing, what is sent, what comes back, and refusals."""
+
+from __future__ import annotations
+
+import json
+import sys
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from evaluation.alignment import modal_scoring
+from tests.evaluation.conftest import ENTRIES, Arena
+
+
+class Image:
+    """Records how a machine is described."""
+
+    def __init__(self) -> None:
+        self.steps: list[tuple[str, tuple[Any, ...]]] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Image]:
+        def step(*arguments: Any, **_: Any) -> Image:
+            self.steps.append((name, arguments))
+            return self
+
+        return step
+
+    def files(self) -> dict[str, Path]:
+        return {there: Path(here) for name, (here, *rest) in self.steps if name == "add_local_file" for there in rest}
+
+
+class ClientError(Exception):
+    """Stands for modal.exception.Error."""
+
+
+class Client:
+    """Stands for the package `modal`; the remote call runs here, with the mounted files where they are mounted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
+        self.monkeypatch = monkeypatch
+        self.folder = folder
+        self.image = Image()
+        self.exception = SimpleNamespace(Error=ClientError)
+        self.Image = SimpleNamespace(debian_slim=lambda **_: self.image)
+        self.Volume = SimpleNamespace(from_name=lambda name, create_if_missing: name)
+        self.arguments: dict[str, Any] = {}
+        self.sent: tuple[Any, ...] = ()
+        self.refusal: ClientError | None = None
+        self.answer: Callable[[dict[str, Any]], dict[str, Any]] = lambda answer: answer
+
+    def App(self, name: str) -> Client:  # noqa: N802 - modal's name
+        self.name = name
+        return self
+
+    def function(self, **arguments: Any) -> Callable[..., Client]:
+        self.arguments = arguments
+
+        def decorate(function: Callable[..., dict[str, Any]]) -> Client:
+            self.remotely = function
+            return self
+
+        return decorate
+
+    def run(self) -> Client:
+        if self.refusal is not None:
+            raise self.refusal
+        return self
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def remote(self, *arguments: Any) -> dict[str, Any]:
+        self.sent = arguments
+        for there, here in self.image.files().items():
+            mounted = self.folder / there.removeprefix("/")
+            mounted.parent.mkdir(parents=True, exist_ok=True)
+            mounted.write_bytes(here.read_bytes())
+        for name in ("REGISTRY", "CATALOG"):
+            there = getattr(modal_scoring, name)
+            self.monkeypatch.setattr(modal_scoring, name, str(self.folder / there.removeprefix("/")))
+        submission, team, options = arguments
+        options = {**options, "cache_dir": str(self.folder / "cache")}
+        return self.answer(self.remotely(submission, team, options))
+
+
+@pytest.fixture
+def client(arena: Arena, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Client:
+    client = Client(monkeypatch, tmp_path / "machine")
+    monkeypatch.setitem(sys.modules, "modal", client)
+    monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "true")
+    return client
+
+
+def test_score_equals_the_local_one(arena: Arena, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = arena.score(arena.red([0, 1, 2, 3]), output="there")
+    monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "false")
+    here = arena.score(arena.red([0, 1, 2, 3]), output="here")
+    assert {**there, "timings": 0} == {**here, "timings": 0}
+    assert (arena.folder / "there" / "heatmap.png").is_file()
+    assert (arena.folder / "there" / "scores.jsonl").is_file()
+
+
+def test_what_is_sent(arena: Arena, client: Client) -> None:
+    import torch
+    import torchvision
+
+    torch.save(torchvision.models.squeezenet1_1().state_dict(), arena.folder / "local.pth")
+    arena.write("registry.json", [{**ENTRIES[0], "weights": "local.pth"}, *ENTRIES[1:]])
+    submission = arena.blue("squeezenet1_1", "shufflenet_v2_x0_5")
+    arena.score(submission, "--extraction.seed=3")
+    content, team, options = client.sent
+    assert content == submission.read_bytes()
+    assert team == "blue"
+    assert (options["seed"], options["cache_dir"]) == (3, "/cache")
+    assert client.image.files() == {
+        "/contract/model_registry.json": arena.registry,
+        "/contract/stimuli_catalog.jsonl": arena.catalog,
+        "/contract/local.pth": arena.folder / "local.pth",
+    }
+    assert client.arguments["volumes"] == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
+    steps = dict(client.image.steps)
+    assert {"evaluation", "metrics", "modules", "datamodules", "store", "cli"} <= set(steps["add_local_python_source"])
+    (project,) = steps["pip_install_from_pyproject"]
+    declared = tomllib.loads(Path(project).read_text())["project"]
+    assert any(requirement.startswith("torch>") for requirement in declared["dependencies"])
+    assert "open_clip" in declared["optional-dependencies"]
+    assert steps["env"][0]["HACKATHON_DATASET_ROOT"] == "/datasets"
+
+
+def test_invalid_submission_is_not_sent(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+    refused(lambda: arena.score(arena.blue("squeezenet1_1", "other")))
+    assert client.sent == ()
+
+
+def test_refusal_there_is_reported_here(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+    arena.photo(1).write_text("no picture")
+    text = refused(lambda: arena.score(arena.red([0, 1])))
+    assert "on Modal" in text
+    assert "nature/val/1/1.png" in text
+    assert not (arena.folder / "out").exists()
+
+
+def test_client_that_refuses(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+    client.refusal = ClientError("Token missing.\nRun modal token new")
+    text = refused(lambda: arena.score(arena.red([0, 1])))
+    assert "Token missing." in text
+    assert "modal setup" in text
+    assert not (arena.folder / "out").exists()
+
+
+def test_answer_about_other_documents(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+    def alter(answer: dict[str, Any]) -> dict[str, Any]:
+        answer["document"]["digests"]["registry"] = "0" * 64
+        return answer
+
+    client.answer = alter
+    assert "registry" in refused(lambda: arena.score(arena.red([0, 1])))
+
+
+def test_client_that_is_not_installed(
+    arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "modal", None)
+    assert "pip install 'headstart[modal]'" in refused(lambda: arena.score(arena.red([0, 1])))
+
+
+@pytest.mark.parametrize("missing", ["registry", "catalog"])
+def test_documents_that_are_not_named(
+    arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, missing: str
+) -> None:
+    import evaluate
+
+    variables = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
+    for name, variable in variables.items():
+        if name != missing:
+            monkeypatch.setenv(variable, str(getattr(arena, name)))
+    text = refused(lambda: evaluate.main(["cka", f"--submission={arena.red([0, 1])}"]))
+    assert variables.pop(missing) in text
+    assert next(iter(variables.values())) not in text
+
+
+def test_value_that_is_neither_true_nor_false(
+    arena: Arena, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HACKATHON_MODAL_ENABLE", "maybe")
+    assert "'maybe'" in refused(lambda: arena.score(arena.red([0, 1])))
+
+
+def test_models_are_compared_here(arena: Arena, client: Client) -> None:
+    folder = arena.evaluate("cka", "--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--logger=false")
+    assert json.loads((folder / "cka.json").read_text())["n_models"] == 2
+    assert client.sent == ()

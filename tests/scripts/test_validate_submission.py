@@ -1,0 +1,176 @@
+"""The validator as operators and machines call it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evaluation.contract.schema import CONTRACT_VERSION
+from scripts.validate_submission import main
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
+VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Write documents and submissions into the current folder; the variables name the documents."""
+    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
+    entry = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
+    models = ["small", "large", "huge"]
+    registry = [{"model_name": name, **entry, "input_size": [64, 64], "preprocess": preprocess} for name in models]
+    stimuli = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in range(3)]
+    documents = {
+        "registry.json": registry,
+        "blue.json": {"models": models},
+        "red.json": {"differentiating_images": stimuli[:2]},
+        "bad.json": {"contract_version": "2.0", "models": ["small", "smal", "small\x1b[2J"]},
+    }
+    for name, document in documents.items():
+        (tmp_path / name).write_text(json.dumps(document))
+    (tmp_path / "catalog.jsonl").write_text("\n".join(json.dumps(stimulus) for stimulus in stimuli))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(VARIABLES["registry"], "registry.json")
+    monkeypatch.setenv(VARIABLES["catalog"], "catalog.jsonl")
+    return tmp_path
+
+
+@pytest.fixture
+def validate(folder: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Run the validator in this process; give its exit code and its lines."""
+
+    def run(*args: str) -> tuple[int, list[str]]:
+        with pytest.raises(SystemExit) as caught:
+            main(args)
+        printed = capsys.readouterr()
+        assert printed.err == "" or caught.value.code == 2
+        return int(caught.value.code or 0), printed.out.splitlines()
+
+    return run
+
+
+def test_valid_submissions_in_one_line(validate: Any) -> None:
+    assert validate("blue.json") == (0, ["valid: Blue Team submission of 3 models under contract 1.0"])
+    assert validate("red.json") == (0, ["valid: Red Team submission of 2 stimuli under contract 1.0"])
+
+
+def test_every_problem_on_its_line(validate: Any) -> None:
+    code, lines = validate("bad.json")
+    assert code == 1
+    assert lines == [
+        'submission bad.json: /contract_version "2.0": '
+        'contract version "2.0" is asked for, and the version here is "1.0"',
+        'submission bad.json: /models/1 "smal": not in the model registry (closest: "small")',
+        'submission bad.json: /models/2 "small\\u001b[2J": must hold no control characters',
+    ]
+
+
+def test_json_for_machines(validate: Any) -> None:
+    code, lines = validate("blue.json", "--json")
+    valid = {"valid": True, "contract_version": CONTRACT_VERSION, "team": "blue", "submission": "blue.json"}
+    assert (code, json.loads("\n".join(lines))) == (0, {**valid, "problems": []})
+    code, lines = validate("bad.json", "--json", "--team=blue")
+    document = json.loads("\n".join(lines))
+    assert (code, document["valid"], document["team"], document["contract_version"]) == (1, False, "blue", "1.0")
+    assert document["problems"][1] == {
+        "pointer": "/models/1",
+        "value": '"smal"',
+        "rule": 'not in the model registry (closest: "small")',
+    }
+    assert len(document["problems"]) == 3
+
+
+def test_team(validate: Any) -> None:
+    assert validate("red.json", "--team", "red")[0] == 0
+    code, (line,) = validate("red.json", "--team", "blue")
+    assert code == 1
+    assert "this is a Red Team submission" in line
+
+
+@pytest.mark.parametrize(("option", "variable"), VARIABLES.items())
+def test_options_win_over_variables(
+    validate: Any, monkeypatch: pytest.MonkeyPatch, option: str, variable: str, folder: Path
+) -> None:
+    chosen = os.environ[variable]
+    monkeypatch.setenv(variable, "absent")
+    code, (line,) = validate("blue.json")
+    assert code == 1
+    assert line.endswith(" absent: 1 problem: there is no such file")
+    assert validate("blue.json", f"--{option}={chosen}")[0] == 0
+
+
+def test_broken_documents_of_the_operator_are_one_line(validate: Any, folder: Path) -> None:
+    (folder / "broken.json").write_text("[{}]")
+    code, (line,) = validate("bad.json", "--registry=broken.json")
+    assert code == 1
+    assert line.startswith("model registry broken.json: 8 problems: /0/model_name: is required; ")
+    code, lines = validate("bad.json", "--registry=broken.json", "--json")
+    assert (code, [problem["rule"] for problem in json.loads("\n".join(lines))["problems"]]) == (1, [line])
+
+
+def test_missing_submission(validate: Any) -> None:
+    assert validate("absent.json") == (1, ["submission absent.json: there is no such file"])
+    code, lines = validate("absent.json", "--json")
+    document = json.loads("\n".join(lines))
+    assert (code, document["team"], document["problems"]) == (
+        1,
+        None,
+        [{"pointer": "", "value": "", "rule": "there is no such file"}],
+    )
+
+
+def test_size_limit(validate: Any, folder: Path) -> None:
+    size = (folder / "blue.json").stat().st_size
+    assert validate("blue.json", f"--max_bytes={size}")[0] == 0
+    assert validate("blue.json", f"--max_bytes={size - 1}") == (
+        1,
+        [f"submission blue.json: is larger than {size - 1} bytes, the limit"],
+    )
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        [],
+        ["blue.json", "--tem=blue"],
+        ["blue.json", "--team=green"],
+        ["blue.json", "--max_bytes=0"],
+        ["a", "b"],
+        ["a", "--js"],
+    ],
+)
+def test_wrong_options(validate: Any, args: list[str]) -> None:
+    assert validate(*args) == (2, [])
+
+
+def test_runs_by_its_path_from_any_folder_without_an_installation(folder: Path) -> None:
+    command = [sys.executable, "-I", str(SCRIPT), "blue.json"]
+    finished = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout == "valid: Blue Team submission of 3 models under contract 1.0\n"
+
+
+def test_loads_nothing_heavy() -> None:
+    program = "import sys, scripts.validate_submission; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    root = SCRIPT.parents[1]
+    loaded = subprocess.check_output([sys.executable, "-c", program], cwd=root, text=True).split()
+    heavy = {
+        "torch",
+        "numpy",
+        "lightning",
+        "torchvision",
+        "timm",
+        "PIL",
+        "scipy",
+        "matplotlib",
+        "wandb",
+        "jsonargparse",
+    }
+    assert "pydantic" in loaded
+    assert heavy.isdisjoint(loaded)
