@@ -13,7 +13,7 @@ import timm
 import torch
 import torchvision
 
-from evaluation.documents import read_registry
+from evaluation.contract.documents import read_registry
 from modules.layer_embedding import LayerEmbedding, Tap
 from modules.model_libraries import LIBRARIES
 from modules.preprocessing import Preprocessing
