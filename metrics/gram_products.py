@@ -1,0 +1,124 @@
+"""The inner products of centred Gram matrices, and the HSIC and CKA that follow from them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A debiased self term below this part of the biased one is made of rounding errors.
+DEGENERATE = 1e-10
+# Below, squares lose digits since they are subnormal.
+SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class GramProducts:
+    """The inner products of the centred Gram matrices of m embeddings: all that linear CKA depends on.
+
+    Attributes:
+        n: Number of rows of the embeddings.
+        grams: `<K_i, K_j>_F`, `[m, m]`.
+        diagonals: `k_i . k_j` of the diagonals, `[m, m]`.
+        traces: `tr K_i`, `[m]`.
+    """
+
+    n: int
+    grams: NDArray[np.float64]
+    diagonals: NDArray[np.float64]
+    traces: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, grams: NDArray[np.float64], diagonals: NDArray[np.float64]) -> GramProducts:
+        """Complete the products of Gram matrices from their diagonals.
+
+        Args:
+            grams: `<K_i, K_j>_F`, `[m, m]`.
+            diagonals: Diagonals of the Gram matrices, which are the squared norms of centred rows, `[m, n]`.
+
+        Returns:
+            The products.
+        """
+        return cls(diagonals.shape[1], grams, diagonals @ diagonals.T, diagonals.sum(axis=1))
+
+    def hsic(self, debiased: bool) -> NDArray[np.float64]:
+        """Compute HSIC of every pair, up to a factor that is common to all.
+
+        Args:
+            debiased: Whether it is the debiased one.
+
+        Returns:
+            Symmetric matrix, `[m, m]`.
+        """
+        if not debiased:
+            return self.grams
+        n = self.n
+        return self.grams - n / (n - 2) * self.diagonals + np.outer(self.traces, self.traces) / ((n - 1) * (n - 2))
+
+    def norms(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
+        """Compute the root of every self term, which CKA is divided by.
+
+        Args:
+            names: What the embeddings are called in messages, `[m]`.
+            debiased: Whether it is of the debiased HSIC.
+
+        Returns:
+            Positive values, `[m]`.
+
+        Raises:
+            ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
+        """
+        check_rows(self.n, names[0], debiased)
+        for name, biased, own in zip(names, self.grams.diagonal(), self.hsic(debiased).diagonal(), strict=True):
+            if not math.isfinite(own):
+                msg = f"{name}: contains NaN or infinity, or values whose fourth powers exceed float64"
+            elif biased < SMALLEST:
+                msg = f"{name}: linear CKA is undefined where all rows are equal (up to differences of 1e-73)"
+            elif own <= DEGENERATE * biased:
+                msg = (
+                    f"{name}: debiased linear CKA is undefined where the debiased HSIC of an embedding with itself is "
+                    "0, as where all rows are equidistant, or equal but for one"
+                )
+            else:
+                continue
+            raise ValueError(msg)
+        return np.sqrt(self.hsic(debiased).diagonal())
+
+    def cka(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
+        """Compute the linear CKA of every pair.
+
+        Args:
+            names: What the embeddings are called in messages, `[m]`.
+            debiased: Whether the debiased HSIC is used instead of the biased.
+
+        Returns:
+            Symmetric matrix `[m, m]` with ones on its diagonal, at most 1, and at least 0 where biased.
+
+        Raises:
+            ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
+        """
+        norms, hsic = self.norms(names, debiased), self.hsic(debiased)
+        # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
+        matrix = np.minimum((hsic + hsic.T) / 2 / np.outer(norms, norms), 1.0)
+        np.fill_diagonal(matrix, 1.0)
+        return matrix if debiased else np.maximum(matrix, 0.0)
+
+
+def check_rows(n: int, name: str, debiased: bool) -> None:
+    """Refuse embeddings with too few rows.
+
+    Args:
+        n: Number of rows.
+        name: What the embedding is called in the message.
+        debiased: Whether the debiased HSIC is to be computed, which divides by n - 3.
+
+    Raises:
+        ValueError: If there are fewer than 2 rows, or 4 for the debiased HSIC.
+    """
+    fewest = 4 if debiased else 2
+    if n < fewest:
+        msg = f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} linear CKA needs at least {fewest}"
+        raise ValueError(msg)

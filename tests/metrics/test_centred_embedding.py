@@ -1,0 +1,109 @@
+"""What embeddings linear CKA takes, and which it refuses with what message."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from metrics import linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics.centred_embedding import CentredEmbedding
+
+BOTH = pytest.mark.parametrize("debiased", [False, True])
+GOOD = np.random.default_rng(0).standard_normal((6, 3))
+
+
+@BOTH
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int64])
+def test_tensors_equal_arrays_of_float64(dtype: torch.dtype, debiased: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    x, y = ((10 * torch.randn(12, d, generator=generator)).to(dtype) for d in (30, 4))
+    expected = linear_cka(x.double().numpy(), y.double().numpy(), debiased)
+    assert linear_cka(x, y, debiased) == pytest.approx(expected, abs=1e-12)
+    trained = x.clone().requires_grad_() if dtype.is_floating_point else x
+    assert linear_cka(trained, y.double().numpy(), debiased) == pytest.approx(expected, abs=1e-12)
+    assert mean_pairwise_cka([x, y], debiased) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.uint8, np.int64, np.bool_, np.longdouble])
+def test_arrays_of_any_real_type(dtype: type[np.generic]) -> None:
+    generator = np.random.default_rng(0)
+    x, y = (generator.integers(0, 2 if dtype is np.bool_ else 100, (20, d)).astype(dtype) for d in (5, 30))
+    assert linear_cka(x, y) == pytest.approx(linear_cka(x.astype(np.float64), y.astype(np.float64)), abs=1e-12)
+
+
+def test_tensors_on_the_cpu_are_not_copied() -> None:
+    x = torch.randn(10, 3)
+    assert CentredEmbedding.read(x, "x", False).values.ctypes.data == x.data_ptr()
+
+
+def test_embeddings_are_left_as_they_are() -> None:
+    x, before = GOOD.copy(), GOOD.copy()
+    mean_pairwise_cka([x, pairwise_cka([x, x])[[0, 1, 0, 1, 0, 1]] + x[:, :2]])
+    np.testing.assert_array_equal(x, before)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (GOOD[0], r"shape \[3\], but a matrix \[stimuli, dim\] is needed"),
+        (GOOD[None], r"shape \[1, 6, 3\]"),
+        (GOOD[:5], r"5 rows, but (x|embeddings\[0\]) has 6"),
+        (GOOD[:1], "1 rows, but .* needs at least [24]"),
+        (GOOD[:0], "0 rows, but .* needs at least [24]"),
+        (GOOD + 1j, "values of type complex128, but real numbers are needed"),
+        (GOOD.astype(str), "values of type <U32"),
+        (np.where(GOOD[2, 1] == GOOD, np.nan, GOOD), "contains NaN or infinity"),
+        (np.where(GOOD[0, 0] == GOOD, np.inf, GOOD), "contains NaN or infinity"),
+        (np.where(GOOD[5, 2] == GOOD, -np.inf, GOOD), "contains NaN or infinity"),
+        (GOOD * 1e100, "fourth powers exceed float64"),
+        (np.full((6, 3), 0.1), "undefined where all rows are equal"),
+        (np.full((6, 3), 1e8 / 3, dtype=np.float32), "undefined where all rows are equal"),
+        (np.repeat(GOOD[:1], 6, axis=0), "undefined where all rows are equal"),
+        (GOOD[:, :0], r"shape \[6, 0\]"),
+        (GOOD * 1e-90, "undefined where all rows are equal"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
+def test_refused(bad: NDArray[np.generic], message: str, debiased: bool) -> None:
+    with pytest.raises(ValueError, match=rf"^y: .*{message}"):
+        linear_cka(GOOD, bad, debiased)
+    for many in (pairwise_cka, mean_pairwise_cka):
+        with pytest.raises(ValueError, match=rf"^embeddings\[2\]: .*{message}"):
+            many([GOOD, GOOD, bad], debiased)
+
+
+@pytest.mark.parametrize("n", [10, 100_000])
+def test_constant_rows_are_noticed_whatever_the_rounding_of_the_mean(n: int) -> None:
+    constant = np.full((n, 3), 0.1) * [1, 1e6, 1e-6]
+    with pytest.raises(ValueError, match=r"^x: .* undefined where all rows are equal"):
+        linear_cka(constant, np.random.default_rng(0).standard_normal((n, 2)))
+
+
+@pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])
+def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float64]) -> None:
+    assert 0 < linear_cka(GOOD, bad) < 1
+    with pytest.raises(ValueError, match=r"^y: debiased linear CKA is undefined"):
+        linear_cka(GOOD, bad, debiased=True)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased linear CKA is undefined"):
+        mean_pairwise_cka([GOOD, bad], debiased=True)
+
+
+@pytest.mark.parametrize(("debiased", "fewest"), [(False, 2), (True, 4)])
+def test_fewest_rows(debiased: bool, fewest: int) -> None:
+    generator = np.random.default_rng(0)
+    x, y = generator.standard_normal((fewest, 5)), generator.standard_normal((fewest, 3))
+    assert -1 <= linear_cka(x, y, debiased) <= 1
+    with pytest.raises(ValueError, match=f"^x: {fewest - 1} rows, but .* needs at least {fewest}"):
+        linear_cka(x[1:], y[1:], debiased)
+
+
+def test_too_few_embeddings() -> None:
+    with pytest.raises(ValueError, match=r"^embeddings: none given"):
+        pairwise_cka([])
+    for many in ([], [GOOD]):
+        with pytest.raises(ValueError, match=f"^embeddings: {len(many)} given, at least 2"):
+            mean_pairwise_cka(many)
