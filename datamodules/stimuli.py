@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from modules.layer_embedding import LayerEmbedding
 from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
 from datamodules.extraction import PixelRows, Precision, pass_size
 from datamodules.photos import Pictures, decode
+from modules.layer_embedding import LayerEmbedding
 
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")

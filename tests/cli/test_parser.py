@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -182,15 +183,10 @@ def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     evaluate.main(["light", "--size=3", "--name=y"])
     assert capsys.readouterr().out == "y: 3\n"
-    for options, words in (
-        (["--naem=y"], "(closest: name)"),
-        (["--na=y"], "unrecognized"),
-        (["--size=many"], "size"),
-        (["4"], "4"),
-    ):
-        assert words in error_line(
-            capsys, lambda options=options: evaluate.main(["light", "--size=3", *options]), code=2
-        )  # type: ignore[misc]
+    mistakes = {"--naem=y": "(closest: name)", "--na=y": "unrecognized", "--size=many": "size", "4": "4"}
+    for option, words in mistakes.items():
+        command = partial(evaluate.main, ["light", "--size=3", option])
+        assert words in error_line(capsys, command, code=2)
     assert not (tmp_path / "imported").exists()
 
 

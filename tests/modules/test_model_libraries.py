@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -55,7 +54,7 @@ def stand_in() -> ModuleType:
 
 
 def build(weights: str | None = None, name: str = "clip_rn50", **parameters: Any) -> nn.Module:
-    return build_network(name, "open_clip", weights, {**PARAMETERS, **parameters}, Path("nowhere"), 0, [])
+    return build_network(name, "open_clip", weights, {**PARAMETERS, **parameters}, 0, [])
 
 
 @pytest.fixture

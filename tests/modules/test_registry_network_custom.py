@@ -48,7 +48,7 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def build(
     path: object, allowed: list[str], weights: str | None = None, name: str = "a", **parameters: Any
 ) -> nn.Module:
-    return build_network(name, "custom", weights, {"name": path, **parameters}, Path("nowhere"), 0, allowed)
+    return build_network(name, "custom", weights, {"name": path, **parameters}, 0, allowed)
 
 
 def refusal(path: object, allowed: list[str], weights: str | None = None, **parameters: Any) -> str:
