@@ -54,7 +54,7 @@ class EmbeddingRows(PixelRows):
 
     def __init__(
         self,
-        stimuli: Stimuli,
+        stimuli: Pictures,
         model: LayerEmbedding,
         precision: Precision,
         workers: int | None,

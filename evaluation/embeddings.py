@@ -24,7 +24,7 @@ from store.row_store import RowStore
 
 if TYPE_CHECKING:
     from datamodules.stimuli import EmbeddingRows
-    from modules.layer_embedding import LayerEmbedding
+    from modules.layer_embedding import LayerEmbedding, Tap
 
 
 @dataclass(frozen=True)
@@ -136,9 +136,14 @@ def _compute(
     import torch
 
     from datamodules.stimuli import EmbeddingRows, Stimuli
+    from modules.layer_embedding import Tap
     from modules.pretrained import weights_digest
 
-    model = load_model(entry, folder, options, layers)
+    if layers is None:
+        taps = [Tap(entry.layer, entry.embedding, entry.output_dim)]
+    else:
+        taps = [Tap(layer, None, None) for layer in layers]
+    model = load_model(entry, folder, options, taps)
     # All rows of a table come from the same weights, kind of device and torch; others make it stale.
     notes = {
         "weights": weights_digest(model.network),
@@ -150,16 +155,14 @@ def _compute(
     return EmbeddingRows(pictures, model, options.precision, options.num_workers, notes)
 
 
-def load_model(
-    entry: ModelEntry, folder: Path, options: Extraction, layers: Sequence[str] | None = None
-) -> LayerEmbedding:
+def load_model(entry: ModelEntry, folder: Path, options: Extraction, taps: Sequence[Tap]) -> LayerEmbedding:
     """Load the network of a registry entry, ready to embed stimuli.
 
     Args:
         entry: The model.
         folder: The registry's folder.
         options: How embeddings are computed.
-        layers: Layers to take instead of the entry's.
+        taps: Where embeddings are taken.
 
     Returns:
         The network with its layers, on its device.
@@ -169,7 +172,7 @@ def load_model(
     """
     import torch
 
-    from modules.layer_embedding import LayerEmbedding, Tap
+    from modules.layer_embedding import LayerEmbedding
     from modules.preprocessing import Preprocessing
     from modules.registry_network import build_network
 
@@ -182,10 +185,6 @@ def load_model(
         options.seed,
         options.allow_modules,
     )
-    if layers is None:
-        taps = [Tap(entry.layer, entry.embedding, entry.output_dim)]
-    else:
-        taps = [Tap(layer, None, None) for layer in layers]
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"

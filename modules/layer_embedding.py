@@ -17,6 +17,7 @@ from modules.preprocessing import Preprocessing
 from modules.pretrained import first_line, linear_heads
 
 PENULTIMATE = "penultimate"
+LOGITS = "logits"
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Tap:
     """Where an embedding is taken.
 
     Args:
-        layer: Module path in the network, or `penultimate` for its linear classifier, unless a module has that path.
+        layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
+            itself, whose output a classifier's logits are, unless a module has that path.
         strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
             flatten on vectors.
         width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
@@ -116,12 +118,14 @@ class LayerEmbedding(nn.Module):
         inputs = replace(output, side="input")
         if tap.width is not None:
             return [output, inputs]
-        return [output if path == tap.layer else inputs]
+        return [inputs if tap.layer == PENULTIMATE != path else output]
 
     def _resolve(self, layer: str) -> str:
         modules = [path for path, _ in self.network.named_modules(remove_duplicate=False) if path]
         if layer in modules:
             return layer
+        if layer == LOGITS:
+            return ""
         if layer == PENULTIMATE:
             heads = list(linear_heads(self.network))
             if len(heads) == 1:
@@ -177,4 +181,4 @@ class LayerEmbedding(nn.Module):
             raise MisconfigurationException(msg)
 
     def _layer(self, point: Point) -> str:
-        return f"model {self.name!r}: layer {point.path!r}"
+        return f"model {self.name!r}: layer {point.path or LOGITS!r}"
