@@ -14,7 +14,7 @@ COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
-    "stability": "evaluation.stability:stability",
+    "stability": "evaluation.stability.stability:stability",
 }
 
 
@@ -25,7 +25,7 @@ def main(args: Sequence[str] | None = None) -> None:
         args: The sub-command and its options; those of the process by default.
     """
     with one_line_errors():
-        given = list(sys.argv[1:] if args is None else args)
+        given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
         # Importing all sub-commands would cost seconds; their help and a mistake in the name take all.
         asked = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
         jsonargparse.auto_cli(
@@ -33,9 +33,15 @@ def main(args: Sequence[str] | None = None) -> None:
             args=given,
             # What is evaluated comes without a name; what a command cannot do without is named like any option.
             as_positional="sample-efficiency" in given,
-            description="Evaluate runs, and the alignment of representations.",
+            description="Evaluate runs, the alignment of representations, and transferability metrics.",
             parser_class=OneLineErrorParser,
         )
+
+
+def _underscored(arg: str) -> str:
+    """Let options be written with dashes, too."""
+    name, equals, value = arg.partition("=")
+    return f"--{name[2:].replace('-', '_')}{equals}{value}" if name.startswith("--") else arg
 
 
 def _load(place: str) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""A run of train.py as a process of its own, with its time and its peak memory."""
+"""A command as a process of its own, with its time and its peak memory."""
 
 from __future__ import annotations
 
@@ -44,8 +44,22 @@ def train(folder: Path, *options: str) -> Run:
     Returns:
         Time and memory.
     """
-    command = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={folder / 'run'}"]
-    environment = {**os.environ, "HEADSTART_CACHE": str(folder / "cache")}
+    return run("train.py", *options, f"--trainer.default_root_dir={folder / 'run'}", cache=folder / "cache")
+
+
+def run(entry: str, *options: str, cache: Path) -> Run:
+    """Run an entry as a process of its own, without its output.
+
+    Args:
+        entry: Script in the root of the repository.
+        options: Its arguments.
+        cache: Folder of its cache.
+
+    Returns:
+        Time and memory.
+    """
+    command = [sys.executable, entry, *options]
+    environment = {**os.environ, "HEADSTART_CACHE": str(cache)}
     start = time.perf_counter()
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)

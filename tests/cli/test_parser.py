@@ -165,9 +165,9 @@ def test_interrupt_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `evaluate.py` have two sub-commands, of which one notes in a file that it was imported."""
     (tmp_path / "light_command.py").write_text(
-        "def light(size: int, name: str = 'x') -> None:\n"
-        '    """Do something light.\n\n    Args:\n        size: How much.\n        name: What.\n    """\n'
-        "    print(f'{name}: {size}')\n"
+        "def light(size: int, name: str = 'x', long_name: str = '') -> None:\n"
+        '    """Do something light.\n\n    Args:\n        size: How much.\n        name: What.\n        long_name: More.\n    """\n'
+        "    print(f'{name}: {size}{long_name}')\n"
     )
     (tmp_path / "heavy_command.py").write_text(
         f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).touch()\n"
@@ -188,6 +188,13 @@ def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, caps
         command = partial(evaluate.main, ["light", "--size=3", option])
         assert words in error_line(capsys, command, code=2)
     assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.usefixtures("two_commands")
+def test_options_with_dashes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (["light", "--size=3", "--long-name=a-b"], ["light", "--size=3", "--long_name", "a-b"]):
+        evaluate.main(command)
+        assert capsys.readouterr().out == "x: 3a-b\n"
 
 
 @pytest.mark.usefixtures("two_commands")

@@ -1,0 +1,1 @@
+"""How far the evaluation of transferability metrics can be trusted."""

@@ -1,0 +1,69 @@
+"""Agreement of the outcomes of experiments: the mean Kendall tau-b over all pairs, without going through the pairs.
+
+The tau-b of two outcomes over m metrics is the product of their agreement vectors: the signs of the differences between
+all pairs of metrics, scaled to norm 1. The sum over all pairs of N experiments is then (|sum u|^2 - N) / 2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Values = NDArray[np.float64]
+
+
+def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, NDArray[np.bool_]]:
+    """Turn outcomes into vectors whose inner products are Kendall's tau-b.
+
+    Args:
+        outcomes: What each of m metrics reached `[..., m]`, NaN where it is undefined.
+        tie_tolerance: Differences up to this are ties.
+
+    Returns:
+        Vectors `[..., m (m - 1) / 2]` of norm 1, and where they are defined, `[...]`: tau-b has no value where a
+        metric's is undefined or all are tied. Undefined vectors are 0.
+    """
+    first, second = np.triu_indices(outcomes.shape[-1], 1)
+    difference = outcomes[..., first] - outcomes[..., second]
+    signs = np.where(np.abs(difference) <= tie_tolerance, 0, np.sign(difference))
+    untied = np.abs(signs).sum(axis=-1)
+    # A sum with NaN in it is NaN, and not above 0.
+    defined = untied > 0
+    scaled = np.divide(signs, np.sqrt(untied)[..., None], out=np.zeros_like(signs), where=defined[..., None])
+    return scaled, defined
+
+
+@dataclass
+class MeanAgreement:
+    """The unweighted mean over groups of experiments of the mean agreement over all pairs within a group.
+
+    Attributes:
+        total: Sum of the means of groups.
+        groups: Groups that have a pair.
+        pairs: Pairs of experiments with defined outcomes.
+    """
+
+    total: float = 0.0
+    groups: int = 0
+    pairs: int = 0
+
+    def add(self, vectors: Values, count: NDArray[np.int64]) -> None:
+        """Add groups.
+
+        Args:
+            vectors: Sum of the agreement vectors of each group's experiments, `[..., vector]`.
+            count: Experiments of each group with a defined outcome, `[...]`.
+        """
+        paired = count > 1
+        vectors, count = vectors[paired], count[paired]
+        pairs = count * (count - 1) // 2
+        self.total += float((((vectors**2).sum(axis=-1) - count) / 2 / pairs).sum())
+        self.groups += len(count)
+        self.pairs += int(pairs.sum())
+
+    @property
+    def mean(self) -> float | None:
+        """The setup stability; None where no group has a pair."""
+        return self.total / self.groups if self.groups else None

@@ -1,0 +1,218 @@
+"""What a stability study reports: a JSON document, CSV tables and printed ones."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.console import Console
+from rich.table import Table
+
+from evaluation.stability.study import Study
+from evaluation.stability.table import metric_title
+from evaluation.stability.win_rates import Ties, round_to_100
+from metrics.ranking_measures import MEASURES
+
+COLUMNS = (*MEASURES, "average")
+TITLES = {
+    "weighted_kendall": "weighted Kendall",
+    "kendall": "Kendall",
+    "pearson": "Pearson",
+    "rel_at_1": "Rel@1",
+    "average": "average",
+}
+TIES: tuple[Ties, ...] = ("split", "last")
+WIDTH = 120
+# Rates that differ by less differ by rounding errors.
+SAME = 1e-9
+
+Rows = list[list[Any]]
+
+
+def describe(study: Study, ties: Ties) -> dict[str, Any]:
+    """Give the content of `stability.json`, without what only the command knows.
+
+    Args:
+        study: A complete study.
+        ties: How ties of winners count in `win_rate_percent`.
+
+    Returns:
+        Numbers at full precision, None where one is undefined.
+    """
+    stability, wins, metrics = study.setup_stability, study.wins, study.table.metrics
+    left_out = {kind: wins.percent_without_each(kind) for kind in TIES}
+    return {
+        "experiments": study.experiments,
+        "undefined_experiments": study.undefined,
+        "metrics": metrics,
+        "sources": study.table.sources,
+        "targets": study.table.targets,
+        "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
+        "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
+        "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
+        "win_rate_percent": _by_metric(metrics, wins.percent(ties)),
+        **{f"win_rate_percent_ties_{kind}": _by_metric(metrics, wins.percent(kind)) for kind in TIES},
+        "tied_winners_percent": dict(zip(MEASURES, map(_number, wins.tied_percent()), strict=True)),
+        "leave_one_target_out": {
+            f"win_rate_percent_ties_{kind}": _by_metric(
+                metrics, np.stack([left_out[kind].min(axis=0), left_out[kind].max(axis=0)], axis=-1)
+            )
+            for kind in TIES
+        },
+    }
+
+
+def setup_stability_rows(study: Study) -> tuple[list[str], Rows]:
+    """Tabulate the setup stability.
+
+    Args:
+        study: A complete study.
+
+    Returns:
+        Names of the columns, and the rows.
+    """
+    rows = [[name, found.mean, found.groups, found.pairs] for name, found in study.setup_stability.items()]
+    return ["varying", "setup_stability", "groups", "pairs"], rows
+
+
+def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
+    """Tabulate the win rates under both treatments of ties.
+
+    Args:
+        study: A complete study.
+
+    Returns:
+        Names of the columns, and the rows: percentages at full precision, rounded to add up to 100, and the lowest and
+        highest with one target left out.
+    """
+    rows: Rows = []
+    for kind in TIES:
+        percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind)
+        for place, column in enumerate(COLUMNS):
+            whole = _whole(percent[:, place])
+            for metric, name in enumerate(study.table.metrics):
+                others = left_out[:, metric, place]
+                values = [_number(value) for value in (percent[metric, place], others.min(), others.max())]
+                rows.append([kind, column, name, values[0], whole[metric], *values[1:]])
+    columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
+    return columns, rows
+
+
+def print_report(study: Study, ties: Ties) -> None:
+    """Print the tables of the paper, and what they depend on.
+
+    Args:
+        study: A complete study.
+        ties: How ties count in the first table of win rates.
+    """
+    console = Console()
+    console.width = max(console.width, WIDTH)
+    table = study.table
+    console.print(
+        f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
+        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} rank no "
+        "metrics and are in no pair",
+        soft_wrap=True,
+        highlight=False,
+    )
+    console.print(_stability_table(study))
+    for kind in (ties, *(other for other in TIES if other != ties)):
+        console.print(_win_rate_table(study, kind))
+    for line in [*_what_ties_change(study), *_what_targets_change(study, ties)]:
+        console.print(line, highlight=False, soft_wrap=True)
+
+
+def _stability_table(study: Study) -> Table:
+    printed = Table(title="Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component")
+    printed.add_column("varying")
+    for column in ("setup stability", "groups", "pairs"):
+        printed.add_column(column, justify="right")
+    for name, found in study.setup_stability.items():
+        mean = "undefined" if found.mean is None else f"{found.mean:.2f}"
+        printed.add_row(name, mean, f"{found.groups:,}", f"{found.pairs:,}")
+    return printed
+
+
+def _win_rate_table(study: Study, ties: Ties) -> Table:
+    counted = "shared equally" if ties == "split" else "counted for the last metric"
+    printed = Table(
+        title=f"Win rate in % (ties={ties}: {counted})",
+        caption="rounded to add up to 100; in brackets: from the lowest to the highest with one target left out",
+    )
+    printed.add_column("metric")
+    for column in COLUMNS:
+        printed.add_column(TITLES[column], justify="right", no_wrap=True)
+    percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
+    whole = [_whole(percent[:, place]) for place in range(len(COLUMNS))]
+    for metric, name in enumerate(study.table.metrics):
+        cells = []
+        for place in range(len(COLUMNS)):
+            low, high = left_out[:, metric, place].min(), left_out[:, metric, place].max()
+            between = f" [{low:.0f}, {high:.0f}]" if math.isfinite(low) else ""
+            cells.append("–" if whole[place][metric] is None else f"{whole[place][metric]}{between}")
+        printed.add_row(metric_title(name), *cells)
+    return printed
+
+
+def _what_ties_change(study: Study) -> list[str]:
+    """Say how often several metrics win, and where the leader depends on how that is counted."""
+    tied = study.wins.tied_percent()
+    shares = ", ".join(f"{value:.1f} % {TITLES[name]}" for name, value in zip(MEASURES, tied, strict=True))
+    lines = [f"Experiments with several winners: {shares}."]
+    percent = {kind: study.wins.percent(kind) for kind in TIES}
+    for place, column in enumerate(COLUMNS):
+        leaders = {kind: _leaders(rates[:, place]) for kind, rates in percent.items()}
+        if leaders["split"] != leaders["last"]:
+            named = [
+                f"{_names(study, metrics)} with ties={kind} ({percent[kind][metrics[0], place]:.1f} %)"
+                for kind, metrics in leaders.items()
+            ]
+            lines.append(f"{TITLES[column]}: the choice of ties changes the leader: {' but '.join(named)}.")
+    return lines
+
+
+def _what_targets_change(study: Study, ties: Ties) -> list[str]:
+    """Say for which measures the leader depends on a single target."""
+    percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
+    lines = []
+    for place, column in enumerate(COLUMNS):
+        if np.isnan(left_out[:, :, place]).any():
+            continue
+        leaders = _leaders(percent[:, place])
+        without = zip(study.table.targets, left_out[:, :, place], strict=True)
+        changed = [target for target, rates in without if _leaders(rates) != leaders]
+        how = f"unless one of {', '.join(changed)} is left out" if changed else "whichever target is left out"
+        verb = "leads" if len(leaders) == 1 else "lead"
+        lines.append(f"{TITLES[column]}: {_names(study, leaders)} {verb} with ties={ties}, {how}.")
+    return lines
+
+
+def _leaders(percent: NDArray[np.float64]) -> list[int]:
+    """Give the metrics with the highest rate; none where it is undefined."""
+    return np.flatnonzero(percent >= percent.max() - SAME).tolist()
+
+
+def _names(study: Study, metrics: Sequence[int]) -> str:
+    return " and ".join(metric_title(study.table.metrics[metric]) for metric in metrics)
+
+
+def _by_metric(metrics: Sequence[str], values: NDArray[np.float64]) -> dict[str, dict[str, Any]]:
+    """Name the values `[m, e + 1]`, or their ranges `[m, e + 1, 2]`."""
+    return {
+        metric: {
+            column: [_number(end) for end in value] if np.ndim(value) else _number(value)
+            for column, value in zip(COLUMNS, row, strict=True)
+        }
+        for metric, row in zip(metrics, values, strict=True)
+    }
+
+
+def _whole(percent: NDArray[np.float64]) -> Sequence[int | None]:
+    return [None] * len(percent) if np.isnan(percent).any() else round_to_100(percent)
+
+
+def _number(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

@@ -1,0 +1,203 @@
+"""`evaluate.py stability`: how far the evaluation of transferability metrics can be trusted."""
+
+from __future__ import annotations
+
+import csv
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import comb
+from pathlib import Path
+from typing import IO, Any, Literal
+
+import numpy as np
+from jsonargparse.typing import NonNegativeFloat, PositiveInt
+from numpy.typing import NDArray
+
+from cli.errors import UserError
+from evaluation.dashboard import Dashboard, publish
+from evaluation.stability.examples import FigureChoice
+from evaluation.stability.figures import draw_figures
+from evaluation.stability.report import describe, print_report, setup_stability_rows, win_rate_rows
+from evaluation.stability.study import run_study
+from evaluation.stability.table import TransferTable, read_table
+from evaluation.stability.win_rates import Ties
+from metrics.ranking_measures import MEASURES, Measure
+
+# Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
+POOL_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class Preset:
+    """The conventions behind published tables.
+
+    Attributes:
+        sources: Sources in the table.
+        targets: Targets in the table.
+        pool_size: Sources in a pool.
+        measure: Measure of the figures.
+    """
+
+    sources: int
+    targets: int
+    pool_size: int
+    measure: Measure
+
+
+# Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
+# sections 5 (tables 2, figures 2 and 3) and 6 (table 3, figures 4 and 5).
+PRESETS = {
+    "scenario1": Preset(sources=17, targets=17, pool_size=11, measure="weighted_kendall"),
+    "scenario2": Preset(sources=19, targets=9, pool_size=14, measure="pearson"),
+}
+
+
+def stability(
+    table: str,
+    preset: Literal["scenario1", "scenario2"] | None = None,
+    pool_size: PositiveInt | None = None,
+    exclude_target: bool = True,
+    trainable: bool = True,
+    ties: Ties | None = None,
+    tie_tolerance: NonNegativeFloat = 1e-12,
+    output: str = "runs/stability",
+    figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen
+    save_outcomes: bool = False,
+    logger: bool = True,
+    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
+) -> None:
+    """Evaluate transferability metrics with every source pool, target and measure, and say how stable the outcome is.
+
+    Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
+
+    Args:
+        table: CSV file with the columns metric, source, target, score and performance, or in the layout of the tables
+            released with the paper (Agostinelli et al., ECCV 2022).
+        preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
+            options that are given besides it win.
+        pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
+            has, rounded.
+        exclude_target: Whether a source is never in a pool for the target of the same name. A pool is then used for the
+            targets outside it, so that experiments that differ in the target alone have the same sources.
+        trainable: Which rows count in a table with the column `Trainable Backbone`: those of fine-tuning the whole
+            network, as in the paper, or with false those of training the head alone.
+        ties: How an experiment with several best metrics counts in `win_rate_percent`: `split` gives each an equal
+            share, `last` gives it to the last of them in the order GBC, LEEP, N-LEEP, LogME, H-score, then others as
+            they come in the table. By default `split`, which favours none; with a preset `last`, as in the paper.
+        tie_tolerance: Metrics whose measures differ by no more are tied; covers rounding errors alone by default.
+        output: Folder for the results.
+        figures: What the figures show.
+        save_outcomes: Whether to write all outcomes, too, to outcomes.npy: pools (in the lexicographic order of their
+            sources) by targets by measures by metrics, NaN where a target is in the pool.
+        logger: Whether to mirror the result in Weights & Biases.
+        dashboard: Where it is mirrored.
+    """
+    start = time.perf_counter()
+    cells = read_table(Path(table), trainable, exclude_target)
+    figures.require_known(cells)
+    conventions = _require_preset(cells, preset, table) if preset else None
+    size = _pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
+    counted: Ties = ties or ("last" if conventions else "split")
+    measure = figures.measure or (conventions.measure if conventions else "weighted_kendall")
+    settings = {
+        "preset": preset,
+        "pool_size": size,
+        "exclude_target": exclude_target,
+        "trainable": trainable,
+        "ties": counted,
+        "tie_tolerance": float(tie_tolerance),
+    }
+    folder = Path(output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with _outcomes_file(folder / "outcomes.npy", cells, size, save_outcomes) as keep:
+            study = run_study(cells, size, float(tie_tolerance), keep)
+        tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}
+        files = [_write_csv(folder / f"{name}.csv", *rows) for name, rows in tables.items()]
+        files += draw_figures(study, figures, measure, folder)
+        document = {
+            **settings,
+            **describe(study, counted),
+            "table": {"path": table, "sha256": cells.sha256},
+            "seconds": time.perf_counter() - start,
+        }
+        files.insert(0, _write_json(folder / "stability.json", document))
+    except OSError as error:
+        msg = f"output: {output!r} cannot be written ({error}); choose another folder"
+        raise UserError(msg) from error
+    print_report(study, counted)
+    if cells.ignored_columns:
+        print(f"columns of the table that were not needed: {', '.join(cells.ignored_columns)}")
+    print(f"wrote {', '.join(map(str, files + [folder / 'outcomes.npy'] * save_outcomes))}")
+    if logger:
+        title = f"stability, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
+        publish(dashboard, "stability", title, {"table": table, **settings}, document, tables, files, folder)
+
+
+def _require_preset(table: TransferTable, name: str, path: str) -> Preset:
+    """Give a preset's conventions, once the table is known to be of its size."""
+    preset = PRESETS[name]
+    sizes = len(table.sources), len(table.targets)
+    if sizes != (preset.sources, preset.targets):
+        msg = (
+            f"preset: {name} is for a table of {preset.sources} sources and {preset.targets} targets, and {path!r} has "
+            f"{sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
+        )
+        raise UserError(msg)
+    return preset
+
+
+def _pool_size(table: TransferTable, given: int | None) -> int:
+    """Check the size of a pool, or choose it."""
+    available = len(table.sources) - int((table.own >= 0).all())
+    size = max(2, round(POOL_SHARE * available)) if given is None else given
+    if not 2 <= size <= available:
+        msg = f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
+        raise UserError(msg)
+    return size
+
+
+@contextmanager
+def _outcomes_file(
+    path: Path, table: TransferTable, pool_size: int, wanted: bool
+) -> Iterator[Callable[[NDArray[np.float64]], object]]:
+    """Give what takes the outcomes block by block, so that they are never in memory as a whole."""
+    if not wanted:
+        yield lambda outcomes: None
+        return
+    shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("wb") as file:
+            np.lib.format.write_array_header_1_0(file, header)
+            yield lambda outcomes: file.write(outcomes.astype("<f8").tobytes())
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
+    def write(file: IO[str]) -> None:
+        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
+
+    return _write(path, write)
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> Path:
+    return _write(path, lambda file: file.write(json.dumps(document, indent=1, allow_nan=False) + "\n"))
+
+
+def _write(path: Path, write: Callable[[IO[str]], object]) -> Path:
+    """Write a file complete or not at all."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        with partial.open("w", newline="") as file:
+            write(file)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+    return path

@@ -1,0 +1,141 @@
+"""The experiments of a stability study, in blocks of source pools so that memory does not grow with their number."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from itertools import combinations, islice
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+from rich.progress import track
+
+from evaluation.stability.outcome_agreement import MeanAgreement, agreement_vectors
+from evaluation.stability.table import TransferTable
+from evaluation.stability.win_rates import Wins
+from metrics.ranking_measures import MEASURES, measure_pools
+
+# What is computed for so many pools of one target fits into the cache.
+BLOCK = 2048
+# Pools that the figures show; more points would only cover each other.
+SHOWN = 1000
+
+Outcomes = NDArray[np.float64]
+
+
+@dataclass
+class Study:
+    """What the outcomes of all experiments come to; t targets, e measures, m metrics.
+
+    Attributes:
+        table: What was studied.
+        pool_size: Sources in a pool.
+        tie_tolerance: Differences of outcomes up to this are ties.
+        wins: Experiments that each metric wins.
+        shown_pools: Some of the pools, drawn at random, for figures, `[shown, k]`.
+        shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
+        experiments: Pools, targets and measures that go together.
+        undefined: Experiments whose outcome ranks no metrics: all are tied, or a measure is undefined.
+        varying_target: Agreement of experiments with the same pool and measure.
+        varying_measure: Agreement of experiments with the same pool and target.
+        varying_pool: Agreement of experiments with the same target and measure.
+    """
+
+    table: TransferTable
+    pool_size: int
+    tie_tolerance: float
+    wins: Wins
+    shown_pools: NDArray[np.intp]
+    shown: Outcomes
+    experiments: int = 0
+    undefined: int = 0
+    varying_target: MeanAgreement = field(default_factory=MeanAgreement)
+    varying_measure: MeanAgreement = field(default_factory=MeanAgreement)
+    varying_pool: MeanAgreement = field(default_factory=MeanAgreement)
+
+    @property
+    def setup_stability(self) -> dict[str, MeanAgreement]:
+        """The agreement by the component that varies."""
+        return {"target": self.varying_target, "measure": self.varying_measure, "pool": self.varying_pool}
+
+
+def count_pools(table: TransferTable, pool_size: int) -> int:
+    """Count the pools of all sources.
+
+    Args:
+        table: What is studied.
+        pool_size: Sources in a pool.
+
+    Returns:
+        Number of pools.
+    """
+    return comb(len(table.sources), pool_size)
+
+
+def run_study(
+    table: TransferTable,
+    pool_size: int,
+    tie_tolerance: float,
+    each_block: Callable[[Outcomes], object] = lambda outcomes: None,
+) -> Study:
+    """Compute the outcome of every metric for every pool, target and measure, and gather what they come to.
+
+    Args:
+        table: Scores and performances.
+        pool_size: Sources in a pool.
+        tie_tolerance: Differences of outcomes up to this are ties.
+        each_block: Called with the outcomes `[pools, t, e, m]` of each block of pools; pools come in the
+            lexicographic order of their sources, NaN stands where a target is in the pool.
+
+    Returns:
+        Setup stability, wins and a sample of the outcomes.
+    """
+    groups = len(table.targets), len(MEASURES)
+    pools, metrics = count_pools(table, pool_size), len(table.metrics)
+    drawn = np.sort(np.random.default_rng(0).choice(pools, min(pools, SHOWN), replace=False))
+    study = Study(
+        table,
+        pool_size,
+        tie_tolerance,
+        Wins.none(*groups, metrics),
+        shown_pools=np.empty((len(drawn), pool_size), dtype=np.intp),
+        shown=np.empty((len(drawn), *groups, metrics)),
+    )
+    by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
+    defined_by_target_and_measure = np.zeros(groups, dtype=np.int64)
+    starts = track(range(0, pools, BLOCK), "pools", transient=True, disable=not sys.stdout.isatty())
+    for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
+        outcomes, used = _outcomes(table, block)
+        each_block(outcomes)
+        vectors, defined = agreement_vectors(outcomes, tie_tolerance)
+        study.varying_target.add(vectors.sum(axis=1), defined.sum(axis=1))
+        study.varying_measure.add(vectors.sum(axis=2), defined.sum(axis=2))
+        by_target_and_measure += vectors.sum(axis=0)
+        defined_by_target_and_measure += defined.sum(axis=0)
+        study.wins.add(outcomes, tie_tolerance)
+        experiments = int(used.sum()) * len(MEASURES)
+        study.experiments += experiments
+        study.undefined += experiments - int(defined.sum())
+        here = slice(*np.searchsorted(drawn, (start, start + len(block))))
+        study.shown_pools[here], study.shown[here] = block[drawn[here] - start], outcomes[drawn[here] - start]
+    study.varying_pool.add(by_target_and_measure, defined_by_target_and_measure)
+    return study
+
+
+def _blocks(sources: int, pool_size: int) -> Iterator[NDArray[np.intp]]:
+    """Give all pools, some at a time, `[pools, k]`."""
+    pools = combinations(range(sources), pool_size)
+    while len(block := np.array(list(islice(pools, BLOCK)), dtype=np.intp)):
+        yield block
+
+
+def _outcomes(table: TransferTable, pools: NDArray[np.intp]) -> tuple[Outcomes, NDArray[np.bool_]]:
+    """Give the outcomes `[pools, t, e, m]`, and which pools are used for which targets, `[pools, t]`."""
+    used = (pools[:, :, None] != table.own).all(axis=1)
+    outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)
+    for target in range(len(table.targets)):
+        rows = used[:, target]
+        outcomes[rows, target] = measure_pools(table.scores[:, :, target], table.performances[:, target], pools[rows])
+    return outcomes, used

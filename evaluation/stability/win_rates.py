@@ -1,0 +1,122 @@
+"""Win rates of metrics, and how they move over targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Ties = Literal["split", "last"]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Wins:
+    """Experiments that each metric wins; t targets, e measures, m metrics.
+
+    Attributes:
+        split: Experiments won, a tie counted in equal shares, `[t, e, m]`.
+        last: Experiments won, a tie counted for the last of the metrics, `[t, e, m]`.
+        tied: Experiments with several winners `[t, e]`.
+        decided: Experiments in which the measure is defined for a metric `[t, e]`.
+    """
+
+    split: Values
+    last: Values
+    tied: NDArray[np.int64]
+    decided: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, targets: int, measures: int, metrics: int) -> Wins:
+        """Start to count.
+
+        Args:
+            targets: Number of targets.
+            measures: Number of measures.
+            metrics: Number of metrics.
+
+        Returns:
+            Counts of zero.
+        """
+        won = np.zeros((targets, measures, metrics))
+        count = np.zeros((targets, measures), dtype=np.int64)
+        return cls(won, won.copy(), count, count.copy())
+
+    def add(self, outcomes: Values, tie_tolerance: float) -> None:
+        """Count more experiments.
+
+        Args:
+            outcomes: What the metrics reached `[pools, t, e, m]`, NaN where undefined.
+            tie_tolerance: A metric that is this close to the best one wins, too.
+        """
+        reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
+        best = reached.max(axis=-1, keepdims=True)
+        won = (reached >= best - tie_tolerance) & np.isfinite(best)
+        winners = won.sum(axis=-1)
+        self.split[...] += (won / np.maximum(winners, 1)[..., None]).sum(axis=0)
+        winners_from_here_on = won[..., ::-1].cumsum(axis=-1)[..., ::-1]
+        self.last[...] += (won & (winners_from_here_on == 1)).sum(axis=0)
+        self.tied[...] += (winners > 1).sum(axis=0)
+        self.decided[...] += (winners > 0).sum(axis=0)
+
+    def percent(self, ties: Ties, without: int | None = None) -> Values:
+        """Give the win rates.
+
+        Args:
+            ties: How ties count.
+            without: Index of a target to leave out.
+
+        Returns:
+            Percentages `[m, e + 1]`, in the last column the mean over the measures; NaN where nothing is decided.
+        """
+        kept = np.arange(len(self.decided)) != without
+        won = (self.split if ties == "split" else self.last)[kept].sum(axis=0)
+        decided = self.decided[kept].sum(axis=0)
+        rates = np.where(decided > 0, 100 * won.T / np.maximum(decided, 1), np.nan)
+        known = decided > 0
+        average = rates[:, known].mean(axis=1) if known.any() else np.full(len(rates), np.nan)
+        return np.column_stack([rates, average])
+
+    def percent_without_each(self, ties: Ties) -> Values:
+        """Give the win rates with each target left out in turn.
+
+        Args:
+            ties: How ties count.
+
+        Returns:
+            Percentages `[t, m, e + 1]`; with a single target they are NaN.
+        """
+        return np.stack([self.percent(ties, target) for target in range(len(self.decided))])
+
+    def tied_percent(self) -> Values:
+        """Give the share of experiments with several winners.
+
+        Returns:
+            Percentages by measure `[e]`, NaN where nothing is decided.
+        """
+        decided = self.decided.sum(axis=0)
+        return np.where(decided > 0, 100 * self.tied.sum(axis=0) / np.maximum(decided, 1), np.nan)
+
+
+def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
+    """Round percentages so that they still add up to 100, as the paper's tables do.
+
+    The method of largest remainders: all are rounded down, and what is missing to 100 goes, one each, to those that
+    lost most.
+
+    Args:
+        percentages: Percentages that add up to 100.
+
+    Returns:
+        Whole percentages.
+    """
+    exact = np.asarray(percentages, dtype=np.float64)
+    # A sum of shares such as 29.999999999999996 is 30.
+    down = np.floor(exact + 1e-9)
+    missing = round(float(exact.sum() - down.sum()))
+    largest = np.argsort(-(exact - down), kind="stable")[:missing]
+    down[largest] += 1
+    return [int(value) for value in down]

@@ -1,0 +1,232 @@
+"""Evaluation measures: how well a transferability metric foretells performances, on one pool of sources or many."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Measure = Literal["weighted_kendall", "kendall", "pearson", "rel_at_1"]
+MEASURES: tuple[Measure, ...] = ("weighted_kendall", "kendall", "pearson", "rel_at_1")
+
+# Multiplications up to which OpenBLAS keeps a product to one thread.
+ONE_THREAD = 2**18
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+
+def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
+    """Correlate scores and performances linearly.
+
+    Args:
+        scores: Scores of the k sources `[k]`, finite; k is at least 2.
+        performances: What each source reached after transfer, `[k]`, finite.
+
+    Returns:
+        Pearson's correlation coefficient, NaN where either is constant.
+    """
+    from scipy import stats
+
+    x, y = _pair(scores, performances)
+    return float(stats.pearsonr(x, y).statistic) if _vary(x, y) else float("nan")
+
+
+def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
+    """Correlate the rankings of scores and performances.
+
+    Args:
+        scores: Scores of the k sources `[k]`, finite; k is at least 2.
+        performances: What each source reached after transfer, `[k]`, finite.
+
+    Returns:
+        Kendall's tau-b (Kendall, The treatment of ties in ranking problems, Biometrika 1945), NaN where either is
+        constant.
+    """
+    from scipy import stats
+
+    x, y = _pair(scores, performances)
+    return float(stats.kendalltau(x, y, variant="b").statistic) if _vary(x, y) else float("nan")
+
+
+def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
+    """Correlate the rankings of scores and performances, with the most weight on the best sources.
+
+    A pair of sources weighs 1 / (1 + r) + 1 / (1 + s), where r and s are their ranks from 0, and the coefficient is
+    the mean of that with ranks by score (ties by performance) and that with ranks by performance (ties by score):
+    Vigna, A weighted correlation index for rankings with ties, WWW 2015, section 4, as `scipy.stats.weightedtau`
+    computes it with `rank=True`.
+
+    Args:
+        scores: Scores of the k sources `[k]`, finite; k is at least 2.
+        performances: What each source reached after transfer, `[k]`, finite.
+
+    Returns:
+        The coefficient, NaN where either is constant.
+    """
+    from scipy import stats
+
+    x, y = _pair(scores, performances)
+    return float(stats.weightedtau(x, y, rank=True).statistic) if _vary(x, y) else float("nan")
+
+
+def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
+    """Compare the performance of the source with the highest score with the best performance.
+
+    The relative top-1 accuracy of Li et al., Ranking neural checkpoints, CVPR 2021, section 4. Among equal scores the
+    first source is taken.
+
+    Args:
+        scores: Scores of the k sources `[k]`, finite; k is at least 2.
+        performances: What each source reached after transfer, `[k]`, finite.
+
+    Returns:
+        The ratio, NaN where the best performance is 0.
+    """
+    x, y = _pair(scores, performances)
+    best = y.max()
+    return float(y[x.argmax()] / best) if best != 0 else float("nan")
+
+
+def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) -> NDArray[np.float64]:
+    """Compute all measures of several metrics for many pools of the same sources at once.
+
+    Whether source i is ranked above, beside or below source j does not depend on the pool. With the membership of
+    sources in pools as a matrix of zeros and ones, ranks within pools and sums over pairs in pools are therefore
+    products of fixed `[n, n]` matrices with that matrix, and no pool is looked at by itself. Memory is about
+    100 bytes per source and pool; some thousand pools at a time are fastest, because they fit into the cache.
+
+    Args:
+        scores: Scores by m metrics of all n sources, `[m, n]`, finite.
+        performances: What each source reached after transfer, `[n]`, finite.
+        pools: Indices of the sources in each pool, `[pools, k]`, without repeats; k is at least 2.
+
+    Returns:
+        `[pools, measures, m]` with the measures in the order of `MEASURES`; what the functions for one pool give.
+
+    Raises:
+        ValueError: Shapes or values do not fit.
+    """
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(performances, dtype=np.float64)
+    _check(x, y, 2)
+    members = _members(pools, len(y))
+    inside = np.zeros((len(y), members.shape[1]))
+    inside[members, np.arange(members.shape[1])] = 1
+    if inside.sum() != members.size:
+        msg = "pools: a pool holds a source twice; give each source once"
+        raise ValueError(msg)
+    y_signs = np.sign(y[:, None] - y)
+    y_untied = _multiply(np.abs(y_signs), inside)
+    y_direction = _direction(y.take(members))
+    best = y.take(members).max(axis=0)
+    found = np.empty((members.shape[1], len(MEASURES), len(x)))
+    for metric, values in enumerate(x):
+        x_signs = np.sign(values[:, None] - values)
+        # By source: the other members that it is ranked alike with, less those it is not; those it is not tied with.
+        counts = _multiply(x_signs * y_signs, inside), _multiply(np.abs(x_signs), inside), y_untied
+        by_score, by_performance = _weights(inside, values, y), _weights(inside, y, values)
+        found[:, 0, metric] = (_tau(by_score, *counts) + _tau(by_performance, *counts)) / 2
+        found[:, 1, metric] = _tau(inside, *counts)
+        found[:, 2, metric] = _sum_of_products(_direction(values.take(members)), y_direction).clip(-1, 1)
+        found[:, 3, metric] = _divide(y.take(_top(values, members)), best)
+    return found
+
+
+def _members(pools: ArrayLike, sources: int) -> NDArray[np.intp]:
+    """Give the pools in columns: what is summed over a pool is then summed over rows, which NumPy does fastest."""
+    members = np.asarray(pools)
+    if members.ndim != 2 or members.shape[1] < 2 or not np.issubdtype(members.dtype, np.integer):
+        msg = f"pools: {members.dtype} {list(members.shape)} given; integers [pools, k] with k of at least 2 are needed"
+        raise ValueError(msg)
+    if members.size and not 0 <= members.min() <= members.max() < sources:
+        msg = f"pools: indices from {members.min()} to {members.max()} given; 0 to {sources - 1} are allowed"
+        raise ValueError(msg)
+    return np.ascontiguousarray(members.T, dtype=np.intp)
+
+
+def _positions(first: Vector, second: Vector) -> NDArray[np.intp]:
+    """Rank all sources from the last to the first: by one key, then by another."""
+    positions = np.empty(len(first), dtype=np.intp)
+    positions[np.lexsort((second, first))] = np.arange(len(first))
+    return positions
+
+
+def _weights(inside: Matrix, first: Vector, second: Vector) -> Matrix:
+    """Give 1 / (1 + rank within the pool) `[n, pools]`, 0 outside the pool."""
+    positions = _positions(first, second)
+    above = (positions > positions[:, None]).astype(np.float64)
+    return inside / (1 + _multiply(above, inside))
+
+
+def _multiply(matrix: Matrix, inside: Matrix) -> Matrix:
+    """Multiply `[n, n]` with `[n, pools]`, in parts that one thread computes sooner than others have woken up."""
+    product = np.empty_like(inside)
+    step = max(1, ONE_THREAD // matrix.size)
+    for start in range(0, inside.shape[1], step):
+        part = slice(start, start + step)
+        np.matmul(matrix, inside[:, part], out=product[:, part])
+    return product
+
+
+def _tau(weights: Matrix, alike: Matrix, x_untied: Matrix, y_untied: Matrix) -> Vector:
+    """Give tau-b `[pools]` where a pair weighs the sum of its sources' weights, from counts by source `[n, pools]`.
+
+    The sum over pairs (i, j) of (w_i + w_j) s_ij is the sum over i of w_i times the sum over j of s_ij.
+    """
+    agreement, x_total, y_total = (_sum_of_products(weights, counts) for counts in (alike, x_untied, y_untied))
+    return _divide(agreement, np.sqrt(x_total) * np.sqrt(y_total)).clip(-1, 1)
+
+
+def _direction(values: Matrix) -> Matrix:
+    """Centre each pool's values `[k, pools]` and scale them to norm 1; NaN where they are all the same.
+
+    Centred first, because sums of squares in one pass cancel digits.
+    """
+    constant = values.max(axis=0) == values.min(axis=0)
+    values = values - values.mean(axis=0)
+    values[:, constant] = 0
+    # Scaled before it is squared, so that nothing under- or overflows.
+    values = _divide(values, np.abs(values).max(axis=0))
+    return values / np.sqrt(_sum_of_products(values, values))
+
+
+def _top(values: Vector, members: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Find the source of each pool with the highest score, among equal ones that of the lowest index."""
+    positions = _positions(values, -np.arange(len(values), dtype=np.float64))
+    top: NDArray[np.intp] = np.argsort(positions)[positions.take(members).max(axis=0)]
+    return top
+
+
+def _sum_of_products(left: Matrix, right: Matrix) -> Vector:
+    total: Vector = np.einsum("np,np->p", left, right)
+    return total
+
+
+def _divide(numerator: NDArray[np.float64], denominator: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Divide, and give NaN, without a warning, where the denominator is 0."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(denominator == 0, np.nan, numerator / denominator)
+
+
+def _pair(scores: ArrayLike, performances: ArrayLike) -> tuple[Vector, Vector]:
+    x, y = np.asarray(scores, dtype=np.float64), np.asarray(performances, dtype=np.float64)
+    _check(x, y, 1)
+    return x, y
+
+
+def _check(scores: Vector | Matrix, performances: Vector, axes: int) -> None:
+    """Check that there are two or more sources, as many in both, and only finite numbers."""
+    given = f"{list(scores.shape)} and {list(performances.shape)}"
+    if scores.ndim != axes or performances.ndim != 1 or scores.shape[-1] != len(performances) or len(performances) < 2:
+        needed = "[m, n] and [n]" if axes == 2 else "[k] and [k]"
+        msg = f"scores, performances: shapes {given} given; {needed} of two or more sources are needed"
+        raise ValueError(msg)
+    for name, values in (("scores", scores), ("performances", performances)):
+        if not np.isfinite(values).all():
+            msg = f"{name}: {int((~np.isfinite(values)).sum())} of {values.size} are not finite; all must be"
+            raise ValueError(msg)
+
+
+def _vary(x: Vector, y: Vector) -> bool:
+    return bool(np.ptp(x) > 0 and np.ptp(y) > 0)

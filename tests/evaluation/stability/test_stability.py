@@ -1,0 +1,230 @@
+"""`evaluate.py stability` on tables whose answers follow without computation."""
+
+from __future__ import annotations
+
+import csv
+import json
+from itertools import combinations
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import evaluate
+from evaluation.stability import stability as command
+
+SOURCES, TARGETS = 6, 4
+PERFORMANCES = np.array([0.1, 0.3, 0.4, 0.7, 0.8, 0.9])
+# What an accurate metric, one that is the wrong way round, and two between them see.
+SCORES = {
+    "right": PERFORMANCES,
+    "gbc": -PERFORMANCES,
+    "h_score": PERFORMANCES[[1, 0, 2, 3, 4, 5]],
+    "leep": PERFORMANCES[[3, 0, 1, 2, 4, 5]],
+}
+
+
+def write_table(path: Path, targets: list[str], scores: dict[str, Any]) -> Path:
+    """Write a plain table in which a metric's scores `[sources]` are the same for all targets but scaled."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["metric", "source", "target", "score", "performance"])
+        for metric, values in scores.items():
+            for scale, target in enumerate(targets, start=1):
+                for source, value in enumerate(values):
+                    writer.writerow([metric, f"s{source}", target, scale * value, PERFORMANCES[source] / scale])
+    return path
+
+
+def run(table: Path, output: Path, *options: str) -> dict[str, Any]:
+    evaluate.main(["stability", f"--table={table}", f"--output={output}", "--logger=false", *options])
+    document: dict[str, Any] = json.loads((output / "stability.json").read_text())
+    return document
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out what takes most of the time."""
+    monkeypatch.setattr(command, "draw_figures", lambda *given: [])
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    return write_table(tmp_path / "table.csv", [f"t{place}" for place in range(TARGETS)], SCORES)
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_targets_that_agree_are_stable(table: Path, tmp_path: Path) -> None:
+    found = run(table, tmp_path / "out", "--pool_size=4")
+    assert found["experiments"] == comb(SOURCES, 4) * TARGETS * 4
+    assert found["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
+    assert found["setup_stability"]["pool"] < 1, "the two in the middle err on some pools only"
+    pairs = found["setup_stability_pairs"]
+    # Every pool has some order that the four metrics see differently, but by Rel@1 three of them may tie.
+    assert pairs["target"] == comb(SOURCES, 4) * 4 * comb(TARGETS, 2)
+    assert pairs["measure"] == comb(SOURCES, 4) * TARGETS * comb(4, 2)
+    assert pairs["pool"] == TARGETS * 4 * comb(comb(SOURCES, 4), 2)
+    assert found["undefined_experiments"] == 0
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
+    """`h_score` equals `right` by tau and Rel@1 on pools without the two sources that it exchanges, or with one."""
+    split = run(table, tmp_path / "split", "--pool_size=4")
+    last = run(table, tmp_path / "last", "--pool_size=4", "--ties=last")
+    assert split["metrics"] == ["gbc", "leep", "h_score", "right"]
+    assert split["win_rate_percent"] == split["win_rate_percent_ties_split"]
+    assert last["win_rate_percent"] == last["win_rate_percent_ties_last"] == split["win_rate_percent_ties_last"]
+    assert last["win_rate_percent"]["right"]["kendall"] == pytest.approx(100), "it is the last, and never worse"
+    pools = list(combinations(range(SOURCES), 4))
+    shares = []
+    for pool in pools:
+        # The order of these sources is the same to both unless sources 0 and 1 are in it; `leep` mistakes 0, 1, 2, 3.
+        alike = 1 + (not {0, 1} <= set(pool)) + (0 not in pool)
+        shares.append(100 / alike)
+    assert split["win_rate_percent"]["right"]["kendall"] == pytest.approx(np.mean(shares))
+    # Three metrics choose source 4 or 5 from all pools but one; from that one `leep` takes source 0.
+    assert split["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx((14 * 100 / 3 + 100 / 2) / 15)
+    assert last["win_rate_percent"]["right"]["rel_at_1"] == pytest.approx(100)
+    assert split["tied_winners_percent"]["rel_at_1"] == pytest.approx(100)
+    for rates in (*split["win_rate_percent"].values(), *last["win_rate_percent"].values()):
+        assert rates["average"] == pytest.approx(np.mean([rates[name] for name in list(rates)[:4]]))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_leaving_one_target_out_gives_the_range(tmp_path: Path) -> None:
+    """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
+    lines = ["metric,source,target,score,performance"]
+    for metric, signs in (("first", (1, -1, -1)), ("second", (-1, 1, 1))):
+        for target, sign in enumerate(signs):
+            lines += [f"{metric},s{place},t{target},{sign * place},{0.1 + 0.2 * place}" for place in range(4)]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    found = run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
+    assert found["win_rate_percent"]["first"]["average"] == pytest.approx(100 / 3)
+    left_out = found["leave_one_target_out"]["win_rate_percent_ties_split"]
+    assert left_out["first"]["kendall"] == [0, 50]
+    assert left_out["second"]["average"] == [50, 100]
+    # Of three pairs of targets two contradict each other.
+    assert found["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_target_is_never_its_own_source(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table.csv", [f"s{place}" for place in range(SOURCES)], SCORES)
+    found = run(table, tmp_path / "out")
+    assert found["pool_size"] == 4, "70 % of five, rounded"
+    assert found["experiments"] == comb(SOURCES, 4) * (SOURCES - 4) * 4
+    assert found["setup_stability_pairs"]["target"] == comb(SOURCES, 4) * 4
+    kept = run(table, tmp_path / "kept", "--exclude_target=false", "--pool_size=4")
+    assert kept["experiments"] == comb(SOURCES, 4) * SOURCES * 4
+
+
+def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = tmp_path / "out"
+    found = run(table, output, "--pool_size=4", "--save_outcomes=true")
+    with (output / "win_rates.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 2 * 5 * len(SCORES)
+    for row in rows:
+        rates = found[f"win_rate_percent_ties_{row['ties']}"][row["metric"]]
+        assert float(row["percent"]) == rates[row["measure"]]
+    with (output / "setup_stability.csv").open() as file:
+        assert {row["varying"]: float(row["setup_stability"]) for row in csv.DictReader(file)} == found[
+            "setup_stability"
+        ]
+    for name in ("scatter", "components", "experiments"):
+        with Image.open(output / f"{name}.png") as picture:
+            brightness = np.asarray(picture.convert("L"))
+        assert brightness.min() < 100
+        assert brightness.max() > 250
+    outcomes = np.load(output / "outcomes.npy")
+    assert outcomes.shape == (comb(SOURCES, 4), TARGETS, 4, len(SCORES))
+    np.testing.assert_allclose(outcomes[..., found["metrics"].index("right")], 1, atol=1e-12)
+    np.testing.assert_allclose(outcomes[:, :, :3, found["metrics"].index("gbc")], -1, atol=1e-12)
+    printed = capsys.readouterr().out
+    assert "Setup stability" in printed
+    assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
+    assert "Kendall: right leads with ties=split, whichever target is left out" in printed
+    assert not list(output.glob("*.partial"))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_printed_rates_add_up_to_100(table: Path, tmp_path: Path) -> None:
+    run(table, tmp_path / "out", "--pool_size=3")
+    with (tmp_path / "out" / "win_rates.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    for ties in ("split", "last"):
+        for measure in {row["measure"] for row in rows}:
+            assert sum(int(row["rounded"]) for row in rows if (row["ties"], row["measure"]) == (ties, measure)) == 100
+
+
+def test_constant_scores_are_null_and_not_wrong(tmp_path: Path) -> None:
+    constant = {"first": np.zeros(SOURCES), "second": np.ones(SOURCES)}
+    table = write_table(tmp_path / "table.csv", ["t"], constant)
+    found = run(table, tmp_path / "out", "--pool_size=4")
+    assert found["setup_stability"] == {"target": None, "measure": None, "pool": None}
+    assert found["undefined_experiments"] == found["experiments"]
+    rates = found["win_rate_percent"]["first"]
+    assert rates == {"weighted_kendall": None, "kendall": None, "pearson": None, "rel_at_1": 50, "average": 50}
+    assert not (tmp_path / "out" / "experiments.png").exists(), "there are no two targets to connect"
+
+
+def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    options = ["--pool_size=4", "--dashboard.name=mine", f"--output={tmp_path}"]
+    evaluate.main(["stability", f"--table={table}", *options])
+    [(options_given, job, title, config, document, tables, files, folder)] = published
+    assert (options_given.name, job, folder) == ("mine", "stability", tmp_path)
+    assert title == "stability, 4 metrics, 6 sources, 4 targets"
+    assert (config["pool_size"], config["ties"]) == (4, "split")
+    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
+    assert {name: len(rows) for name, (_, rows) in tables.items()} == {"setup_stability": 3, "win_rates": 40}
+    assert {"scatter.png", "components.png", "experiments.png", "win_rates.csv"} <= {path.name for path in files}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
+        (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
+        (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
+        (["--figures.metrics=[right]"], "figures.metrics: ['right'] given; two different ones"),
+        (["--figures.metrics=[right, wrong]"], "figures.metrics: 'wrong' is not in the table"),
+        (["--figures.target=t9"], "figures.target: 't9' is not in the table; it has t0, t1, t2, t3"),
+    ],
+)
+@pytest.mark.usefixtures("without_figures")
+def test_mistakes_are_one_line(
+    table: Path, tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        run(table, tmp_path / "out", *options)
+    assert end.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert error.count("\n") == 1
+
+
+def test_output_that_cannot_be_written_is_one_line(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit):
+        run(table, tmp_path / "file")
+    assert "error: output: " in capsys.readouterr().err
+
+
+def test_figures_take_what_is_asked_for(table: Path, tmp_path: Path) -> None:
+    wide = run(table, tmp_path / "all", "--pool_size=4")
+    chosen = ["--figures.metrics=[leep, right]", "--figures.target=t2", "--figures.measure=kendall"]
+    narrow = run(table, tmp_path / "two", "--pool_size=4", *chosen)
+    assert wide["setup_stability"] == narrow["setup_stability"]
+    widths = []
+    for name in ("all", "two"):
+        with Image.open(tmp_path / name / "scatter.png") as picture:
+            widths.append(picture.width)
+    assert widths[0] > widths[1], "six panels against one"

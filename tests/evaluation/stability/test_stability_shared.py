@@ -1,0 +1,91 @@
+"""The published tables from the authors' released results, where these lie beside the checkout."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import evaluate
+
+ROOT = Path(__file__).parents[3]
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
+TABLES = SHARED / "data" / "stable_transfer"
+
+pytestmark = pytest.mark.skipif(
+    not TABLES.is_dir(), reason="needs the released tables of HEADSTART_SHARED, by default ../shared"
+)
+
+# Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
+# tables 2 and 3: setup stability, and win rates by weighted Kendall, Kendall, Pearson, Rel@1 and on average.
+PUBLISHED = {
+    "scenario1": (
+        "source_datasets_table.csv",
+        297_024,
+        {"target": 0.23, "measure": 0.53, "pool": 0.60},
+        {
+            "gbc": [20, 16, 10, 5, 13],
+            "leep": [11, 13, 11, 2, 9],
+            "nleep": [7, 3, 5, 2, 4],
+            "logme": [52, 55, 68, 49, 56],
+            "hscore": [10, 13, 6, 42, 18],
+        },
+    ),
+    "scenario2": (
+        "source_model_architectures_table.csv",
+        418_608,
+        {"target": 0.62, "measure": 0.69, "pool": 0.80},
+        {
+            "gbc": [12, 4, 5, 4, 6],
+            "leep": [0, 0, 0, 2, 1],
+            "nleep": [80, 91, 93, 30, 73],
+            "logme": [8, 5, 2, 53, 17],
+            "hscore": [0, 0, 0, 11, 3],
+        },
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=list(PUBLISHED))
+def study(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path, dict[str, Any]]:
+    output = tmp_path_factory.mktemp(request.param)
+    table = TABLES / PUBLISHED[request.param][0]
+    evaluate.main(
+        ["stability", f"--table={table}", f"--preset={request.param}", f"--output={output}", "--logger=false"]
+    )
+    return request.param, output, json.loads((output / "stability.json").read_text())
+
+
+def test_experiments_and_setup_stability_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
+    preset, _, found = study
+    _, experiments, stability, _ = PUBLISHED[preset]
+    assert found["experiments"] == experiments
+    assert {name: round(value, 2) for name, value in found["setup_stability"].items()} == stability
+
+
+def test_all_cells_of_the_win_rates_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:
+    preset, output, found = study
+    with (output / "win_rates.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["ties"] == "last"]
+    names = ["weighted_kendall", "kendall", "pearson", "rel_at_1", "average"]
+    rounded = {(row["metric"], row["measure"]): int(row["rounded"]) for row in rows}
+    for metric, cells in PUBLISHED[preset][3].items():
+        assert [rounded[metric, name] for name in names] == cells
+        for name, cell in zip(names, cells, strict=True):
+            assert abs(found["win_rate_percent"][metric][name] - cell) < 1
+
+
+def test_what_ties_change(study: tuple[str, Path, dict[str, Any]]) -> None:
+    """Scenario 2: LogME leads by Rel@1 as published; with ties shared, N-LEEP does."""
+    preset, _, found = study
+    tied = {"scenario1": 79, "scenario2": 58}[preset]
+    assert round(found["tied_winners_percent"]["rel_at_1"]) == tied
+    leaders = []
+    for key in ("win_rate_percent", "win_rate_percent_ties_split"):
+        rates = {name: found[key][name]["rel_at_1"] for name in found["metrics"]}
+        leaders.append(max(rates, key=rates.__getitem__))
+    assert leaders == {"scenario1": ["logme", "gbc"], "scenario2": ["logme", "nleep"]}[preset]

@@ -1,0 +1,163 @@
+"""All experiments of small studies, one by one with SciPy, and all pairs of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections import defaultdict
+from collections.abc import Callable
+from itertools import combinations
+from math import isnan
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from evaluation.stability import study as studies
+from evaluation.stability.outcome_agreement import agreement_vectors
+from evaluation.stability.study import run_study
+from evaluation.stability.table import TransferTable
+from metrics.ranking_measures import MEASURES
+
+TOLERANCE = 1e-12
+
+Outcomes = dict[tuple[tuple[int, ...], int, int], list[float]]
+MEASURE: list[Callable[[NDArray[Any], NDArray[Any]], float]] = [
+    lambda x, y: float(stats.weightedtau(x, y).statistic),
+    lambda x, y: float(stats.kendalltau(x, y).statistic),
+    lambda x, y: float(stats.pearsonr(x, y).statistic),
+    lambda x, y: float(y[np.argmax(x)] / np.max(y)),
+]
+
+
+def make_table(seed: int, distinct: int | None, sources: int = 6, metrics: int = 4) -> TransferTable:
+    """Draw a table of which the first two sources are targets, too; few distinct values give ties and constants."""
+    generator = np.random.default_rng(seed)
+    targets = ["0", "1", "far"]
+    scores = generator.normal(size=(metrics, sources, 3))
+    performances = generator.uniform(0.1, 1, (sources, 3))
+    if distinct is not None:
+        scores = generator.integers(distinct, size=scores.shape).astype(float)
+        performances = 1 + generator.integers(distinct, size=performances.shape).astype(float)
+    own = np.array([0, 1, -1])
+    names = [f"m{place}" for place in range(metrics)], [str(place) for place in range(sources)]
+    return TransferTable(*names, targets, own, scores, performances, "", [])
+
+
+def one_by_one(table: TransferTable, size: int) -> Outcomes:
+    found: Outcomes = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for pool in combinations(range(len(table.sources)), size):
+            for target, own in enumerate(table.own):
+                if own not in pool:
+                    at = list(pool), target
+                    for measure, function in enumerate(MEASURE):
+                        outcome = [function(scores[at], table.performances[at]) for scores in table.scores]
+                        found[pool, target, measure] = outcome
+    return found
+
+
+def agreement(first: list[float], second: list[float]) -> float:
+    """Kendall's tau-b of two outcomes by SciPy, with differences up to the tolerance rounded away."""
+    if np.isnan(first).any() or np.isnan(second).any():
+        return float("nan")
+    return float(stats.kendalltau(np.round(first, 10), np.round(second, 10)).statistic)
+
+
+def stability(outcomes: Outcomes, component: int) -> tuple[float, int]:
+    """Compare all pairs that differ in one component; give the mean over groups of means over pairs, and the pairs."""
+    groups = defaultdict(list)
+    for experiment, outcome in outcomes.items():
+        groups[experiment[:component] + experiment[component + 1 :]].append(outcome)
+    means, pairs = [], 0
+    for members in groups.values():
+        values = [value for a, b in combinations(members, 2) if not isnan(value := agreement(a, b))]
+        pairs += len(values)
+        if values:
+            means.append(float(np.mean(values)))
+    return float(np.mean(means)), pairs
+
+
+@pytest.mark.parametrize(("seed", "distinct"), [(0, None), (1, 6), (2, 3), (3, 2)])
+def test_study_equals_all_experiments_and_pairs(
+    seed: int, distinct: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studies, "BLOCK", 10)
+    table = make_table(seed, distinct)
+    expected = one_by_one(table, 4)
+    found = run_study(table, 4, TOLERANCE)
+    assert found.experiments == len(expected)
+    for component, name in enumerate(["pool", "target", "measure"]):
+        mean, pairs = stability(expected, component)
+        assert found.setup_stability[name].mean == pytest.approx(mean, abs=1e-12)
+        assert found.setup_stability[name].pairs == pairs
+    ranked = sum(not isnan(agreement(outcome, outcome)) for outcome in expected.values())
+    assert found.undefined == len(expected) - ranked
+    assert found.undefined > 0, "by Rel@1 all metrics tie on some pools even where no values do"
+
+
+@pytest.mark.parametrize("distinct", [None, 3, 2])
+def test_wins_equal_a_count(distinct: int | None) -> None:
+    table = make_table(5, distinct)
+    split, last = np.zeros((3, 4, 4)), np.zeros((3, 4, 4))
+    decided = np.zeros((3, 4), dtype=int)
+    tied = np.zeros((3, 4), dtype=int)
+    for (_, target, measure), outcome in one_by_one(table, 4).items():
+        known = [value for value in outcome if not isnan(value)]
+        winners = [metric for metric, value in enumerate(outcome) if known and value >= max(known) - TOLERANCE]
+        for metric in winners:
+            split[target, measure, metric] += 1 / len(winners)
+        if winners:
+            last[target, measure, winners[-1]] += 1
+            decided[target, measure] += 1
+            tied[target, measure] += len(winners) > 1
+    wins = run_study(table, 4, TOLERANCE).wins
+    np.testing.assert_allclose(wins.split, split, rtol=1e-12)
+    for found, expected in ((wins.last, last), (wins.decided, decided), (wins.tied, tied)):
+        np.testing.assert_array_equal(found, expected)
+    for kind, counted in (("split", split), ("last", last)):
+        for left_out in range(3):
+            kept = [target for target in range(3) if target != left_out]
+            expected = 100 * counted[kept].sum(axis=0) / decided[kept].sum(axis=0)[:, None]
+            rates = wins.percent_without_each(kind)[left_out]  # type: ignore[arg-type]  # of the two literals
+            np.testing.assert_allclose(rates[:, :4], expected.T)
+            np.testing.assert_allclose(rates[:, 4], expected.mean(axis=0))
+
+
+def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(studies, "BLOCK", 9)
+    monkeypatch.setattr(studies, "SHOWN", 12)
+    table = make_table(7, None)
+    blocks: list[NDArray[Any]] = []
+    found = run_study(table, 4, TOLERANCE, blocks.append)
+    outcomes = np.concatenate(blocks)
+    pools: list[tuple[int, ...]] = list(combinations(range(6), 4))
+    assert outcomes.shape == (len(pools), 3, len(MEASURES), 4)
+    for (pool, target, measure), outcome in one_by_one(table, 4).items():
+        np.testing.assert_allclose(outcomes[pools.index(pool), target, measure], outcome, rtol=0, atol=1e-12)
+    assert np.isnan(outcomes).sum() == 4 * 4 * 2 * sum(0 in pool for pool in pools)
+    assert found.shown.shape == (12, 3, 4, 4)
+    places = [pools.index(tuple(pool)) for pool in found.shown_pools]
+    assert places == sorted(set(places))
+    np.testing.assert_array_equal(found.shown, outcomes[places])
+
+
+def test_agreement_is_tau_b_and_rounding_makes_no_order() -> None:
+    generator = np.random.default_rng(0)
+    outcomes = generator.integers(4, size=(30, 5)) / 3
+    noisy = outcomes + 1e-14 * generator.normal(size=outcomes.shape)
+    vectors, defined = agreement_vectors(noisy, TOLERANCE)
+    assert defined.all()
+    for i, j in combinations(range(30), 2):
+        assert vectors[i] @ vectors[j] == pytest.approx(stats.kendalltau(outcomes[i], outcomes[j]).statistic, abs=1e-12)
+
+
+def test_a_single_pool_or_target_leaves_its_component_undefined() -> None:
+    table = make_table(0, None)
+    found = run_study(table, 6, TOLERANCE)
+    assert found.setup_stability["pool"].mean is None
+    assert found.setup_stability["target"].mean is None, "only one target has a pool of all sources"
+    assert found.setup_stability["measure"].mean is not None
+    assert found.experiments == 4

@@ -1,0 +1,120 @@
+"""Tables in both layouts, and the mistakes in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cli.errors import UserError
+from evaluation.stability.table import TransferTable, metric_title, read_table
+
+PLAIN = ["metric,source,target,score,performance"] + [
+    f"{metric},{source},{target},{10 * place + row},{0.1 * (place + 1)}"
+    for row, metric in enumerate(["own", "n_leep", "gbc"])
+    for place, (source, target) in enumerate([("a", "x"), ("b", "x"), ("c", "x"), ("a", "b"), ("c", "b")])
+]
+RELEASED = [
+    ",Transferability Metric,Source Architecture,Transferability Metric Score,Test Accuracy,Trainable Backbone,"
+]
+RELEASED[0] += "Target Dataset"
+RELEASED += [
+    f"{place},{metric},{source},{1 if trained else -1},{0.5 if trained else 0.4},{trained},t"
+    for place, (metric, source, trained) in enumerate(
+        (metric, source, trained) for metric in ("hscore", "gbc") for source in "ab" for trained in (True, False)
+    )
+]
+
+Read = Callable[..., TransferTable]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def run(lines: list[str], trainable: bool = True, exclude_target: bool = True) -> TransferTable:
+        path = tmp_path / "table.csv"
+        path.write_text("\n".join(lines) + "\n")
+        return read_table(path, trainable, exclude_target)
+
+    return run
+
+
+def test_plain_layout(read: Read) -> None:
+    table = read(PLAIN)
+    assert (table.sources, table.targets) == (["a", "b", "c"], ["x", "b"])
+    assert table.metrics == ["gbc", "n_leep", "own"], "the paper's come first, in its order"
+    assert table.own.tolist() == [-1, 1]
+    np.testing.assert_array_equal(table.scores[0], [[2, 32], [12, 0], [22, 42]])
+    np.testing.assert_allclose(table.performances, [[0.1, 0.4], [0.2, 0], [0.3, 0.5]])
+    assert [metric_title(name) for name in table.metrics] == ["GBC", "N-LEEP", "own"]
+
+
+@pytest.mark.parametrize(("trainable", "score", "performance"), [(True, 1, 0.5), (False, -1, 0.4)])
+def test_released_layout(read: Read, trainable: bool, score: float, performance: float) -> None:
+    table = read(RELEASED, trainable)
+    assert table.metrics == ["gbc", "hscore"]
+    assert (table.scores == score).all()
+    assert (table.performances == performance).all()
+    assert table.ignored_columns == []
+
+
+def test_columns_that_are_not_needed_are_told(read: Read) -> None:
+    assert read([f"{line},{'seconds' if line == PLAIN[0] else 1}" for line in PLAIN]).ignored_columns == ["seconds"]
+
+
+def test_own_cells_count_only_where_the_target_is_kept(read: Read) -> None:
+    own = [f"{metric},b,b,99,0.9" for metric in ("own", "n_leep", "gbc")]
+    assert read(PLAIN + own).scores.max() < 99
+    kept = read(PLAIN + own, exclude_target=False)
+    assert kept.own.tolist() == [-1, -1]
+    assert kept.scores[0, 1, 1] == 99
+    with pytest.raises(UserError, match=r"3 missing cells: metric 'gbc', source 'b', target 'b'; "):
+        read(PLAIN, exclude_target=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda lines: lines[:-1], "table: 1 missing cells: metric 'gbc', source 'c', target 'b'"),
+        (
+            lambda lines: [*lines, lines[1]],
+            "1 cells given more than once: metric 'own', source 'a', target 'x' on lines 2",
+        ),
+        (lambda lines: [*lines[:-1], "gbc,c,b,high,0.5"], "1 wrong entries: line 16, score is 'high'"),
+        (lambda lines: [*lines[:-1], "gbc,c,b,nan,0.5"], "line 16, score is 'nan' and not a finite number"),
+        (lambda lines: [*lines[:-1], "gbc,c,b,1"], "line 16, performance is '' and not a finite number"),
+        (lambda lines: [*lines[:-1], "gbc,,b,1,0.5"], "line 16, source is empty"),
+        (
+            lambda lines: [*lines[:-1], "gbc,c,b,1,0.6"],
+            "1 contradicting performances: source 'c' on target 'b' has 0.5",
+        ),
+        (lambda lines: ["method" + lines[0][6:], *lines[1:]], "no column 'metric' or 'Transferability Metric' in"),
+        (lambda lines: [lines[0] + ",Test Accuracy", *lines[1:]], "columns 'performance', 'Test Accuracy' both"),
+        (lambda lines: lines[:1], "has no rows"),
+        (lambda lines: [], "which has nothing"),
+        (lambda lines: lines[:6], "1 metrics and 3 sources found; two or more"),
+    ],
+)
+def test_mistakes_are_named(read: Read, change: Callable[[list[str]], list[str]], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        read(change(PLAIN))
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_unknown_truth_is_named(read: Read) -> None:
+    with pytest.raises(UserError, match="line 2, Trainable Backbone is 'yes' and neither True nor False"):
+        read([RELEASED[0], RELEASED[1].replace("True", "yes"), *RELEASED[2:]])
+
+
+def test_of_many_mistakes_the_first_are_named(read: Read) -> None:
+    with pytest.raises(UserError, match=r"4 missing cells: .*; and 1 more$"):
+        read(PLAIN[:12])
+
+
+def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:
+    (tmp_path / "table.csv").write_bytes(b"\xff\xfe\x00")
+    for path in (tmp_path / "table.csv", tmp_path / "missing.csv"):
+        with pytest.raises(UserError, match=path.name):
+            read_table(path, trainable=True, exclude_target=True)
