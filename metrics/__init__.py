@@ -1,18 +1,37 @@
-"""Pure functions: the criterion, the curves and their statistics; how alike embeddings are; how rankings agree."""
+"""Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings."""
 
-# Kept free of torch, which the validator and a scoring from cached embeddings never load. The torchmetrics class is
-# therefore imported from its own module: `from metrics.linear_cka_metric import LinearCKA`.
+# Kept free of torch, which a scoring from stored embeddings never loads. The torchmetrics classes are therefore
+# imported from their own modules, `metrics.linear_cka_metric` and `metrics.transferability_metrics`.
 from metrics.cka import linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics.feature_statistics import FeatureStatistics
+from metrics.gbc import gbc
+from metrics.h_score import h_score
+from metrics.leep import leep, nce
+from metrics.linear_probe import linear_probe_accuracy
+from metrics.log_me import log_me
+from metrics.n_leep import n_leep
+from metrics.num_classes import num_classes
 from metrics.ranking_measures import MEASURES, kendall, measure_pools, pearson, rel_at_1, weighted_kendall
+from metrics.trans_rate import trans_rate
 
 __all__ = [
     "MEASURES",
+    "FeatureStatistics",
+    "gbc",
+    "h_score",
     "kendall",
+    "leep",
     "linear_cka",
+    "linear_probe_accuracy",
+    "log_me",
     "mean_pairwise_cka",
     "measure_pools",
+    "n_leep",
+    "nce",
+    "num_classes",
     "pairwise_cka",
     "pearson",
     "rel_at_1",
+    "trans_rate",
     "weighted_kendall",
 ]

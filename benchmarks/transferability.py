@@ -1,0 +1,152 @@
+"""Transferability metrics beside their floors: one Gram product and one eigendecomposition, timed in the same run."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+
+import jsonargparse
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.mixture import GaussianMixture
+
+from metrics.feature_statistics import FeatureStatistics
+from metrics.gaussian_mixture import fit_mixture
+from metrics.gbc import VARIANCE_FLOOR, Covariance, gbc
+from metrics.h_score import h_score
+from metrics.k_means import k_means
+from metrics.leep import leep
+from metrics.linear_probe import linear_probe_accuracy
+from metrics.log_me import log_me
+from metrics.n_leep import n_leep
+from metrics.trans_rate import trans_rate
+
+REPEATS = 3
+LOOP_CLASSES = 50
+
+
+def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe: bool = False) -> None:
+    """Print the time of every metric, in seconds and over its floor, and of GBC and N-LEEP over plain loops.
+
+    Args:
+        samples: Number of samples.
+        features: Number of features.
+        classes: Number of target classes.
+        probe: Whether the linear probe is timed, too, which takes minutes.
+    """
+    x, labels = _features(samples, features, classes)
+    centred = x - x.mean(0)
+    gram = centred.T @ centred
+    metrics: dict[str, Callable[[], object]] = {
+        "Gram product": lambda: centred.T @ centred,
+        "eigendecomposition": partial(np.linalg.eigh, gram),
+        "H-score": partial(h_score, x, labels),
+        "H-score with shrinkage": partial(h_score, x, labels, shrinkage=True),
+        "LogME": partial(log_me, x, labels),
+        "TransRate": partial(trans_rate, x, labels),
+        "GBC": partial(gbc, x, labels),
+        "all five on shared statistics": lambda: _all(FeatureStatistics(x, labels)),
+    }
+    # In turn, so that what else the machine does falls on all alike, and the least disturbed of each is taken.
+    rounds = [{name: _time(metric) for name, metric in metrics.items()} for _ in range(REPEATS)]
+    best = {name: min(seconds[name] for seconds in rounds) for name in metrics}
+    floor = best["Gram product"] + best["eigendecomposition"]
+    print(f"{samples} x {features}, {classes} classes, float64, least of {REPEATS}")
+    for name, seconds in best.items():
+        print(f"{name}: {seconds:.2f} s, {seconds / floor:.2f} of Gram product and eigendecomposition")
+    probabilities = np.exp(x[:, :1000] - x[:, :1000].max(1)[:, None])
+    probabilities /= probabilities.sum(1)[:, None]
+    print(f"LEEP with {probabilities.shape[1]} source classes: {_least(lambda: leep(probabilities, labels)):.2f} s")
+    _against_pairs()
+    _against_mixture()
+    if probe:
+        print(f"linear probe, 5 folds: {_time(lambda: linear_probe_accuracy(x, labels)):.1f} s")
+
+
+def _all(shared: FeatureStatistics) -> None:
+    for metric in (h_score, log_me, trans_rate, gbc):
+        metric(shared)
+    h_score(shared, shrinkage=True)
+
+
+def _against_pairs() -> None:
+    """Time GBC of 1,000 classes in 64 dimensions, and a loop over some of the pairs."""
+    x, labels = _features(20_000, 64, 1000)
+    forms: tuple[Covariance, ...] = ("spherical", "diagonal")
+    for covariance in forms:
+        ours = _least(partial(gbc, x, labels, covariance, pca=None))
+        loop = _pair_loop(x, labels, covariance)
+        print(f"GBC, {covariance}, 1,000 classes: {ours:.2f} s, pair loop {loop:.1f} s, ratio {loop / ours:.0f}")
+
+
+def _pair_loop(x: NDArray[np.float64], labels: NDArray[np.int64], covariance: str) -> float:
+    """Give the seconds of a loop over all ordered pairs, extrapolated from the first classes to all."""
+    groups = [x[labels == label] for label in np.unique(labels)]
+    means, variances = [g.mean(0) for g in groups], [np.maximum(g.var(0), VARIANCE_FLOOR) for g in groups]
+    if covariance == "spherical":
+        variances = [np.full_like(v, v.mean()) for v in variances]
+    total = 0.0
+    start = time.perf_counter()
+    for i in range(LOOP_CLASSES):
+        for j in range(len(groups)):
+            if i != j:
+                middle = (variances[i] + variances[j]) / 2
+                distance = ((means[i] - means[j]) ** 2 / middle).sum() / 8
+                spread = np.log(middle).sum() - (np.log(variances[i]).sum() + np.log(variances[j]).sum()) / 2
+                total -= math.exp(-distance - spread / 2)
+    return (time.perf_counter() - start) * len(groups) / LOOP_CLASSES
+
+
+def _against_mixture() -> None:
+    """Time the mixture of N-LEEP, and scikit-learn's when it is given the same clusters and needs no k-means."""
+    x, labels = _features(5000, 256, 40, decay=0.25)
+    shared = FeatureStatistics(x, labels)
+    spectrum = shared.spectrum.eigenvalues
+    axes = int(np.searchsorted(np.cumsum(spectrum) / spectrum.sum(), 0.8)) + 1
+    rows, components = np.ascontiguousarray(shared.principal_components(axes)), 200
+    clusters, clustering = k_means(rows, components, 0), _least(lambda: k_means(rows, components, 0))
+    parts = [rows[clusters == k] for k in range(components)]
+    ridge = 1e-6 * np.eye(axes)
+    precisions = np.stack([np.linalg.inv(np.cov(part, rowvar=False, ddof=0) + ridge) for part in parts])
+    reference = GaussianMixture(
+        components,
+        weights_init=np.array([len(part) for part in parts]) / len(rows),
+        means_init=np.stack([part.mean(0) for part in parts]),
+        # It checks that they are symmetric, which inverses are but for rounding.
+        precisions_init=(precisions + precisions.transpose(0, 2, 1)) / 2,
+        random_state=0,
+    )
+    ours, theirs = _least(lambda: fit_mixture(rows, components, 0)), _least(lambda: reference.fit(rows))
+    print(
+        f"mixture of {components} Gaussians in {axes} dimensions, 5,000 samples: {ours:.2f} s, of which k-means "
+        f"{clustering:.2f} s, log likelihood {fit_mixture(rows, components, 0).log_likelihood:.6f}; scikit-learn "
+        f"{theirs:.2f} s, {reference.score(rows):.6f}; ratio {theirs / ours:.1f}; "
+        f"N-LEEP with everything {_least(lambda: n_leep(x, labels)):.2f} s"
+    )
+
+
+def _features(
+    samples: int, features: int, classes: int, decay: float = 0.5
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Give features whose spectrum falls off as a network's does, with classes that overlap."""
+    generator = np.random.default_rng(0)
+    labels = generator.permutation(np.arange(samples) % classes)
+    rows = generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[labels]
+    return 10 * rows * np.arange(1, features + 1) ** -decay, labels
+
+
+def _time(function: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def _least(function: Callable[[], object]) -> float:
+    """Give the least seconds of some calls."""
+    return min(_time(function) for _ in range(REPEATS))
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)

@@ -1,0 +1,104 @@
+"""Arrays of NumPy and tensors of PyTorch behind the operations that both spell alike, without importing PyTorch."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A NumPy array, or a tensor of PyTorch. Naming the latter would import PyTorch.
+Array: TypeAlias = Any
+
+
+def is_tensor(value: object) -> bool:
+    """Tell whether a value is a tensor of PyTorch.
+
+    Args:
+        value: Anything.
+
+    Returns:
+        Whether it is; no tensor exists before PyTorch was imported.
+    """
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(value, torch.Tensor)
+
+
+def namespace(array: Array) -> ModuleType:
+    """Give the module whose functions take an array.
+
+    Args:
+        array: An array or a tensor.
+
+    Returns:
+        `numpy` or `torch`.
+    """
+    return sys.modules["torch"] if is_tensor(array) else np
+
+
+def stays_on_device(tensor: Array) -> bool:
+    """Tell whether a tensor is computed with by PyTorch, where it lies.
+
+    On the CPU, NumPy forms Gram matrices in half the time: it sees that both factors are the same matrix.
+
+    Args:
+        tensor: A tensor of PyTorch.
+
+    Returns:
+        Whether it lies elsewhere than on the CPU.
+    """
+    # MPS has no float64.
+    return tensor.device.type not in ("cpu", "mps")
+
+
+def to_float64(name: str, value: Array) -> Array:
+    """Convert numbers to float64 where they lie.
+
+    Args:
+        name: The argument, for the error message.
+        value: An array, a tensor or nested lists of real numbers.
+
+    Returns:
+        A NumPy array, or a tensor where `stays_on_device`. It may share memory with the argument.
+
+    Raises:
+        ValueError: These are not real numbers.
+    """
+    if is_tensor(value):
+        if value.is_complex():
+            msg = f"{name} must be real numbers, not {value.dtype}"
+            raise ValueError(msg)
+        detached = value.detach()
+        return detached.double() if stays_on_device(detached) else detached.cpu().double().numpy()
+    array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        msg = f"{name} must be real numbers, not {array.dtype}"
+        raise ValueError(msg)
+    return array.astype(np.float64, copy=False)
+
+
+def to_host(array: Array) -> NDArray[Any]:
+    """Give an array in the memory of the CPU.
+
+    Args:
+        array: An array or a tensor.
+
+    Returns:
+        The same numbers as a NumPy array.
+    """
+    return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
+
+
+def like(array: NDArray[Any], other: Array) -> Array:
+    """Put a NumPy array where another lies.
+
+    Args:
+        array: The numbers.
+        other: An array or a tensor.
+
+    Returns:
+        The numbers in the module and on the device of the other.
+    """
+    return namespace(other).asarray(array, device=other.device)

@@ -1,0 +1,232 @@
+"""What the transferability metrics of one source model on one target share: checks, Gram matrix, spectrum."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, is_tensor, like, namespace, to_float64, to_host
+
+
+@dataclass(frozen=True)
+class Spectrum:
+    """An eigendecomposition of a Gram matrix, with the classes in its coordinates.
+
+    Attributes:
+        eigenvalues: From the largest to the smallest, 0 where not distinguishable from 0, `[r]`.
+        vectors: Eigenvectors as columns: of features where `features <= samples`, else of samples.
+        class_sums: Sum over the samples of every class of their coordinates along the axes of unit length in feature
+            space, `[classes, r]`.
+    """
+
+    eigenvalues: Array
+    vectors: Array
+    class_sums: Array
+
+    @cached_property
+    def rank(self) -> int:
+        """The number of eigenvalues above 0."""
+        return int((self.eigenvalues > 0).sum())
+
+
+class FeatureStatistics:
+    """Features and labels of one source model on one target, checked, in float64, with what metrics derive from them.
+
+    Whatever is derived is computed when first asked for and kept, so that all metrics that are given the same object
+    share it. Samples are kept sorted by class, classes numbered without gaps. Memory: one copy of the features in
+    float64, and up to three matrices of `min(samples, features)` squared.
+
+    Args:
+        features: `[samples, features]`, an array, or a tensor on any device, on which everything then happens.
+        labels: Integers from 0, `[samples]`; numbers that do not occur are no classes.
+
+    Attributes:
+        samples: Number of samples.
+        dimensions: Number of features.
+        class_labels: The labels that occur, ascending, `[classes]`.
+        class_sizes: How many samples each class has, `[classes]`.
+        counts: The same where the features lie, `[classes, 1]`.
+        labels: Class of every row of `centred`, counted from 0 without gaps, ascending, `[samples]`.
+        mean: Mean of the features, `[features]`.
+        centred: Features less their mean, sorted by class, `[samples, features]`.
+        class_means: Mean of every class, less the mean of all, `[classes, features]`.
+
+    Raises:
+        ValueError: The shapes do not fit, or there are numbers that are not finite, or labels that are not
+            integers from 0.
+    """
+
+    def __init__(self, features: Array, labels: Array) -> None:
+        values = to_float64("features", features)
+        if values.ndim != 2 or 0 in values.shape:
+            msg = f"features must be [samples, features], at least one of each, not {list(values.shape)}"
+            raise ValueError(msg)
+        self.samples, self.dimensions = values.shape
+        order, self.labels, self.class_labels, self.class_sizes = sort_by_class(labels, self.samples)
+        self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
+        # Relative to one of the rows, constant features are exactly 0.
+        origin = values[0]
+        with np.errstate(invalid="ignore", over="ignore"):
+            self.centred = values[like(order, values)]
+            self.centred -= origin
+            sums = sum_by_class(self.centred, self.class_sizes)
+            mean = sums.sum(0) / self.samples
+            # A single NaN or infinity makes the mean of its column one.
+            if not np.isfinite(float((mean * mean).sum())):
+                raise ValueError(_not_finite(values))
+        self.centred -= mean
+        self.mean = origin + mean
+        self.class_means = sums / self.counts - mean
+
+    @classmethod
+    def of(cls, features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
+        """Give the statistics of features, or those that were passed in their place.
+
+        Args:
+            features: `[samples, features]`, or statistics.
+            labels: `[samples]`; None with statistics, which have them.
+
+        Returns:
+            Statistics.
+
+        Raises:
+            ValueError: Labels are missing, or given twice.
+        """
+        if isinstance(features, FeatureStatistics):
+            if labels is not None:
+                msg = "labels must be left out where features are FeatureStatistics, which have labels"
+                raise ValueError(msg)
+            return features
+        if labels is None:
+            msg = "labels are missing; give one for every row of features"
+            raise ValueError(msg)
+        return cls(features, labels)
+
+    @property
+    def classes(self) -> int:
+        """The number of classes that occur."""
+        return len(self.class_sizes)
+
+    @property
+    def class_rows(self) -> list[Array]:
+        """Rows of `centred` of every class."""
+        ends = np.cumsum(self.class_sizes).tolist()
+        return [self.centred[end - size : end] for end, size in zip(ends, self.class_sizes.tolist(), strict=True)]
+
+    @cached_property
+    def gram(self) -> Array:
+        """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
+        x = self.centred
+        return x.T @ x if self.dimensions <= self.samples else x @ x.T
+
+    @cached_property
+    def spectrum(self) -> Spectrum:
+        """Spectrum of the centred Gram matrix: of the covariance, times the number of samples."""
+        return self._decompose(self.gram, self.class_means * self.counts)
+
+    @cached_property
+    def uncentred_spectrum(self) -> Spectrum:
+        """Spectrum of the Gram matrix of the features as they are."""
+        if self.dimensions <= self.samples:
+            gram = self.gram + self.samples * self.mean[:, None] * self.mean
+        else:
+            products = self.centred @ self.mean
+            gram = self.gram + products[:, None] + products + self.mean @ self.mean
+        return self._decompose(gram, (self.class_means + self.mean) * self.counts)
+
+    def _decompose(self, gram: Array, class_sums: Array) -> Spectrum:
+        rounding = max(self.samples, self.dimensions) * np.finfo(np.float64).eps
+        eigenvalues, vectors = decompose(gram, rounding)
+        if self.dimensions <= self.samples:
+            return Spectrum(eigenvalues, vectors, class_sums @ vectors)
+        coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
+        return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
+
+    def principal_components(self, count: int) -> Array:
+        """Project the centred features onto the axes of largest variance.
+
+        Args:
+            count: How many axes; no more than there are samples and features are used.
+
+        Returns:
+            Coordinates, sorted by class, `[samples, min(count, samples, features)]`.
+        """
+        vectors = self.spectrum.vectors[:, :count]
+        if self.dimensions <= self.samples:
+            return self.centred @ vectors
+        return vectors * namespace(vectors).sqrt(self.spectrum.eigenvalues[:count])
+
+
+def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Array, Array]:
+    """Decompose a Gram matrix.
+
+    Args:
+        gram: Symmetric, with eigenvalues of 0 or more, `[m, m]`.
+        rounding: Relative error of its entries; eigenvalues up to this share of the largest are set to 0.
+        magnitude: What the error is relative to, if that is more than the largest eigenvalue.
+
+    Returns:
+        Eigenvalues from the largest to the smallest `[m]`, and eigenvectors as columns `[m, m]`.
+    """
+    xp = namespace(gram)
+    eigenvalues, vectors = xp.linalg.eigh(gram)
+    eigenvalues, vectors = xp.flip(eigenvalues, (0,)), xp.flip(vectors, (1,))
+    least = rounding * max(float(eigenvalues[0]), magnitude)
+    return xp.where(eigenvalues > least, eigenvalues, xp.zeros_like(eigenvalues)), vectors
+
+
+def sort_by_class(
+    labels: Array, samples: int, name: str = "labels"
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Check labels, number the classes that occur without gaps, and sort the samples by class.
+
+    Args:
+        labels: Integers from 0, `[samples]`.
+        samples: How many there must be.
+        name: The argument, for error messages.
+
+    Returns:
+        The order of samples `[samples]`, the class of each in that order `[samples]`, the labels of the classes
+        `[classes]` and their sizes `[classes]`.
+
+    Raises:
+        ValueError: The labels are of another shape, or not integers from 0.
+    """
+    array = to_host(labels)
+    if array.shape != (samples,):
+        msg = f"{name} must be [{samples}], one for every sample, not {list(array.shape)}"
+        raise ValueError(msg)
+    if array.dtype.kind not in "iub":
+        msg = f"{name} must be integers, not {array.dtype}"
+        raise ValueError(msg)
+    classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
+    if classes[0] < 0:
+        msg = f"{name} must be 0 or more, not {classes[0]}"
+        raise ValueError(msg)
+    order = np.argsort(codes, kind="stable")
+    return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
+
+
+def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
+    """Add up the rows of every class.
+
+    Args:
+        rows: Sorted by class, `[samples, features]`.
+        class_sizes: Samples of each class, `[classes]`, none 0.
+
+    Returns:
+        Sums, `[classes, features]`.
+    """
+    if is_tensor(rows):
+        xp = namespace(rows)
+        places = xp.repeat_interleave(xp.asarray(class_sizes, device=rows.device))
+        return xp.zeros_like(rows[: len(class_sizes)]).index_add_(0, places, rows)
+    return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
+
+
+def _not_finite(values: Array) -> str:
+    rows = np.flatnonzero(~np.isfinite(to_host(values)).all(1))
+    return f"features must be finite; row {rows[0]} is not" if len(rows) else "features are too large for float64"

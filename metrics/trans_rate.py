@@ -1,0 +1,48 @@
+"""TransRate."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from metrics.arrays import Array, namespace
+from metrics.feature_statistics import FeatureStatistics
+
+
+def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None, epsilon: float = 1e-4) -> float:
+    """Compute TransRate, the coding rate of the features less the mean coding rate of the classes.
+
+    Source: Long-Kai Huang et al., "Frustratingly Easy Transferability Estimation", ICML 2022: `R(Z) - mean over classes
+    of R(Z_c)` with `R(Z) = log det(I + Z'Z / (n epsilon)) / 2`, all centred at the common mean, classes weighing
+    alike, as in the program printed there. It depends on the scale of the features.
+
+    Determinants are products of eigenvalues: those of all samples come with the spectrum that other metrics share,
+    those of a class from the smaller of Z'Z and ZZ', so that it costs its number of samples squared times the number of
+    features. Eigenvalues that are but rounding errors count as 0, however large the features are.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        epsilon: The distortion that the code may have.
+
+    Returns:
+        The score in nats; 0 for a single class and for constant features.
+
+    Raises:
+        ValueError: The distortion is not above 0, or the features or labels do not fit.
+    """
+    if not epsilon > 0:
+        msg = f"epsilon must be above 0, not {epsilon}"
+        raise ValueError(msg)
+    statistics = FeatureStatistics.of(features, labels)
+    whole = _coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
+    classes = 0.0
+    for x in statistics.class_rows:
+        size, dimensions = x.shape
+        eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
+        least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
+        classes += _coding_rate(eigenvalues[eigenvalues > least], size * epsilon)
+    return whole - classes / statistics.classes
+
+
+def _coding_rate(eigenvalues: Array, scale: float) -> float:
+    return float(namespace(eigenvalues).log1p(eigenvalues / scale).sum()) / 2
