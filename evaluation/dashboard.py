@@ -37,6 +37,23 @@ class Dashboard:
     mode: Mode = "auto"
 
 
+def check_dashboard(options: Dashboard) -> None:
+    """Check what can be told before a result is there, so that a long computation does not end in a refusal.
+
+    Args:
+        options: Where it is to be mirrored.
+
+    Raises:
+        UserError: wandb is not installed, WANDB_MODE is unknown, or online is asked for without an API key.
+    """
+    if find_spec("wandb") is None:
+        msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
+        raise UserError(msg)
+    if resolve_mode(options.mode) == "online" != resolve_mode("auto"):
+        msg = "dashboard.mode: online, but no API key is set up; wandb login, or --dashboard.mode=offline"
+        raise UserError(msg)
+
+
 def publish_score(
     options: Dashboard,
     job_type: str,
@@ -62,7 +79,7 @@ def publish_score(
     Raises:
         UserError: wandb is not installed, or refuses.
     """
-    title = f"{job_type}, {document['n_models']} models, {document['n_stimuli']} stimuli"
+    title = f"{job_type}, {len(names)} models or layers, {document['n_stimuli']} stimuli"
     tables = {
         f"matrix/{name}": (
             ["model", *names],
@@ -98,9 +115,7 @@ def publish(
     Raises:
         UserError: wandb is not installed, or refuses.
     """
-    if find_spec("wandb") is None:
-        msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
-        raise UserError(msg)
+    check_dashboard(options)
     import wandb
 
     folder.mkdir(parents=True, exist_ok=True)

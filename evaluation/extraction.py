@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
+from jsonargparse.typing import NonNegativeInt
+
 
 @dataclass(frozen=True)
 class Extraction:
@@ -12,7 +14,8 @@ class Extraction:
 
     Args:
         precision: Arithmetic of the networks; float32 is the contract's.
-        device: Where the networks run; `auto` takes a GPU where there is one.
+        device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are read, wherever
+            they were computed.
         num_workers: Processes that decode stimuli; null for one per processor.
         cache_dir: Folder that embeddings are kept in; by default that of HEADSTART_CACHE, else one in the user's
             cache directory.
@@ -22,7 +25,7 @@ class Extraction:
 
     precision: Literal["float32", "bfloat16"] = "float32"
     device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
-    num_workers: int | None = None
+    num_workers: NonNegativeInt | None = None
     cache_dir: str | None = None
     seed: int = 0
     allow_modules: list[str] = field(default_factory=list)

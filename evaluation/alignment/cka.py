@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Mapping
-from dataclasses import asdict
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
+from numpy.typing import NDArray
 
 from cli.errors import UserError
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, write_score
-from evaluation.alignment.score_log import append_score, log_folder
-from evaluation.alignment.scoring import Alignment, align, score
-from evaluation.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
-from evaluation.contract.schema import CONTRACT_VERSION
+from evaluation.alignment.score_log import log_folder
+from evaluation.alignment.scoring import compare, score
+from evaluation.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from evaluation.contract.submissions import DEFAULT_MAX_BYTES, read_submission
-from evaluation.dashboard import Dashboard, publish_score
+from evaluation.dashboard import Dashboard, check_dashboard, publish_score
 from evaluation.extraction import Extraction
-
-# What of a score goes into the log; the matrix stays in the score's own file.
-LOGGED = ("contract_version", "team", "score", "n_models", "n_stimuli", "mean_cka_biased", "mean_cka_debiased")
+from evaluation.output_folder import output_folder
 
 
 def cka(
@@ -61,77 +58,50 @@ def cka(
     """
     start = time.perf_counter()
     if (submission is None) == (models is None):
-        msg = "submission: give either a submission to score or `models` to compare, and not both"
+        given = "nothing is" if submission is None else "both are"
+        msg = f"submission, models: {given} given; give a submission to score, or models to compare"
         raise UserError(msg)
+    folder = output_folder("output", output)
+    log = output_folder("log_dir", log_folder(log_dir, folder))
+    if logger:
+        check_dashboard(dashboard)
     remote = submission is not None and modal_enabled(registry, catalog)
     if remote and save_embeddings:
         msg = "save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here"
         raise UserError(msg)
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
-    alignment = None
-    if submission is None:
-        assert models is not None
-        alignment = _compare(models, layers, known, stimuli, extraction)
-        document = _describe(alignment, known, stimuli)
-    elif layers is not None:
-        msg = "layers: a submission is scored at the registry's layers; compare layers with `models`"
-        raise UserError(msg)
+    embeddings: dict[str, NDArray[Any]] | None = None
+    if models is not None:
+        _refuse({"team": team, "log_dir": log_dir}, "it is for submissions, and models are compared without one")
+        document, embeddings = compare(models, layers, known, stimuli, extraction)
     else:
-        checked = read_submission(Path(submission), known, stimuli, team, int(max_submission_bytes))
+        _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
+        checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes))
         if remote:
-            document = score_on_modal(Path(submission), checked, known, stimuli, extraction)
+            document = score_on_modal(checked, known, stimuli, extraction)
         else:
-            document, alignment = score(checked, known, stimuli, extraction)
+            document, embeddings = score(checked, known, stimuli, extraction)
     document["timings"]["total_seconds"] = time.perf_counter() - start
-    folder = Path(output)
-    embeddings = None
-    if alignment is not None and save_embeddings:
-        embeddings = dict(zip(alignment.names, alignment.embeddings, strict=True))
-    files, log = write_score(document, folder, embeddings), []
-    if submission is not None:
-        record = {**{key: document[key] for key in LOGGED}, "digests": document["digests"], "output": str(folder)}
-        record["time"] = datetime.now(UTC).isoformat(timespec="seconds")
-        log = [append_score(log_folder(log_dir, folder), record)]
-    print_score(document, [*files, *log])
+    files = write_score(document, folder, log, embeddings if save_embeddings else None)
+    print_score(document, files)
     if logger:
-        _publish(dashboard, document, extraction, files, folder)
+        _publish(dashboard, document, files, folder)
 
 
-def _compare(
-    models: list[str], layers: list[str] | None, registry: Registry, catalog: Catalog, options: Extraction
-) -> Alignment:
-    """Check the lists of models and layers, and align them on the whole catalog."""
-    unknown = [name for name in models if name not in registry.entries]
-    if unknown:
-        msg = f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
-        raise UserError(msg)
-    if layers is not None and len(models) != 1:
-        msg = f"models: {len(models)} models are given, but layers are compared within one"
-        raise UserError(msg)
-    for option, values in (("models", models if layers is None else None), ("layers", layers)):
-        if values is not None and not 2 <= len(set(values)) == len(values):
-            msg = f"{option}: {', '.join(values) or 'none'} given; two or more different ones are compared"
+def _refuse(options: Mapping[str, object], reason: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            msg = f"{name}: {value} is given, but {reason}"
             raise UserError(msg)
-    return align(models, catalog.stimuli, registry, options, layers)
 
 
-def _describe(alignment: Alignment, registry: Registry, catalog: Catalog) -> dict[str, Any]:
-    """Give the content of `cka.json`."""
-    digests = {"registry": registry.sha256, "catalog": catalog.sha256, "weights": alignment.weights}
-    described = alignment.document()
-    return {
-        "contract_version": CONTRACT_VERSION,
-        **described,
-        "digests": digests,
-        "timings": alignment.timings,
-    }
-
-
-def _publish(
-    dashboard: Dashboard, document: Mapping[str, Any], options: Extraction, files: list[Path], folder: Path
-) -> None:
-    """Mirror the result in the dashboard."""
+def _publish(dashboard: Dashboard, document: Mapping[str, Any], files: Sequence[Path], folder: Path) -> None:
+    """Mirror the result; where that fails, the score stands all the same."""
     pairwise = document["pairwise"]
     matrices = {name: np.array(pairwise[name]) for name in ("biased", "debiased") if pairwise[name] is not None}
-    config = {"extraction": asdict(options), "digests": document["digests"], "names": pairwise["names"]}
-    publish_score(dashboard, "cka", config, document, pairwise["names"], matrices, files, folder)
+    config = {"extraction": document["extraction"], "digests": document["digests"], "names": pairwise["names"]}
+    mirrored = [path for path in files if path.suffix in {".json", ".png"}]
+    try:
+        publish_score(dashboard, "cka", config, document, pairwise["names"], matrices, mirrored, folder)
+    except UserError as error:
+        print(f"warning: {error}; the files above are complete", file=sys.stderr)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
-from cli.errors import UserError
-from evaluation.alignment.model_subset_search import best_model_subset, random_model_subsets
-from evaluation.alignment.scoring import align
+from evaluation.alignment.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
+from evaluation.alignment.scoring import biased_cka, represent
 from evaluation.alignment.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 from evaluation.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
 from evaluation.contract.schema import CONTRACT_VERSION
 from evaluation.extraction import Extraction
+from evaluation.output_folder import output_folder
+from evaluation.result_files import write_texts
 
 DRAWS = 100
+ROUNDING = 1e-9
 
 
 def cka_search(
@@ -27,7 +29,7 @@ def cka_search(
     registry: str | None = None,
     catalog: str | None = None,
     output: str = "runs/cka-search",
-    seed: int = 0,
+    seed: NonNegativeInt = 0,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
 ) -> None:
     """Search a strong submission: models that agree most (Blue Team), or stimuli that set models apart most (Red Team).
@@ -44,67 +46,67 @@ def cka_search(
         seed: Seed of the search's starting points and of the random submissions.
         extraction: How embeddings are computed.
     """
+    folder = output_folder("output", output)
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
-    pool = len(known.entries) if team == "blue" else len(stimuli.stimuli)
-    if not 2 <= size <= pool:
-        what = "models in the registry" if team == "blue" else "stimuli in the catalog"
-        msg = f"size: {size} is given; 2 to {pool} is allowed, the {what}"
-        raise UserError(msg)
+    pool, things = (len(known.entries), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
+    check_size(int(size), pool, things)
     find = _search_models if team == "blue" else _search_stimuli
-    submission, best, draws = find(known, stimuli, int(size), seed, extraction)
+    submission, found, draws = find(known, stimuli, int(size), int(seed), extraction)
     document = {
         "contract_version": CONTRACT_VERSION,
         "team": team,
         "size": int(size),
-        "seed": seed,
-        "score": best,
+        "seed": int(seed),
+        "score": found.value,
+        "exact": found.exact,
         "random": {
             "draws": len(draws),
             "mean": float(draws.mean()),
             "standard_deviation": float(draws.std(ddof=1)),
             "highest": float(draws.max()),
         },
+        "extraction": {"precision": extraction.precision, "seed": extraction.seed},
         "digests": {"registry": known.sha256, "catalog": stimuli.sha256},
     }
-    folder = Path(output)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        files = [_write(folder / "submission.json", submission), _write(folder / "search.json", document)]
-    except OSError as error:
-        msg = f"output: {output!r} cannot be written ({error}); choose another folder"
-        raise UserError(msg) from error
-    mean, spread = draws.mean(), draws.std(ddof=1)
-    print(f"{team.title()} Team score {best:.6f} with {size} of {pool}")
-    print(
-        f"{len(draws)} random submissions: mean {mean:.6f}, standard deviation {spread:.6f}, "
-        f"highest {draws.max():.6f}; this one lies {best - mean:.6f} above their mean"
-        + (f" ({(best - mean) / spread:.1f} standard deviations)" if spread > 0 else "")
-    )
+    texts = {
+        name: json.dumps(content, indent=1) + "\n"
+        for name, content in (("submission.json", submission), ("search.json", document))
+    }
+    files = write_texts(folder, texts)
+    _report(document, pool)
     print(f"wrote {', '.join(map(str, files))}")
 
 
 def _search_models(
     registry: Registry, catalog: Catalog, size: int, seed: int, options: Extraction
-) -> tuple[dict[str, Any], float, NDArray[np.float64]]:
-    names = list(registry.entries)
-    similarity = align(names, catalog.stimuli, registry, options).biased
-    found = best_model_subset(similarity, size)
-    submission = {"contract_version": CONTRACT_VERSION, "models": [names[i] for i in found.chosen]}
-    return submission, found.value, random_model_subsets(similarity, size, DRAWS, seed)
+) -> tuple[dict[str, Any], Search, NDArray[np.float64]]:
+    found = represent(tuple(registry.entries), catalog.stimuli, registry, options)
+    similarity = biased_cka(found.rows)
+    best = best_model_subset(similarity, size)
+    names = list(found.rows)
+    submission = {"contract_version": CONTRACT_VERSION, "models": [names[i] for i in best.chosen]}
+    return submission, best, random_model_subsets(similarity, size, DRAWS, seed)
 
 
 def _search_stimuli(
     registry: Registry, catalog: Catalog, size: int, seed: int, options: Extraction
-) -> tuple[dict[str, Any], float, NDArray[np.float64]]:
-    embeddings = align(list(registry.entries), catalog.stimuli, registry, options).embeddings
-    found = worst_stimulus_subset(embeddings, size, seed)
-    chosen = [catalog.stimuli[i].model_dump() for i in found.chosen]
+) -> tuple[dict[str, Any], Search, NDArray[np.float64]]:
+    embeddings = list(represent(tuple(registry.entries), catalog.stimuli, registry, options).rows.values())
+    best = worst_stimulus_subset(embeddings, size, seed)
+    chosen = [catalog.stimuli[i].model_dump() for i in best.chosen]
     submission = {"contract_version": CONTRACT_VERSION, "differentiating_images": chosen}
-    return submission, 1 - found.value, 1 - random_stimulus_subsets(embeddings, size, DRAWS, seed)
+    return submission, replace(best, value=1 - best.value), 1 - random_stimulus_subsets(embeddings, size, DRAWS, seed)
 
 
-def _write(path: Path, document: dict[str, Any]) -> Path:
-    partial = path.with_name(f"{path.name}.partial")
-    partial.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
-    partial.replace(path)
-    return path
+def _report(document: dict[str, Any], pool: int) -> None:
+    """Print how far the submission lies above random ones."""
+    best, random = document["score"], document["random"]
+    above, spread = best - random["mean"], random["standard_deviation"]
+    exact = "the best there is" if document["exact"] else "the best that was found"
+    print(f"{document['team'].title()} Team score {best:.6f} with {document['size']} of {pool}, {exact}")
+    # Where all random submissions score the same, their spread is a rounding error.
+    deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
+    print(
+        f"{random['draws']} random submissions: mean {random['mean']:.6f}, standard deviation {spread:.6f}, "
+        f"highest {random['highest']:.6f}; this one lies {above:.6f} above their mean{deviations}"
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import posixpath
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,7 @@ from evaluation.alignment.scoring import score
 from evaluation.contract.documents import Catalog, Registry, read_catalog, read_registry
 from evaluation.contract.submissions import Submission, read_submission
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import weights_file
+from evaluation.weights_identity import identify_weights, weights_file
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
 REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -61,15 +62,12 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(
-    path: Path, submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> dict[str, Any]:
+def score_on_modal(submission: Submission, registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
     """Score a submission that was checked here on Modal.
 
     Args:
-        path: The submission's file.
-        submission: What was read from it.
-        registry: The models; mounted there with the local weights that it names.
+        submission: The submission.
+        registry: The models; mounted there, with the local weights of those that are scored.
         catalog: The stimuli; mounted there. Their data sets are in the volume `headstart-datasets`.
         options: How embeddings are computed; the cache is the volume `headstart-embeddings`, whatever they say.
 
@@ -81,11 +79,14 @@ def score_on_modal(
             computed from these documents.
     """
     modal = _client()
-    text = path.read_bytes()
+    names = submission.models or tuple(registry.entries)
+    for name in names:
+        # A file of weights that is missing here cannot be mounted there.
+        identify_weights(registry.entries[name], registry.path.parent, options.seed, options.allow_modules)
     try:
         app = modal.App(APP)
         function = app.function(
-            image=_image(modal, registry, catalog, options),
+            image=_image(modal, registry, catalog, names, options),
             gpu=GPU,
             timeout=TIMEOUT_SECONDS,
             volumes={
@@ -94,10 +95,11 @@ def score_on_modal(
             },
         )(score_remotely)
         with app.run():
-            answer = function.remote(text, submission.team, asdict(replace(options, cache_dir=CACHE)))
+            answer = function.remote(submission.content, submission.team, asdict(replace(options, cache_dir=CACHE)))
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
-        msg = f"{ENABLE}: Modal refuses: {reason}; `modal setup` sets an account up"
+        hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
+        msg = f"{ENABLE}: Modal refuses: {reason}{hint}"
         raise UserError(msg) from error
     if "refused" in answer:
         msg = f"on Modal: {answer['refused']}"
@@ -145,7 +147,7 @@ def _client() -> ModuleType:
     return module
 
 
-def _image(modal: ModuleType, registry: Registry, catalog: Catalog, options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
+def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
     """Describe the machine: the project's dependencies and code, the documents, and the local weights they name."""
     if not PROJECT.is_file():
         msg = f"{ENABLE}: scoring on Modal needs a checkout of the project, with its {PROJECT.name}"
@@ -158,7 +160,7 @@ def _image(modal: ModuleType, registry: Registry, catalog: Catalog, options: Ext
         .add_local_file(registry.path, REGISTRY)
         .add_local_file(catalog.path, CATALOG)
     )
-    for entry in registry.entries.values():
+    for entry in (registry.entries[name] for name in names):
         file = weights_file(entry.weights, registry.path.parent)
         if file is not None and entry.weights is not None:
             image = image.add_local_file(file, _remote_path(entry.weights))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,114 +17,127 @@ from evaluation.contract.schema import CONTRACT_VERSION, Stimulus
 from evaluation.contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
+from evaluation.weights_identity import identify_weights
 from metrics import pairwise_cka
+
+Rows = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
-class Alignment:
-    """How alike the representations of some models, or of some layers of one, are.
+class Representations:
+    """What models, or layers of one model, make of stimuli.
 
     Attributes:
-        names: Names of the models or layers.
-        embeddings: What each gives the stimuli, `[stimuli, width]`.
-        biased: Linear CKA of all pairs, `[models, models]`.
-        debiased: The debiased estimate of the same; None where that is undefined, as below 4 stimuli.
-        weights: SHA-256 of the weights of each model.
+        rows: `[stimuli, width]` by name of the model or layer.
+        weights: SHA-256 of the weights by model.
         stimuli: Number of stimuli.
-        timings: Seconds by step, and the rows that were computed rather than read.
+        seconds: What reading and computing them took.
+        computed: Rows that were computed, rather than read.
     """
 
-    names: list[str]
-    embeddings: list[NDArray[np.float32]]
-    biased: NDArray[np.float64]
-    debiased: NDArray[np.float64] | None
+    rows: Rows
     weights: dict[str, str]
     stimuli: int
-    timings: dict[str, float]
-
-    def document(self) -> dict[str, Any]:
-        """Describe the alignment as JSON values."""
-        return {
-            "n_models": len(self.names),
-            "n_stimuli": self.stimuli,
-            "mean_cka_biased": mean_over_pairs(self.biased),
-            "mean_cka_debiased": None if self.debiased is None else mean_over_pairs(self.debiased),
-            "pairwise": {
-                "names": self.names,
-                "biased": self.biased.tolist(),
-                "debiased": None if self.debiased is None else self.debiased.tolist(),
-            },
-        }
+    seconds: float
+    computed: int
 
 
-def mean_over_pairs(matrix: NDArray[np.float64]) -> float:
-    """Average a symmetric matrix over all pairs of different models.
-
-    Args:
-        matrix: `[models, models]`.
-
-    Returns:
-        The mean of the entries above the diagonal.
-    """
-    return float(matrix[np.triu_indices(len(matrix), 1)].mean())
-
-
-def align(
+def represent(
     names: Sequence[str],
     stimuli: Sequence[Stimulus],
     registry: Registry,
     options: Extraction,
     layers: Sequence[str] | None = None,
-) -> Alignment:
-    """Compare models by linear CKA of their embeddings, one model at a time.
+) -> Representations:
+    """Embed stimuli by models, one model at a time.
 
     Args:
         names: Models of the registry.
         stimuli: What they are shown.
         registry: The registry.
         options: How embeddings are computed.
-        layers: Layers of the one model that is named, to compare them with each other.
+        layers: Layers of the one model that is named, to be compared with each other.
 
     Returns:
-        The alignment.
+        The embeddings.
 
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
     start = time.perf_counter()
     located = StimulusSet.locate(stimuli)
-    found = [embed(registry.entries[name], located, registry, options, layers) for name in names]
-    embedded = time.perf_counter()
-    if layers is None:
-        rows, labels = [one.rows for one in found], list(names)
-    else:
-        rows, labels = np.split(found[0].rows, np.cumsum(found[0].widths)[:-1], axis=1), list(layers)
-    biased = _compare(rows, labels)
-    try:
-        debiased = pairwise_cka(rows, debiased=True)
-    except ValueError:  # it needs 4 stimuli that are not all but one alike; the score does not
-        debiased = None
-    timings = {
-        "embeddings_seconds": embedded - start,
-        "cka_seconds": time.perf_counter() - embedded,
-        "rows_computed": sum(one.computed for one in found),
-    }
-    weights = {name: one.weights for name, one in zip(names, found, strict=True)}
-    return Alignment(labels, rows, biased, debiased, weights, len(stimuli), timings)
+    for name in names:
+        # What can be told without running a network is told before the first one runs.
+        identify_weights(registry.entries[name], registry.path.parent, options.seed, options.allow_modules)
+    found = {name: embed(registry.entries[name], located, registry, options, layers) for name in names}
+    rows = {name: one.rows for name, one in found.items()}
+    if layers is not None:
+        (one,) = found.values()
+        rows = dict(zip(layers, np.split(one.rows, np.cumsum(one.widths)[:-1], axis=1), strict=True))
+    weights = {name: one.weights for name, one in found.items()}
+    computed = sum(one.computed for one in found.values())
+    return Representations(rows, weights, len(stimuli), time.perf_counter() - start, computed)
 
 
-def _compare(rows: list[NDArray[np.float32]], labels: Sequence[str]) -> NDArray[np.float64]:
-    """Compute biased CKA of all pairs; an error names the model."""
+def biased_cka(rows: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
+    """Compute biased linear CKA of all pairs.
+
+    Args:
+        rows: Embeddings of the same stimuli by name.
+
+    Returns:
+        `[models, models]`.
+
+    Raises:
+        UserError: It is undefined; the message names the model or layer.
+    """
     try:
-        return pairwise_cka(rows)
+        return pairwise_cka(rows.values())
     except ValueError as error:
-        msg = re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {labels[int(place[1])]!r}", str(error))
+        names = list(rows)
+        msg = re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
         raise UserError(msg) from error
+
+
+def compare(
+    models: Sequence[str], layers: Sequence[str] | None, registry: Registry, catalog: Catalog, options: Extraction
+) -> tuple[dict[str, Any], Rows]:
+    """Compare models, or layers of one model, on the whole catalog.
+
+    Args:
+        models: Models of the registry.
+        layers: Layers of the one model, if they are what is compared.
+        registry: The registry.
+        catalog: The stimuli.
+        options: How embeddings are computed.
+
+    Returns:
+        The content of `cka.json`, and the embeddings.
+
+    Raises:
+        UserError: A model is unknown, or there are not two different things to compare; or as `represent`.
+    """
+    unknown = [name for name in models if name not in registry.entries]
+    if unknown:
+        msg = f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
+        raise UserError(msg)
+    if layers is not None and len(models) != 1:
+        msg = f"models: {len(models)} models are given, but layers are compared within one"
+        raise UserError(msg)
+    option, compared = ("models", models) if layers is None else ("layers", layers)
+    if not 2 <= len(set(compared)) == len(compared):
+        msg = f"{option}: {', '.join(compared) or 'none'} given; two or more different ones are compared"
+        raise UserError(msg)
+    found = represent(models, catalog.stimuli, registry, options, layers)
+    described = _describe(found, registry, catalog, options)
+    if layers is not None:
+        described = {"model": models[0], "n_layers": len(layers), **described}
+    return {"contract_version": CONTRACT_VERSION, **described}, found.rows
 
 
 def score(
     submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], Alignment]:
+) -> tuple[dict[str, Any], Rows]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -137,27 +150,51 @@ def score(
         options: How embeddings are computed.
 
     Returns:
-        The content of `score.json`, and what it was computed from.
+        The content of `score.json`, and the embeddings.
+
+    Raises:
+        UserError: The registry has one model only; or as `represent`.
     """
     if len(registry.entries) < 2:
         msg = f"registry: {str(registry.path)!r} has one model; CKA compares two or more"
         raise UserError(msg)
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
-    alignment = align(names, catalog.stimuli if blue else submission.stimuli, registry, options)
-    described = alignment.document()
+    found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options)
+    described = _describe(found, registry, catalog, options)
+    described["digests"]["submission"] = submission.sha256
     mean = described["mean_cka_biased"]
-    document = {
-        "contract_version": CONTRACT_VERSION,
-        "team": submission.team,
-        "score": mean if blue else 1 - mean,
-        **described,
-        "digests": {
-            "registry": registry.sha256,
-            "catalog": catalog.sha256,
-            "submission": submission.sha256,
-            "weights": alignment.weights,
+    header = {"contract_version": CONTRACT_VERSION, "team": submission.team, "score": mean if blue else 1 - mean}
+    return {**header, **described}, found.rows
+
+
+def _describe(found: Representations, registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
+    """Compute both estimates of CKA, and describe them as JSON values."""
+    start = time.perf_counter()
+    biased = biased_cka(found.rows)
+    try:
+        debiased: NDArray[np.float64] | None = pairwise_cka(found.rows.values(), debiased=True)
+    except ValueError:  # it needs 4 stimuli that are not all but one alike; the score does not
+        debiased = None
+    return {
+        "n_models": len(found.weights),
+        "n_stimuli": found.stimuli,
+        "mean_cka_biased": _mean_over_pairs(biased),
+        "mean_cka_debiased": None if debiased is None else _mean_over_pairs(debiased),
+        "pairwise": {
+            "names": list(found.rows),
+            "biased": biased.tolist(),
+            "debiased": None if debiased is None else debiased.tolist(),
         },
-        "timings": alignment.timings,
+        "extraction": {"precision": options.precision, "seed": options.seed},
+        "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": found.weights},
+        "timings": {
+            "embeddings_seconds": found.seconds,
+            "cka_seconds": time.perf_counter() - start,
+            "rows_computed": found.computed,
+        },
     }
-    return document, alignment
+
+
+def _mean_over_pairs(matrix: NDArray[np.float64]) -> float:
+    return float(matrix[np.triu_indices(len(matrix), 1)].mean())

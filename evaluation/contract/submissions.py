@@ -45,12 +45,14 @@ class Submission:
         models: Names of registry models, of the Blue Team.
         stimuli: Stimuli of the catalog, of the Red Team.
         sha256: Digest of the file's bytes.
+        content: The file's bytes.
     """
 
     team: Team
     models: tuple[str, ...]
     stimuli: tuple[Stimulus, ...]
     sha256: str
+    content: bytes
 
 
 def read_submission(
@@ -94,9 +96,9 @@ def read_submission(
         raise ContractError(document, sorted(problems, key=_entry))
     digest = hashlib.sha256(content).hexdigest()
     if found == "red":
-        return Submission(found, (), checked.differentiating_images, digest)
+        return Submission(found, (), checked.differentiating_images, digest, content)
     names = tuple(entry if isinstance(entry, str) else entry.model_name for entry in checked.models)
-    return Submission(found, names, (), digest)
+    return Submission(found, names, (), digest, content)
 
 
 def _entry(problem: Problem) -> int:

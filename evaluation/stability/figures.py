@@ -20,6 +20,7 @@ from evaluation.stability.report import TITLES
 from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
 from metrics.ranking_measures import MEASURES, Measure
+from store.replacing import replacing
 
 INK, PALE, EQUAL = "#333333", "#999999", "#d62728"
 DPI = 120
@@ -171,10 +172,6 @@ def _colours(count: int) -> NDArray[np.float64]:
 
 
 def _write(figure: Figure, path: Path) -> Path:
-    partial = path.with_name(f"{path.name}.partial")
-    try:
+    with replacing(path) as partial:
         figure.savefig(partial, dpi=DPI, format="png")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
     return path

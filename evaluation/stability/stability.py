@@ -25,6 +25,7 @@ from evaluation.stability.study import run_study
 from evaluation.stability.table import TransferTable, read_table
 from evaluation.stability.win_rates import Ties
 from metrics.ranking_measures import MEASURES, Measure
+from store.replacing import replacing
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
@@ -170,14 +171,9 @@ def _outcomes_file(
         return
     shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("wb") as file:
-            np.lib.format.write_array_header_1_0(file, header)
-            yield lambda outcomes: file.write(outcomes.astype("<f8").tobytes())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda outcomes: file.write(outcomes.astype("<f8").tobytes())
 
 
 def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
@@ -193,11 +189,6 @@ def _write_json(path: Path, document: dict[str, Any]) -> Path:
 
 def _write(path: Path, write: Callable[[IO[str]], object]) -> Path:
     """Write a file complete or not at all."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        with partial.open("w", newline="") as file:
-            write(file)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("w", newline="") as file:
+        write(file)
     return path

@@ -178,6 +178,7 @@ def test_layers_of_one_model(arena: Arena) -> None:
     document = json.loads((folder / "cka.json").read_text())
     embeddings = dumped(folder)
     assert document["pairwise"]["names"] == list(embeddings) == ["features.3", "features.6", "classifier.1"]
+    assert (document["model"], document["n_models"], document["n_layers"]) == (MODELS[0], 1, 3)
     assert [rows.shape[1] for rows in embeddings.values()] == [128, 256, 1000]
     expected = mean_by_hand(list(embeddings.values()), cka_by_hand)
     assert document["mean_cka_biased"] == pytest.approx(expected, abs=1e-9)
@@ -267,6 +268,9 @@ def test_stimuli_with_equal_pictures_leave_cka_undefined(arena: Arena, refused: 
         (["--models=[squeezenet1_1,other]"], "other"),
         (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--layers=[fc,conv5]"], "models"),
         (["--models=[shufflenet_v2_x0_5]", "--layers=[fc]"], "layers"),
+        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--team=red"], "team"),
+        (["--models=[squeezenet1_1,shufflenet_v2_x0_5]", "--log_dir=logs"], "log_dir"),
+        (["--models=[squeezenet1_1]", "--submission=some.json"], "both"),
     ],
 )
 def test_options_that_do_not_fit(arena: Arena, refused: Callable[..., str], options: list[str], named: str) -> None:
@@ -290,3 +294,73 @@ def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch)
     assert json.loads((folder / "score.json").read_text())["n_models"] == 3
     assert (arena.folder / "log" / "scores.jsonl").is_file()
     assert not (folder / "scores.jsonl").exists()
+
+
+def test_what_was_computed_how_is_told(arena: Arena) -> None:
+    full = arena.score(arena.red([0, 1, 2]))
+    half = arena.score(arena.red([0, 1, 2]), "--extraction.precision=bfloat16")
+    assert full["extraction"] == {"precision": "float32", "seed": 0}
+    assert half["extraction"] == {"precision": "bfloat16", "seed": 0}
+    assert half["timings"]["rows_computed"] == 9
+    records = [json.loads(line) for line in (arena.folder / "out" / "scores.jsonl").read_text().splitlines()]
+    assert [record["extraction"]["precision"] for record in records] == ["float32", "bfloat16"]
+
+
+def test_nothing_is_written_where_the_log_fails(arena: Arena, refused: Callable[..., str]) -> None:
+    log = arena.folder / "log"
+    (log / "scores.jsonl").mkdir(parents=True)
+    assert "log_dir" in refused(lambda: arena.score(arena.red([0, 1, 2]), f"--log_dir={log}"))
+    assert list((arena.folder / "out").iterdir()) == []
+
+
+def test_nothing_is_logged_where_the_files_fail(arena: Arena, refused: Callable[..., str]) -> None:
+    (arena.folder / "out" / "score.json").mkdir(parents=True)
+    assert "output" in refused(lambda: arena.score(arena.red([0, 1, 2]), f"--log_dir={arena.folder / 'log'}"))
+    assert [path.name for path in (arena.folder / "out").iterdir()] == ["score.json"]
+
+
+@pytest.mark.usefixtures("no_forward_pass")
+@pytest.mark.parametrize("option", ["--output", "--log_dir"])
+def test_folders_are_checked_before_anything_runs(arena: Arena, refused: Callable[..., str], option: str) -> None:
+    (arena.folder / "file").touch()
+    text = refused(lambda: arena.score(arena.red([0, 1, 2]), f"{option}={arena.folder / 'file' / 'below'}"))
+    assert option.removeprefix("--") in text
+
+
+@pytest.mark.usefixtures("no_forward_pass")
+def test_missing_weights_are_told_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
+    arena.write("registry.json", [*ENTRIES, make_entry("vgg11", "features", "pool", 512, weights="gone.pth")])
+    assert "gone.pth" in refused(lambda: arena.score(arena.red([0, 1, 2])))
+
+
+@pytest.mark.usefixtures("no_forward_pass")
+def test_missing_key_is_told_before_a_network_runs(arena: Arena, refused: Callable[..., str]) -> None:
+    options = ("--logger=true", "--dashboard.mode=online")
+    assert "wandb login" in refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
+    assert not (arena.folder / "out").exists()
+
+
+def test_mirror_that_fails_leaves_the_score(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from cli.errors import UserError
+    from evaluation.alignment import cka
+
+    def fail(*arguments: Any) -> None:
+        msg = "logger: the server is away"
+        raise UserError(msg)
+
+    monkeypatch.setattr(cka, "publish_score", fail)
+    arena.score(arena.red([0, 1, 2]), "--logger=true", "--dashboard.mode=offline")
+    assert "warning: logger: the server is away" in capsys.readouterr().err
+    assert len((arena.folder / "out" / "scores.jsonl").read_text().splitlines()) == 1
+
+
+def test_embeddings_are_the_same_bytes_and_their_names_stay_inside(arena: Arena) -> None:
+    arena.write("registry.json", [{**ENTRIES[0], "model_name": "../squeezenet1_1"}, *ENTRIES[1:]])
+    files = []
+    for name in ("one", "two"):
+        arena.score(arena.red([0, 1, 2]), "--save_embeddings=true", output=name)
+        files.append((arena.folder / name / "embeddings.npz").read_bytes())
+    assert files[0] == files[1]
+    assert list(dumped(arena.folder / "one")) == ["..%2Fsqueezenet1_1", *MODELS[1:]]

@@ -31,6 +31,14 @@ def test_red_submission_scores_what_the_search_says(arena: Arena) -> None:
     assert scored["score"] == pytest.approx(search["score"], abs=1e-9)
     assert search["score"] >= search["random"]["highest"]
     assert search["random"]["draws"] == 100
+    assert not list((arena.folder / "out").glob("*.partial"))
+
+
+def test_spread_of_nothing_is_not_reported(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
+    arena.evaluate("cka-search", "--team=blue", "--size=3")
+    text = capsys.readouterr().out
+    assert "the best there is" in text
+    assert "standard deviations)" not in text
 
 
 def test_same_seed_gives_the_same_submission(arena: Arena) -> None:
@@ -45,5 +53,5 @@ def test_same_seed_gives_the_same_submission(arena: Arena) -> None:
 def test_size_out_of_range(arena: Arena, refused: Callable[..., str], team: str, size: int, most: int) -> None:
     text = refused(lambda: arena.evaluate("cka-search", f"--team={team}", f"--size={size}"))
     assert "size" in text
-    assert f"2 to {most}" in text
+    assert f"at least 2 and at most {most}" in text
     assert not (arena.folder / "out").exists()

@@ -37,6 +37,10 @@ class ClientError(Exception):
     """Stands for modal.exception.Error."""
 
 
+class AuthError(ClientError):
+    """Stands for modal.exception.AuthError."""
+
+
 class Client:
     """Stands for the package `modal`; the remote call runs here, with the mounted files where they are mounted."""
 
@@ -44,7 +48,7 @@ class Client:
         self.monkeypatch = monkeypatch
         self.folder = folder
         self.image = Image()
-        self.exception = SimpleNamespace(Error=ClientError)
+        self.exception = SimpleNamespace(Error=ClientError, AuthError=AuthError)
         self.Image = SimpleNamespace(debian_slim=lambda **_: self.image)
         self.Volume = SimpleNamespace(from_name=lambda name, create_if_missing: name)
         self.arguments: dict[str, Any] = {}
@@ -148,10 +152,11 @@ def test_refusal_there_is_reported_here(arena: Arena, client: Client, refused: C
 
 
 def test_client_that_refuses(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
-    client.refusal = ClientError("Token missing.\nRun modal token new")
-    text = refused(lambda: arena.score(arena.red([0, 1])))
-    assert "Token missing." in text
-    assert "modal setup" in text
+    for refusal, hinted in ((AuthError("Token missing.\nRun modal token new"), True), (ClientError("No way."), False)):
+        client.refusal = refusal
+        text = refused(lambda: arena.score(arena.red([0, 1])))
+        assert str(refusal).splitlines()[0] in text
+        assert ("modal setup" in text) == hinted
     assert not (arena.folder / "out").exists()
 
 
@@ -162,6 +167,12 @@ def test_answer_about_other_documents(arena: Arena, client: Client, refused: Cal
 
     client.answer = alter
     assert "registry" in refused(lambda: arena.score(arena.red([0, 1])))
+
+
+def test_missing_weights_are_told_before_the_call(arena: Arena, client: Client, refused: Callable[..., str]) -> None:
+    arena.write("registry.json", [{**ENTRIES[0], "weights": "gone.pth"}, *ENTRIES[1:]])
+    assert "gone.pth" in refused(lambda: arena.score(arena.red([0, 1])))
+    assert client.sent == ()
 
 
 def test_client_that_is_not_installed(
