@@ -110,9 +110,10 @@ def embed(
         UserError: The model cannot be loaded or run; the message names it.
     """
     folder = registry.path.parent
+    own_layer = {"layer", "embedding", "output_dim"} if layers is not None else set()
     key = {
         "content": "embeddings",
-        "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes"}),
+        "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes", *own_layer}),
         "weights": identify_weights(entry, folder, options.seed, options.allow_modules),
         "layers": None if layers is None else list(layers),
         "precision": options.precision,
