@@ -15,6 +15,8 @@ COMMANDS = {
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
     "stability": "evaluation.stability.stability:stability",
+    "transferability": "evaluation.transferability.transferability:transferability",
+    "target-selection": "evaluation.transferability.target_selection:target_selection",
 }
 
 

@@ -70,10 +70,23 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFi
             f"it holds {', '.join(wanted) or 'none'}"
         )
         raise MisconfigurationException(msg)
-    return _read_split(root, train, wanted), _read_split(root, there[0], wanted)
+    return read_split(root, train, wanted), read_split(root, there[0], wanted)
 
 
-def _read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
+def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
+    """List the photos of one folder of class folders, decoding none.
+
+    Args:
+        root: Folder that the photos' names are relative to.
+        split: The folder, which may be the root itself.
+        classes: Names of the class folders, the first being class 0.
+
+    Returns:
+        The photos.
+
+    Raises:
+        MisconfigurationException: There are other class folders than these, or one has no photos.
+    """
     found = [folder.name for folder in subfolders(split)]
     if set(found) != set(classes):
         msg = (
@@ -83,12 +96,13 @@ def _read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
         raise MisconfigurationException(msg)
     names: list[str] = []
     labels: list[int] = []
+    within = split.relative_to(root)
     for label, folder in enumerate(split / name for name in classes):
         photos = list_photos(folder)
         if not photos:
             msg = f"data.photos.root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none"
             raise MisconfigurationException(msg)
-        names += [f"{split.name}/{folder.name}/{photo}" for photo in photos]
+        names += [(within / folder.name / photo).as_posix() for photo in photos]
         labels += [label] * len(photos)
     return PhotoFiles(root, names, labels, classes)
 

@@ -1,0 +1,1 @@
+"""Transferability: scores of source models on target data sets, from frozen features."""

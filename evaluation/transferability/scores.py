@@ -1,0 +1,126 @@
+"""All metrics of one source model on one target, from one set of statistics."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.transferability.source_features import SourceFeatures
+from metrics.feature_statistics import FeatureStatistics
+from metrics.gbc import gbc
+from metrics.h_score import h_score
+from metrics.leep import leep, nce
+from metrics.linear_probe import linear_probe_accuracy
+from metrics.log_me import log_me
+from metrics.n_leep import n_leep
+from metrics.num_classes import num_classes
+from metrics.trans_rate import trans_rate
+
+Metric = Literal[
+    "gbc",
+    "leep",
+    "n_leep",
+    "log_me",
+    "h_score",
+    "h_score_shrunk",
+    "nce",
+    "trans_rate",
+    "linear_probe",
+    "num_classes",
+]
+METRICS: tuple[Metric, ...] = get_args(Metric)
+# The probe, which the others are to stand in for, takes longer than all of them together.
+DEFAULT_METRICS = tuple(metric for metric in METRICS if metric != "linear_probe")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What the metrics of one source model on one target are computed from.
+
+    Attributes:
+        statistics: Of the features, shared by all metrics.
+        probabilities: Of the source head's classes, `[samples, source classes]`; None where there is no head.
+        labels: Classes of the photos, `[samples]`.
+        seed: Of the metrics that draw.
+    """
+
+    statistics: FeatureStatistics
+    probabilities: NDArray[np.float64] | None
+    labels: NDArray[np.int64]
+    seed: int
+
+    def require_probabilities(self) -> NDArray[np.float64]:
+        """Give the probabilities.
+
+        Raises:
+            ValueError: There are none.
+        """
+        if self.probabilities is None:
+            msg = "the model has no source head, whose probabilities are needed"
+            raise ValueError(msg)
+        return self.probabilities
+
+
+COMPUTATIONS: dict[Metric, Callable[[Inputs], float]] = {
+    "gbc": lambda given: gbc(given.statistics),
+    "leep": lambda given: leep(given.require_probabilities(), given.labels),
+    "n_leep": lambda given: n_leep(given.statistics, seed=given.seed),
+    "log_me": lambda given: log_me(given.statistics),
+    "h_score": lambda given: h_score(given.statistics),
+    "h_score_shrunk": lambda given: h_score(given.statistics, shrinkage=True),
+    "nce": lambda given: nce(given.require_probabilities().argmax(1), given.labels),
+    "trans_rate": lambda given: trans_rate(given.statistics),
+    "linear_probe": lambda given: linear_probe_accuracy(given.statistics, seed=given.seed),
+    "num_classes": lambda given: num_classes(given.labels),
+}
+
+
+@dataclass(frozen=True)
+class Score:
+    """A metric's score of one source model on one target.
+
+    Attributes:
+        value: The score; None where there is none.
+        seconds: Time that it took, with what it was the first to need of the statistics that the metrics share.
+        reason: Why there is no score; empty where there is one.
+    """
+
+    value: float | None
+    seconds: float
+    reason: str = ""
+
+
+def score_source(
+    found: SourceFeatures, labels: NDArray[np.int64], metrics: Sequence[Metric], seed: int
+) -> dict[Metric, Score]:
+    """Score one source model on one target.
+
+    Args:
+        found: What the model makes of the target's photos.
+        labels: Classes of the photos, `[samples]`.
+        metrics: The metrics.
+        seed: Of the metrics that draw.
+
+    Returns:
+        Scores by metric. A metric that cannot be computed has none, and does not keep the others from theirs.
+    """
+    given = Inputs(FeatureStatistics(found.features, labels), found.probabilities(), labels, seed)
+    return {metric: _score(COMPUTATIONS[metric], given) for metric in metrics}
+
+
+def _score(computation: Callable[[Inputs], float], given: Inputs) -> Score:
+    start = time.perf_counter()
+    try:
+        value, reason = computation(given), ""
+    except ValueError as error:
+        value, reason = None, str(error)
+    seconds = time.perf_counter() - start
+    if value is not None and not math.isfinite(value):
+        return Score(None, seconds, f"the score is {value}")
+    return Score(value, seconds, reason)

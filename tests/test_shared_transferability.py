@@ -1,0 +1,49 @@
+"""Transferability of real weights to real photos, where they lie beside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+import evaluate
+
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
+PHOTOS = SHARED / "data" / "cats_and_dogs"
+SOURCES = ROOT / "configs" / "evaluation" / "mobilenet_v2_sources.json"
+# Smaller photos than the weights were trained on take a quarter of the time.
+SIDE = 112
+
+pytestmark = pytest.mark.skipif(
+    not (PHOTOS.is_dir() and (SHARED / "weights").is_dir()),
+    reason="needs the photos and weights of HEADSTART_SHARED, by default ../shared",
+)
+
+
+def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
+    # All 2,000 training photos: with fewer than there are features, 1,280, the H-score of any source is 1.
+    document = json.loads(SOURCES.read_text())
+    for entry in document["models"]:
+        entry["weights"] = str(SHARED / "weights" / Path(entry["weights"]).name)
+        entry["input_size"] = [SIDE, SIDE]
+        entry["preprocess"] |= {"resize": SIDE * 8 // 7, "crop": SIDE}
+    registry = tmp_path / "registry.json"
+    registry.write_text(json.dumps(document))
+    options = ["--targets.pets=CatsAndDogs", f"--targets.pets.root={PHOTOS}", "--logger=false"]
+    evaluate.main(["transferability", *options, f"--registry={registry}", f"--output={tmp_path / 'out'}"])
+    found = json.loads((tmp_path / "out" / "transferability.json").read_text())
+    assert found["targets"]["pets"]["photos"] == 2000
+    scores = found["scores"]["pets"]
+    assert list(scores) == ["mobilenet_v2_imagenet", "mobilenet_v2_birds", "mobilenet_v2_insects"]
+    metrics = [metric for metric in found["metrics"] if metric != "num_classes"]
+    assert len(metrics) == 8
+    for metric in metrics:
+        values = [cells[metric]["score"] for cells in scores.values()]
+        assert values[0] > max(values[1:]), metric
+        assert scores["mobilenet_v2_imagenet"][metric]["rank"] == 1
+    # The target's classes say nothing about the source.
+    assert {cells["num_classes"]["score"] for cells in scores.values()} == {2.0}
+    assert {cells["num_classes"]["rank"] for cells in scores.values()} == {None}
