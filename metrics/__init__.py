@@ -2,7 +2,7 @@
 
 # Kept free of torch, which a scoring from stored embeddings never loads. The torchmetrics classes are therefore
 # imported from their own modules, `metrics.linear_cka_metric` and `metrics.transferability_metrics`.
-from metrics.cka import linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics.cka import biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
 from metrics.feature_statistics import FeatureStatistics
 from metrics.gbc import gbc
 from metrics.h_score import h_score
@@ -11,12 +11,15 @@ from metrics.linear_probe import linear_probe_accuracy
 from metrics.log_me import log_me
 from metrics.n_leep import n_leep
 from metrics.num_classes import num_classes
+from metrics.pixel_sampling import count_pixels, sample_pixels
 from metrics.ranking_measures import MEASURES, kendall, measure_pools, pearson, rel_at_1, weighted_kendall
 from metrics.trans_rate import trans_rate
 
 __all__ = [
     "MEASURES",
     "FeatureStatistics",
+    "biased_and_debiased_cka",
+    "count_pixels",
     "gbc",
     "h_score",
     "kendall",
@@ -32,6 +35,7 @@ __all__ = [
     "pairwise_cka",
     "pearson",
     "rel_at_1",
+    "sample_pixels",
     "trans_rate",
     "weighted_kendall",
 ]

@@ -1,0 +1,123 @@
+"""A pool of targets against a single one and against as many single ones, for every metric."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
+
+import jsonargparse
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.transferability.class_statistics import ClassStatistics
+from evaluation.transferability.scores import COMPUTATIONS, Inputs, Metric, Score
+from evaluation.transferability.target_pools import ClassShare, draw_targets
+from evaluation.transferability.target_scores import GbcAxes, TargetInputs, score_targets
+from metrics.feature_statistics import FeatureStatistics
+from metrics.leep import leep, nce
+from metrics.ranking_measures import kendall
+
+SOURCE_CLASSES = 1000
+SINGLES = 3
+PROBABILITY_METRICS: dict[Metric, Callable[..., float]] = {"leep": leep, "nce": lambda p, y: nce(p.argmax(1), y)}
+T = TypeVar("T")
+CASES: tuple[tuple[Metric, GbcAxes], ...] = (
+    ("gbc", "dataset"),
+    ("gbc", "features"),
+    ("gbc", "target"),
+    ("leep", "dataset"),
+    ("nce", "dataset"),
+    ("trans_rate", "dataset"),
+    ("h_score", "dataset"),
+    ("h_score_shrunk", "dataset"),
+    ("log_me", "dataset"),
+)
+
+
+def main(
+    samples: int = 20_000, features: int = 512, classes: int = 100, targets: int = 100, share: ClassShare = "half"
+) -> None:
+    """Print for every metric the time of a single target, of the pool, and their ratio.
+
+    Args:
+        samples: Number of photos.
+        features: Number of features.
+        classes: Number of classes of the data set.
+        targets: Targets of the pool.
+        share: How many classes a target has.
+    """
+    x, probabilities, labels = _data(samples, features, classes)
+    pool = draw_targets(classes, targets, share, seed=0)
+    print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
+    scores: dict[GbcAxes, list[float]] = {}
+    gathering, statistics = _time(lambda: ClassStatistics(x, labels))
+    moments, _ = _time(lambda: statistics.moments)
+    print(
+        f"gathered once, part of what follows: means {gathering:.2f} s, second moments, where needed, {moments:.2f} s"
+    )
+
+    def score(metrics: list[Metric], axes: GbcAxes = "dataset") -> list[dict[Metric, Score]]:
+        # What is gathered once is part of it.
+        return score_targets(TargetInputs(ClassStatistics(x, labels), labels, probabilities, pool), metrics, axes)
+
+    for metric, axes in CASES:
+        single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))
+        seconds, found = _time(partial(score, [metric], axes))
+        name = f"{metric} ({axes})" if metric == "gbc" else metric
+        ratio, gain = seconds / single, targets * single / seconds
+        print(f"{name}: one {single:.3f} s, {targets} {seconds:.2f} s: {ratio:.1f} times one, {gain:.1f} times faster")
+        if metric == "gbc":
+            scores[axes] = [scored[metric].value or 0.0 for scored in found]
+    several: list[Metric] = ["gbc", "leep", "log_me", "h_score", "trans_rate", "num_classes"]
+    seconds, _ = _time(partial(score, several))
+    print(f"{', '.join(several)} together: {seconds:.2f} s")
+    _compare(scores["dataset"], scores["target"])
+
+
+def _single(
+    x: NDArray[np.float64],
+    probabilities: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    chosen: NDArray[np.int64],
+    metric: Metric,
+) -> float:
+    """Give the seconds of the plain metric on the rows of one target."""
+    rows = np.isin(labels, chosen)
+    mine, own, known = x[rows], probabilities[rows], labels[rows]
+    if metric in PROBABILITY_METRICS:
+        return _time(lambda: PROBABILITY_METRICS[metric](own, known))[0]
+    return _time(lambda: COMPUTATIONS[metric](Inputs(FeatureStatistics(mine, known), None, known, 0)))[0]
+
+
+def _compare(dataset: Sequence[float], target: Sequence[float]) -> None:
+    """Say how far GBC along the axes of the data set is from GBC along those of each target."""
+    ours, exact = np.array(dataset), np.array(target)
+    relative = np.abs(ours / exact - 1)
+    print(
+        f"GBC along the axes of the data set against those of each target: Kendall {kendall(ours, exact):.3f}, "
+        f"relative difference {np.median(relative):.3f} in the median, {relative.max():.3f} at most"
+    )
+
+
+def _data(
+    samples: int, features: int, classes: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Give features whose spectrum falls off as a network's does, with probabilities and classes that overlap."""
+    generator = np.random.default_rng(0)
+    labels = generator.permutation(np.arange(samples) % classes)
+    rows = generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[labels]
+    probabilities = np.exp(3 * generator.standard_normal((samples, SOURCE_CLASSES)))
+    probabilities /= probabilities.sum(1, keepdims=True)
+    return rows * np.arange(1, features + 1) ** -0.5, probabilities, labels
+
+
+def _time(function: Callable[[], T]) -> tuple[float, T]:
+    start = time.perf_counter()
+    result = function()
+    return time.perf_counter() - start, result
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)

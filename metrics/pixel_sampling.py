@@ -1,0 +1,142 @@
+"""Pixels of dense features and label maps, sampled so that metrics on features and labels apply to segmentation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, is_tensor, like, to_host
+
+
+def sample_pixels(
+    features: Array,
+    labels: Array,
+    per_image: int = 1000,
+    ignore_label: int | None = 255,
+    seed: int | np.random.Generator = 0,
+    counts: NDArray[np.int64] | None = None,
+) -> tuple[Array, Array]:
+    """Sample pixels of every image with probability inverse to the frequency of their class in the data set.
+
+    Source: Andrea Agostinelli et al., "How stable are Transferability Metrics evaluations?", ECCV 2022, section 5,
+    after Andrea Agostinelli et al., "Transferability Metrics for Selecting Source Model Ensembles", CVPR 2022: 1,000
+    pixels per image, "inversely proportionally to the frequency of their class labels in the target dataset".
+
+    Pixels are drawn one after the other without replacement, each with probability proportional to its weight among
+    those that are left, by the exponential keys of Pavlos S. Efraimidis and Paul G. Spirakis, "Weighted random
+    sampling with a reservoir", Information Processing Letters, 2006. Classes are therefore equally frequent in
+    expectation where all images hold all classes in like shares and none runs out of pixels.
+
+    The papers do not say at which resolution pixels are meant. Here they are those of the features: a label map of
+    another size is read at the centres of the features' pixels (nearest), so that no feature vector comes twice.
+
+    Args:
+        features: Of the backbone's dense layer, `[images, features, h, w]`, an array or a tensor on any device.
+        labels: Integers from 0, `[images, H, W]`.
+        per_image: Pixels per image; an image with fewer valid ones gives each of these once.
+        ignore_label: Pixels with this label are never sampled; None where all are valid.
+        seed: Of the draw, or a generator, which goes on from batch to batch: batches then give the same sample as all
+            images at once.
+        counts: Pixels of every class in the data set, `[classes]`, as `count_pixels` gives them; by default those of
+            `labels`.
+
+    Returns:
+        Features `[pixels, features]` and labels `[pixels]`, in the order of the images, arrays or tensors as given.
+
+    Raises:
+        ValueError: The shapes do not fit, labels are not integers from 0, a class has no pixels by `counts`, or
+            there is no valid pixel at all.
+    """
+    if features.ndim != 4 or 0 in features.shape:
+        msg = f"features must be [images, features, h, w], at least one of each, not {list(features.shape)}"
+        raise ValueError(msg)
+    if per_image < 1:
+        msg = f"per_image must be 1 or more, not {per_image}"
+        raise ValueError(msg)
+    images, _, *size = features.shape
+    if labels.ndim != 3 or len(labels) != images or 0 in labels.shape:
+        msg = f"labels must be [{images}, H, W], a map for every image, not {list(labels.shape)}"
+        raise ValueError(msg)
+    maps = _integers(labels)
+    frequency = count_pixels([maps], ignore_label) if counts is None else np.asarray(counts)
+    small = _read_at_centres(maps, size).reshape(images, -1)
+    keys = _exponential_keys(small, frequency, ignore_label, np.random.default_rng(seed))
+    image, pixel = _smallest(keys, per_image)
+    if not len(image):
+        msg = f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed"
+        raise ValueError(msg)
+    i, y, x = (like(part, features) for part in (image, pixel // size[1], pixel % size[1]))
+    chosen = small[image, pixel].astype(np.int64)
+    return features[i, :, y, x], like(chosen, labels) if is_tensor(labels) else chosen
+
+
+def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) -> NDArray[np.int64]:
+    """Count the pixels of every class over a data set.
+
+    Args:
+        label_maps: Integers from 0, maps or batches of maps of any sizes, read once.
+        ignore_label: This label is not counted; None counts all.
+
+    Returns:
+        Pixels of each class, 0 for labels that do not occur, `[highest label + 1]`.
+
+    Raises:
+        ValueError: The labels are not integers from 0.
+    """
+    total = np.zeros(0, dtype=np.int64)
+    for label_map in label_maps:
+        values = _integers(label_map).ravel()
+        if ignore_label is not None:
+            values = values[values != ignore_label]
+        if len(values) and (lowest := int(values.min())) < 0:
+            msg = f"labels must be 0 or more, not {lowest}; ignore_label is {ignore_label}"
+            raise ValueError(msg)
+        found = np.bincount(values.astype(np.int64), minlength=len(total))
+        found[: len(total)] += total
+        total = found
+    return total
+
+
+def _integers(labels: Array) -> NDArray[np.integer]:
+    array = to_host(labels)
+    if array.dtype.kind not in "iu":
+        msg = f"labels must be integers, not {array.dtype}"
+        raise ValueError(msg)
+    return array
+
+
+def _read_at_centres(maps: NDArray[np.integer], size: list[int]) -> NDArray[np.integer]:
+    """Read label maps `[images, H, W]` at the centres of the pixels of maps `[images, h, w]`."""
+    rows, columns = ((2 * np.arange(n) + 1) * whole // (2 * n) for n, whole in zip(size, maps.shape[1:], strict=True))
+    return maps[:, rows[:, None], columns]
+
+
+def _exponential_keys(
+    labels: NDArray[np.integer], counts: NDArray[np.int64], ignore_label: int | None, generator: np.random.Generator
+) -> NDArray[np.float64]:
+    """Draw keys whose order is that of the draw, infinite for ignored pixels, `[images, pixels]`."""
+    # Drawn for ignored pixels, too, so that the other ones' keys do not depend on where those are.
+    keys = generator.standard_exponential(labels.shape)
+    valid = np.ones(labels.shape, dtype=bool) if ignore_label is None else labels != ignore_label
+    present = np.unique(labels[valid])
+    if len(present) and present[0] < 0:
+        msg = f"labels must be 0 or more, not {present[0]}; ignore_label is {ignore_label}"
+        raise ValueError(msg)
+    uncounted = [label for label in present.tolist() if label >= len(counts) or counts[label] < 1]
+    if uncounted:
+        msg = f"counts: class {uncounted[0]} has pixels in labels, but none by counts; count the whole data set"
+        raise ValueError(msg)
+    # A key of rate 1 / count is the standard one times the count.
+    keys[valid] *= counts[labels[valid]]
+    keys[~valid] = np.inf
+    return keys
+
+
+def _smallest(keys: NDArray[np.float64], per_image: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Find the places of the smallest finite keys of every image, in the order of the images and of their pixels."""
+    kept = min(per_image, keys.shape[1])
+    pixels = np.sort(np.argpartition(keys, kept - 1, axis=1)[:, :kept], axis=1)
+    finite = np.isfinite(np.take_along_axis(keys, pixels, axis=1))
+    return np.repeat(np.arange(len(keys)), finite.sum(1)), pixels[finite]
