@@ -17,6 +17,23 @@ from cli.errors import UserError
 LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
 INTERRUPTED = 130
 
+QUOTE = "'"
+WORDS = {
+    "NoneType": "null",
+    "bool": "true or false",
+    "dict": "a mapping, written '{a: b}'",
+    "float": "a number",
+    "int": "a whole number",
+    "list": "a list, written '[a, b]'",
+    "str": "a text",
+    "tuple": "a list, written '[a, b]'",
+}
+# How jsonargparse reports a value that is of none of several types; errors of classes take another form.
+UNION = (
+    r"(?P<place>.*)Does not validate against any of the Union subtypes Subtypes: .* "
+    r"Errors: - (?P<errors>(?:Expected|Not of type) .*) Given value type: <class '\w+'> Given value: (?P<value>.*)"
+)
+
 
 class OneLineErrorParser(jsonargparse.ArgumentParser):
     """Prints the error alone, with the closest option where one was misspelt, instead of the whole usage."""
@@ -34,7 +51,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         """
         lines = [line.strip() for line in str(message).splitlines()]
         text = re.sub(r"\s+", " ", " ".join(line for line in lines if line))
-        fail(text + self._closest(text), code=2)
+        fail(_plain(text) + self._closest(text), code=2)
 
     def _closest(self, message: str) -> str:
         """Suggest an option for the one that the message names."""
@@ -45,6 +62,32 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace iterates over nothing else
         close = difflib.get_close_matches(option, known, n=1)
         return f" (closest: {close[0]})" if close and close[0] != option else ""
+
+
+def _plain(message: str) -> str:
+    """Say in words what jsonargparse says in Python's types."""
+    message = re.sub(
+        r"typing\.Literal\[(.*?)\](?=\.? |$)", lambda choices: f"one of {choices[1].replace(QUOTE, '')}", message
+    )
+    message = re.sub(r"Expected (?:an? )?(one of|<class '(\w+)'>)", _expected, message)
+    union = re.fullmatch(UNION, message)
+    if union is None:
+        return message.replace(". Got value: ", ". Given value: ")
+    expected = [_alternative(error) for error in re.split(r" - (?=Expected |Not of type )", union["errors"])]
+    named = [alternative for alternative in expected if alternative != "null"]
+    return f"{union['place']}Expected {' or '.join(named)}. Given value: {union['value']}"
+
+
+def _expected(found: re.Match[str]) -> str:
+    kind = found[2]
+    return f"Expected {found[1] if kind is None else WORDS.get(kind, kind)}"
+
+
+def _alternative(error: str) -> str:
+    """Shorten what jsonargparse says about one of several types."""
+    error = re.sub(r"^Not of type (\w+): .*restriction (.*)$", r"a \1 (\2)", error)
+    error = re.sub(r"^Not of type (\w+): .*$", r"a \1", error)
+    return re.sub(r"\. Got value: (.*)$", r" in place of \1", error.removeprefix("Expected "))
 
 
 def fail(message: str, code: int) -> NoReturn:

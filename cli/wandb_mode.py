@@ -6,7 +6,13 @@ import os
 from pathlib import Path
 from typing import Any, Literal
 
+from cli.errors import UserError
+
 Mode = Literal["auto", "online", "offline"]
+
+VARIABLE = "WANDB_MODE"
+# What wandb takes as its variable; the last two are older names.
+MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
 
 
 def resolve_mode(mode: Mode) -> str | None:
@@ -17,8 +23,15 @@ def resolve_mode(mode: Mode) -> str | None:
 
     Returns:
         The mode; None leaves it to the environment variable WANDB_MODE, which wins.
+
+    Raises:
+        UserError: The variable is none of wandb's modes.
     """
-    if "WANDB_MODE" in os.environ:
+    variable = os.environ.get(VARIABLE)
+    if variable is not None:
+        if variable not in MODES:
+            msg = f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}"
+            raise UserError(msg)
         return None
     if mode != "auto":
         return mode

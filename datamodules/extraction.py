@@ -75,9 +75,10 @@ class PreparedPhotos(Dataset[tuple[int, Tensor, str]]):
         """Give the place, the pixels `[3, crop, crop]`, and why they are black if the photo is unreadable."""
         try:
             return index, self.preprocessing.prepare(self.photos.read(index)), ""
-        except OSError as error:
+        except (OSError, MemoryError) as error:
             side = self.preprocessing.crop
-            return index, torch.zeros(3, side, side, dtype=torch.uint8), str(error) or type(error).__name__
+            reason = "memory does not suffice for it" if isinstance(error, MemoryError) else str(error)
+            return index, torch.zeros(3, side, side, dtype=torch.uint8), reason or type(error).__name__
 
 
 def _collate(samples: list[tuple[int, Tensor, str]]) -> tuple[list[int], Tensor, list[str]]:

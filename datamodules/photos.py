@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -93,7 +94,9 @@ class PhotoSubset(Photos):
         return hashlib.sha256(self.photos.fingerprint().encode() + self.indices.tobytes()).hexdigest()
 
 
-def decode(path: Path, formats: tuple[str, ...] | None = None, max_pixels: int | None = None) -> Image.Image:
+def decode(
+    path: Path, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
+) -> Image.Image:
     """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
 
     Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
@@ -102,19 +105,23 @@ def decode(path: Path, formats: tuple[str, ...] | None = None, max_pixels: int |
     Args:
         path: The file.
         formats: Formats that are tried, in Pillow's names; all by default.
-        max_pixels: Larger pictures are refused by their header, before any pixel is decoded.
+        check: Refuses a picture by its header, before any pixel is decoded, with an OSError. Of large pictures it is
+            the judge: Pillow's own warning about them is then not printed.
 
     Returns:
         The picture in RGB.
 
     Raises:
-        OSError: It cannot be decoded or is too large.
+        OSError: It cannot be decoded or is refused.
     """
     try:
-        with Image.open(path, formats=formats) as photo:
-            if max_pixels is not None and photo.width * photo.height > max_pixels:
-                msg = f"it has {photo.width} x {photo.height} pixels, more than the {max_pixels:,} that are allowed"
-                raise OSError(msg)
+        with warnings.catch_warnings():
+            if check is not None:
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(path, formats=formats)
+        with opened as photo:
+            if check is not None:
+                check(photo)
             if photo.mode.startswith("I;16"):
                 # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
                 return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")

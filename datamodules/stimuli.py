@@ -19,6 +19,11 @@ from modules.layer_embedding import LayerEmbedding
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MAX_PIXELS = 100_000_000
+# The long side of a picture in terms of the short one: scaling the short side up makes the long one so much longer.
+MAX_ASPECT = 100
+# Pillow's modes of 32 bits per pixel, in which no value is known to mean white.
+UNSCALED_MODES = ("I", "F")
+SEED = 0
 
 
 class Stimuli(Pictures):
@@ -34,15 +39,33 @@ class Stimuli(Pictures):
         self.paths = paths
 
     def read(self, index: int) -> Image.Image:
-        """Decode one stimulus; only a picture of a common format and of at most 100 million pixels is one."""
-        return decode(self.paths[index], FORMATS, MAX_PIXELS)
+        """Decode one stimulus.
+
+        A picture of a common format is one, of at most 100 million pixels, of sides that are not more than 100 times
+        as long as each other, and of 8 or 16 bits per channel.
+        """
+        return decode(self.paths[index], FORMATS, _check)
+
+
+def _check(picture: Image.Image) -> None:
+    size = f"{picture.width} x {picture.height} pixels"
+    if picture.width * picture.height > MAX_PIXELS:
+        msg = f"it has {size}, more than the {MAX_PIXELS:,} that are allowed"
+        raise OSError(msg)
+    if max(picture.size) > MAX_ASPECT * min(picture.size):
+        msg = f"it has {size}; the long side may have at most {MAX_ASPECT} times as many as the short one"
+        raise OSError(msg)
+    if picture.mode in UNSCALED_MODES:
+        kind = "floating-point" if picture.mode == "F" else "32-bit whole"
+        msg = f"its pixels are {kind} numbers, of which none is white; save it as PNG with 8 or 16 bits per channel"
+        raise OSError(msg)
 
 
 class EmbeddingRows(PixelRows):
     """Embeddings of one model as rows, float32 `[stimuli, sum of the layers' widths]`.
 
-    Every pass through the network has the same number of pictures, the last one filled up with black ones, so that
-    a row does not depend on which stimuli it is computed with.
+    Every pass through the network has the same number of pictures, the last one filled up with black ones, and the
+    same random numbers, so that a row does not depend on which stimuli it is computed with.
 
     Args:
         stimuli: The stimuli.
@@ -98,5 +121,7 @@ class EmbeddingRows(PixelRows):
         if count < self.size:
             black = pixels.new_zeros(self.size - count, *pixels.shape[1:])
             pixels = torch.cat([pixels, black])
-        rows: Tensor = self.model(pixels.to(self.device))
+        with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+            torch.manual_seed(SEED)
+            rows: Tensor = self.model(pixels.to(self.device))
         return rows[:count].float().cpu()

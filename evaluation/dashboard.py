@@ -79,7 +79,8 @@ def publish_score(
     Raises:
         UserError: wandb is not installed, or refuses.
     """
-    title = f"{job_type}, {len(names)} models or layers, {document['n_stimuli']} stimuli"
+    compared = "layers" if "n_layers" in document else "models"
+    title = f"{job_type}, {len(names)} {compared}, {document['n_stimuli']} stimuli"
     tables = {
         f"matrix/{name}": (
             ["model", *names],

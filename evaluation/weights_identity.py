@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -43,16 +43,16 @@ def identify_weights(entry: ModelEntry, folder: Path, seed: int, allowed_modules
 
     Returns:
         What distinguishes them: the digest of a file; the library with its version and the identifier; or the seed
-        of random weights. The code of a custom model counts, too.
+        of random weights. All code of a custom model's allowed package counts, too; code outside of it does not.
 
     Raises:
         UserError: A file of weights is missing.
     """
     identity: dict[str, Any] = {"model_name": entry.model_name}
     if entry.source == "custom":
-        from modules.registry_network import custom_module
+        from modules.registry_network import custom_code
 
-        identity["code"] = _digest(custom_module(entry.model_name, entry.model_parameters, allowed_modules))
+        identity["code"] = _digest_code(custom_code(entry.model_name, entry.model_parameters, allowed_modules))
     else:
         identity["library"] = _version(PACKAGES[entry.source])
     path = weights_file(entry.weights, folder)
@@ -68,6 +68,13 @@ def identify_weights(entry: ModelEntry, folder: Path, seed: int, allowed_modules
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _digest_code(files: Mapping[str, Path]) -> str:
+    digest = hashlib.sha256()
+    for name, path in files.items():
+        digest.update(f"{name}\0{_digest(path)}\0".encode(errors="surrogateescape"))
+    return digest.hexdigest()
 
 
 def _version(package: str) -> str | None:

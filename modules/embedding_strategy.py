@@ -61,7 +61,7 @@ class Prefix:
         return Prefix() if tokens == self.patches else self
 
 
-def embed(values: Tensor, strategy: Strategy | None, width: int | None, prefix: Prefix) -> Tensor:
+def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
     """Turn what a layer gives into one row per photo.
 
     | strategy | map `[n, c, h, w]` or `[n, h, w, c]` | tokens `[n, t, c]` | vector `[n, c]` |
@@ -72,18 +72,21 @@ def embed(values: Tensor, strategy: Strategy | None, width: int | None, prefix: 
     | flatten | `[n, c * h * w]` | `[n, t * c]` | `[n, c]` |
 
     Args:
-        values: A map, tokens or a vector for each photo, the photos along the first axis.
+        values: A map, tokens or a vector for each photo, the photos along the first axis. Maps are as square as photos
+            are: their channels come last where the two axes before them are equal and they themselves are not, and
+            `[n, k, k, k]` is read with channels first.
         strategy: One of the strategies; None for pool on maps, mean on tokens and flatten on vectors.
-        width: Expected columns, which tell a map's channels from its positions. Without, channels come last where
-            the two axes before them are equal and they themselves are not.
         prefix: What the network puts before the patch tokens.
 
     Returns:
         float32 `[n, columns]`, in memory of its own: later layers may overwrite what an earlier one gave.
 
     Raises:
-        InapplicableError: The strategy makes no sense for the shape.
+        InapplicableError: The strategy makes no sense for the shape, or the numbers are complex.
     """
+    if values.is_complex():
+        msg = "complex numbers are no embedding"
+        raise InapplicableError(msg)
     if values.ndim not in SHAPES:
         msg = f"{values.ndim} axes are neither a map, nor tokens, nor a vector"
         raise InapplicableError(msg)
@@ -93,17 +96,16 @@ def embed(values: Tensor, strategy: Strategy | None, width: int | None, prefix: 
     if strategy == "cls":
         return _class_token(values, prefix)
     if values.ndim == 4:
-        return values.mean(_positions(values, width), dtype=torch.float32)
+        return values.mean(_positions(values), dtype=torch.float32)
     if values.ndim == 3:
         return _patches(values, prefix if strategy == "pool" else Prefix()).mean(1, dtype=torch.float32)
     msg = "a vector has no positions to average"
     raise InapplicableError(msg)
 
 
-def _positions(values: Tensor, width: int | None) -> tuple[int, int]:
+def _positions(values: Tensor) -> tuple[int, int]:
     _, first, second, last = values.shape
-    channels_last = first == second != last if width is None else first != width == last
-    return (1, 2) if channels_last else (2, 3)
+    return (1, 2) if first == second != last else (2, 3)
 
 
 def _patches(tokens: Tensor, prefix: Prefix) -> Tensor:

@@ -18,6 +18,8 @@ from modules.pretrained import first_line, linear_heads
 
 PENULTIMATE = "penultimate"
 LOGITS = "logits"
+# Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
+REPEATS_WITHIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Tap:
         strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
             flatten on vectors.
         width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
-            if that has. None for the output as it is, and for what enters the classifier under `penultimate`.
+            if that has. None for the output as it is. Under `penultimate` what enters the classifier has to have it.
     """
 
     layer: str
@@ -41,8 +43,9 @@ class Tap:
 class LayerEmbedding(nn.Module):
     """A frozen network, from photos to embeddings at its layers.
 
-    It stays in evaluation mode, whichever mode is asked for. One black photo goes through the network when this is
-    made, so that a layer that does not fit is an error before a long computation.
+    It stays in evaluation mode, whichever mode is asked for. One photo of noise goes through the network twice when
+    this is made, so that a layer that does not fit, or whose values are drawn anew in every pass, is an error before a
+    long computation.
 
     Args:
         name: The model's name, for messages.
@@ -57,7 +60,7 @@ class LayerEmbedding(nn.Module):
 
     Raises:
         MisconfigurationException: The network cannot run on a photo, or a layer is unknown, is called never or more
-            than once in a pass, or has no embedding of the width.
+            than once in a pass, has no embedding of the width, or gives another one in each pass.
     """
 
     def __init__(
@@ -75,8 +78,8 @@ class LayerEmbedding(nn.Module):
         self.forward_args = dict(forward_args or {})
         self.eval()
         candidates = [self._find_points(tap) for tap in taps]
-        records = iter(self._probe([point for points in candidates for point in points]))
-        chosen = [self._choose([next(records) for _ in points]) for points in candidates]
+        passes = zip(*self._probe([point for points in candidates for point in points]), strict=True)
+        chosen = [self._choose([next(passes) for _ in points]) for points in candidates]
         self.points = [record.point for record, _ in chosen]
         self.widths = [width for _, width in chosen]
 
@@ -116,9 +119,9 @@ class LayerEmbedding(nn.Module):
         prefix = Prefix.around(self.network, path)
         output = Point(path, "output", tap.strategy, tap.width, prefix)
         inputs = replace(output, side="input")
-        if tap.width is not None:
-            return [output, inputs]
-        return [inputs if tap.layer == PENULTIMATE != path else output]
+        if tap.layer == PENULTIMATE != path:
+            return [inputs]
+        return [output] if tap.width is None else [output, inputs]
 
     def _resolve(self, layer: str) -> str:
         modules = [path for path, _ in self.network.named_modules(remove_duplicate=False) if path]
@@ -139,12 +142,14 @@ class LayerEmbedding(nn.Module):
             msg = f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close or 'none'}"
         raise MisconfigurationException(msg)
 
-    def _probe(self, points: list[Point]) -> list[Record]:
+    def _probe(self, points: list[Point]) -> tuple[list[Record], list[Record]]:
+        """Record two passes of one photo, with different random numbers where the network draws any."""
         side = self.preprocessing.crop
-        photo = torch.zeros(1, 3, side, side, dtype=torch.uint8, device=self.device)
+        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+        photo = noise.to(self.device)
         try:
-            with torch.no_grad():
-                return self._run(photo, points)
+            with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+                return self._run(photo, points), self._run(photo, points)
         except Exception as error:  # code of any network
             msg = (
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
@@ -160,17 +165,28 @@ class LayerEmbedding(nn.Module):
             self.network(images, **self.forward_args)
         return records
 
-    def _choose(self, records: list[Record]) -> tuple[Record, int]:
-        """Choose the side of a layer that gives the embedding, and tell its columns."""
+    def _choose(self, sides: list[tuple[Record, Record]]) -> tuple[Record, int]:
+        """Choose the side of a layer, each recorded twice, that gives the embedding, and tell its columns."""
+        records = [record for record, _ in sides]
         point = records[0].point
         self._check_calls(records[0])
-        for record in records:
+        for record, again in sides:
             if record.rows is not None and point.width in {None, record.rows.shape[1]}:
+                self._check_repeats(record.rows, again)
                 return record, record.rows.shape[1]
         expected = "" if point.width is None else f", and output_dim is {point.width}"
         how = "" if point.strategy is None else f" with embedding {point.strategy!r}"
         msg = f"{self._layer(point)}{how}: {'; '.join(map(str, records))}{expected}"
         raise MisconfigurationException(msg)
+
+    def _check_repeats(self, rows: Tensor, again: Record) -> None:
+        same = again.rows is not None and again.rows.shape == rows.shape
+        if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
+            msg = (
+                f"{self._layer(again.point)} gives other values in a second pass of the same photo; the network draws "
+                "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
+            )
+            raise MisconfigurationException(msg)
 
     def _check_calls(self, record: Record) -> None:
         if record.calls != 1:

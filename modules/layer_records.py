@@ -69,7 +69,7 @@ class Record:
             self.problem = f"its first axis should have {self.photos} entries, one per photo"
             return
         try:
-            self.rows = embed(values, self.point.strategy, self.point.width, self.point.prefix)
+            self.rows = embed(values, self.point.strategy, self.point.prefix)
         except InapplicableError as error:
             self.problem = str(error)
 

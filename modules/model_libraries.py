@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib import import_module
 from typing import Any
@@ -59,10 +59,11 @@ class Library(ABC):
             given: What the entry gives the constructor as its first argument, None for nothing.
 
         Returns:
-            The given model; else the one of the key; else the longest whose name the key contains between separators.
+            The given model; else the one of the key; else the one whose name the key contains between separators,
+            if all other names that the key contains are parts of that name.
 
         Raises:
-            MisconfigurationException: There is no such model, or more than one.
+            MisconfigurationException: There is no such model, or more than one may be meant.
         """
         names = self.names()
         if given is not None:
@@ -73,20 +74,26 @@ class Library(ABC):
             return str(given)
         if key in names:
             return key
-        found = [model for model in names if model in key and _stands_between_separators(model, key)]
-        longest = [model for model in found if len(model) == max(map(len, found))]
-        if len(longest) != 1:
-            what = " as well as ".join(longest) or "none"
+        found = sorted((model for model in names if model in key), key=len)
+        if not found or not _is_all_there_is(found[-1], found, key):
+            listed = " and ".join(reversed(found)) or "no name"
+            alone = ", and none of them alone between separators" if found else ""
             msg = (
-                f"model_name: it contains the name of {what} of {self.title}'s models; "
+                f"model_name: it contains {listed} of {self.title}'s models{alone}; "
                 f"model_parameters.{self.argument} names the one that is meant"
             )
             raise MisconfigurationException(msg)
-        return longest[0]
+        return found[-1]
 
 
-def _stands_between_separators(model: str, key: str) -> bool:
-    return re.search(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key) is not None
+def _is_all_there_is(model: str, found: Sequence[str], key: str) -> bool:
+    """Tell whether all names that a key contains lie in places where it has one model's name between separators."""
+    places = [match.span() for match in re.finditer(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key)]
+    return all(
+        any(start <= match.start() and match.start() + len(name) <= end for start, end in places)
+        for name in found
+        for match in re.finditer(rf"(?={re.escape(name)})", key)
+    )
 
 
 class Torchvision(Library):

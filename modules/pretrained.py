@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from pickle import UnpicklingError
+from typing import Any, TypeVar
 
 import torch
 import torchvision
@@ -18,6 +21,13 @@ from modules.preprocessing import Preprocessing
 
 TIMM_PREFIX = "timm/"
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
+LISTED = 5
+# What DataParallel and DistributedDataParallel put before every key.
+PARALLEL = "module."
+# Words by which torch refuses a pickled object, such as a whole module, or a TorchScript program.
+OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
+
+Head = TypeVar("Head", nn.Linear, nn.Conv2d)
 
 
 def create_classifier(
@@ -111,7 +121,7 @@ def load_weights(
 
     Args:
         network: The network.
-        path: The file, as for `read_state_dict`.
+        path: The file, as for `read_state_dict`; a network with a classifier needs a file with one.
         rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
         argument: What names the file, for messages.
 
@@ -122,12 +132,20 @@ def load_weights(
         MisconfigurationException: The file cannot be read or does not fit.
     """
     state = read_state_dict(path, argument)
-    for name, head in (linear_heads(network) if rebuild else {}).items():
-        found = state.get(f"{name}.weight", head.weight).shape
-        if rebuild and found[1:] == head.weight.shape[1:] and found != head.weight.shape:
+    for name, shape in (_head_shapes(network) if rebuild else {}).items():
+        found = state[name].shape if name in state else shape
+        if rebuild and found[1:] == shape[1:] and found != shape:
             network = rebuild(found[0])
     load_state(network, state, str(path), argument)
     return network
+
+
+def _head_shapes(network: nn.Module) -> dict[str, torch.Size]:
+    """Give the weights' shapes of the linear classifiers, or of the convolution that classifies in their place."""
+    heads: dict[str, nn.Linear] | dict[str, nn.Conv2d] = linear_heads(network)
+    if not heads:
+        heads = _pick_heads(network, nn.Conv2d)
+    return {f"{name}.weight": head.weight.shape for name, head in heads.items()}
 
 
 def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str, Tensor]:
@@ -151,15 +169,23 @@ def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str,
             from safetensors.torch import load_file
 
             return load_file(path)
-        content = torch.load(path, map_location="cpu", weights_only=True)
+        with warnings.catch_warnings(action="ignore"):
+            content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        msg = f"{argument}: {str(path)!r} cannot be read: {first_line(error)}"
+        msg = f"{argument}: {str(path)!r} cannot be read: {_reason(error)}"
         raise MisconfigurationException(msg) from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         msg = f"{argument}: {str(path)!r} holds no state dict (tensors by name)"
         raise MisconfigurationException(msg)
     return state
+
+
+def _reason(error: Exception) -> str:
+    """Say why torch cannot read a file, without its advice to trust it."""
+    if re.search(OBJECTS, str(error)):
+        return "it holds more than tensors; save its state_dict() instead"
+    return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else first_line(error)
 
 
 def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argument: str = "backbone.weights") -> None:
@@ -172,20 +198,27 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argume
         argument: What names the weights, for the message.
 
     Raises:
-        MisconfigurationException: Keys are missing or unexpected, or a shape differs; all are listed.
+        MisconfigurationException: Keys are missing or unexpected, or a shape differs; the first ones are listed.
     """
     shapes = {name: value.shape for name, value in network.state_dict().items()}
     differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
     if differing:
-        listed = ", ".join(f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing)
+        listed = _enumerate([f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing])
         msg = f"{argument}: shapes in {source!r} do not fit: {listed}"
         raise MisconfigurationException(msg)
     keys = network.load_state_dict(state, strict=False)
     if keys.missing_keys or keys.unexpected_keys:
         parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
-        listed = "; ".join(f"{kind} keys: {', '.join(names)}" for kind, names in parts if names)
+        listed = "; ".join(f"{kind} keys: {_enumerate(names)}" for kind, names in parts if names)
+        if all(name.startswith(PARALLEL) for name in state):
+            listed += f"; its keys begin with {PARALLEL!r}: save the state_dict() of DataParallel's module instead"
         msg = f"{argument}: {source!r} does not fit the model: {listed}"
         raise MisconfigurationException(msg)
+
+
+def _enumerate(names: Sequence[str]) -> str:
+    more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
+    return ", ".join(names[:LISTED]) + more
 
 
 def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
@@ -210,9 +243,14 @@ def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
 
 def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
     """Give the linear classifiers of a network by module path, as `find_heads` does; none where there are none."""
-    linear = {name: module for name, module in network.named_modules() if isinstance(module, nn.Linear)}
-    names = getattr(network, "default_cfg", {}).get("classifier", list(linear)[-1:])
-    return {name: linear[name] for name in ([names] if isinstance(names, str) else names) if name in linear}
+    return _pick_heads(network, nn.Linear)
+
+
+def _pick_heads(network: nn.Module, kind: type[Head]) -> dict[str, Head]:
+    """Give the layers of a kind that timm names as the classifier; in other networks the last one of the kind."""
+    layers = {name: module for name, module in network.named_modules() if isinstance(module, kind)}
+    names = getattr(network, "default_cfg", {}).get("classifier", list(layers)[-1:])
+    return {name: layers[name] for name in ([names] if isinstance(names, str) else names) if name in layers}
 
 
 def weights_digest(network: nn.Module) -> str:

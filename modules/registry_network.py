@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,13 +35,13 @@ def build_network(
 
     The constructor is the one that `parameters` name under the library's own argument (`name` for torchvision,
     `model_name` for timm and open_clip, `name` with a dotted path for custom sources); else the one of the
-    entry's name; else the longest of the library's names that the entry's name contains between separators.
+    entry's name; else the one of the library's names that the entry's name contains between separators.
 
     Args:
         name: The entry's `model_name`.
         source: `torchvision`, `timm`, `open_clip` or `custom`.
         weights: A pretrained identifier of the library, a `.safetensors`, `.pth` or `.pt` file with a state dict
-            (its classifier may have any number of classes), or None for random weights.
+            (a library's classifier may have any number of classes), or None for random weights.
         parameters: The entry's `model_parameters`.
         seed: Seed of random weights, together with the name: two entries never share theirs.
         allowed_modules: Python modules and packages that custom sources may come from.
@@ -65,8 +66,8 @@ def build_network(
     return network.float().eval().requires_grad_(False)
 
 
-def custom_module(name: str, parameters: Mapping[str, Any], allowed_modules: Sequence[str]) -> Path:
-    """Find the file of code that a custom model comes from.
+def custom_code(name: str, parameters: Mapping[str, Any], allowed_modules: Sequence[str]) -> dict[str, Path]:
+    """Find the files of code that a custom model comes from: all of the allowed package, or the one allowed module.
 
     Args:
         name: The entry's `model_name`, for messages.
@@ -74,25 +75,37 @@ def custom_module(name: str, parameters: Mapping[str, Any], allowed_modules: Seq
         allowed_modules: Python modules and packages that custom sources may come from.
 
     Returns:
-        The module's file; the module itself is not imported.
+        Files by their names relative to the package, sorted; the module itself is not imported. Where a package and a
+        part of it are allowed, the package counts.
 
     Raises:
         MisconfigurationException: The path is missing or not allowed, or there is no such module.
     """
     try:
         module, _ = _allowed_path(parameters, allowed_modules)
-        try:
-            spec = find_spec(module)
-        except Exception as error:  # a package's own code runs, and may raise anything
-            msg = f"model_parameters.name: the module {module!r} cannot be found: {first_line(error)}"
-            raise MisconfigurationException(msg) from error
-        if spec is None or spec.origin is None or not spec.has_location:
+        spec = _find_spec(module)
+        if spec is None or spec.origin is None or not Path(spec.origin).is_file():
             msg = f"model_parameters.name: there is no Python file of the module {module!r}"
             raise MisconfigurationException(msg)
+        package = _find_spec(min((allowed for allowed in allowed_modules if _is_within(module, allowed)), key=len))
     except MisconfigurationException as error:
         msg = f"model {name!r}: {error}"
         raise MisconfigurationException(msg) from error
-    return Path(spec.origin)
+    file = Path(spec.origin)
+    files: dict[str, Path] = {}
+    for folder in map(Path, (package and package.submodule_search_locations) or ()):
+        files.update((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py") if path.is_file())
+    if file not in files.values():
+        files[file.name] = file
+    return dict(sorted(files.items()))
+
+
+def _find_spec(module: str) -> ModuleSpec | None:
+    try:
+        return find_spec(module)
+    except Exception as error:  # a package's own code runs, and may raise anything
+        msg = f"model_parameters.name: the module {module!r} cannot be found: {first_line(error)}"
+        raise MisconfigurationException(msg) from error
 
 
 def _build_custom(weights: str | None, parameters: Mapping[str, Any], allowed_modules: Sequence[str]) -> nn.Module:
@@ -122,13 +135,17 @@ def _allowed_path(parameters: Mapping[str, Any], allowed_modules: Sequence[str])
         msg = f"model_parameters.name: {path!r}, but a custom source needs a dotted path, package.module.function"
         raise MisconfigurationException(msg)
     module, _, function = path.rpartition(".")
-    if not any(module == allowed or module.startswith(f"{allowed}.") for allowed in allowed_modules):
+    if not any(_is_within(module, allowed) for allowed in allowed_modules):
         msg = (
             f"model_parameters.name: custom code of the module {module!r} is not allowed; whoever trusts it names it, "
             "or a package of it, in extraction.allow_modules"
         )
         raise MisconfigurationException(msg)
     return module, function
+
+
+def _is_within(module: str, allowed: str) -> bool:
+    return module == allowed or module.startswith(f"{allowed}.")
 
 
 def _build_from_library(name: str, library: Library, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:

@@ -3,7 +3,8 @@
     python scripts/validate_submission.py SUBMISSION
 
 prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
-(document, JSON pointer, value, rule) and exits with 1.
+(document, JSON pointer, value, rule) and exits with 1. Where the registry or the catalog breaks the contract, the
+submission is not looked at, and each of the two takes one line.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ import argparse
 import gc
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import get_args
+from typing import Literal, TypeVar, get_args
 
 # Run by its path, from any folder and without an installation, the script finds the project beside itself.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -28,9 +29,12 @@ from evaluation.contract.documents import (
     read_registry,
     registry_path,
 )
-from evaluation.contract.problems import ContractError, Problem
+from evaluation.contract.problems import ContractError
 from evaluation.contract.schema import CONTRACT_VERSION, Team
 from evaluation.contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
+
+Document = Literal["registry", "catalog", "submission"]
+T = TypeVar("T")
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -43,28 +47,41 @@ def main(args: Sequence[str] | None = None) -> None:
         SystemExit: With 0 for a valid submission, 1 for another, 2 for wrong options.
     """
     options = _parse(args)
-    submission, prefix, problems = _validate(options)
+    submission, errors = _validate(options)
     if options.json:
-        print(_as_json(options, submission, problems))
+        print(_as_json(options, submission, errors))
     elif submission is None:
-        print("\n".join(f"{prefix}{problem}" for problem in problems))
+        print("\n".join(line for kind, error in errors.items() for line in _lines(kind, error)))
     else:
         print(_verdict(submission))
     raise SystemExit(0 if submission else 1)
 
 
-def _validate(options: argparse.Namespace) -> tuple[Submission | None, str, list[Problem]]:
-    """Give the submission if it is valid, else what each line begins with, and the problems."""
+def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Document, ContractError]]:
+    """Give the submission if it is valid, else what is wrong with which document."""
+    errors: dict[Document, ContractError] = {}
+    registry = _read("registry", lambda: read_registry(registry_path(options.registry)), errors)
+    catalog = _read("catalog", lambda: read_catalog(catalog_path(options.catalog)), errors)
+    if registry is None or catalog is None:
+        return None, errors
+    path = Path(options.submission)
+    asked = options.team, options.max_bytes
+    return _read("submission", lambda: read_submission(path, registry, catalog, *asked), errors), errors
+
+
+def _read(kind: Document, read: Callable[[], T], errors: dict[Document, ContractError]) -> T | None:
     try:
-        registry, catalog = read_registry(registry_path(options.registry)), read_catalog(catalog_path(options.catalog))
+        return read()
     except ContractError as error:
-        # Not the stranger's mistake but the operator's: one line, and the submission is not looked at.
-        return None, "", [Problem("", "", str(error))]
-    try:
-        submission = read_submission(Path(options.submission), registry, catalog, options.team, options.max_bytes)
-    except ContractError as error:
-        return None, f"{error.document}: ", error.problems
-    return submission, "", []
+        errors[kind] = error
+        return None
+
+
+def _lines(kind: Document, error: ContractError) -> list[str]:
+    # What is wrong with a document of the operator's is no news for the stranger, and shortened.
+    if kind != "submission":
+        return [str(error)]
+    return [f"{error.document}: {problem}" for problem in error.problems]
 
 
 def _parse(args: Sequence[str] | None) -> argparse.Namespace:
@@ -93,14 +110,16 @@ def _verdict(submission: Submission) -> str:
     return f"valid: {submission.team.title()} Team submission of {count} under contract {CONTRACT_VERSION}"
 
 
-def _as_json(options: argparse.Namespace, submission: Submission | None, problems: Sequence[Problem]) -> str:
+def _as_json(options: argparse.Namespace, submission: Submission | None, errors: dict[Document, ContractError]) -> str:
     return json.dumps(
         {
             "valid": submission is not None,
             "contract_version": CONTRACT_VERSION,
             "team": options.team if submission is None else submission.team,
             "submission": options.submission,
-            "problems": [asdict(problem) for problem in problems],
+            "problems": [
+                {"document": kind, **asdict(problem)} for kind, error in errors.items() for problem in error.problems
+            ],
         },
         indent=1,
     )

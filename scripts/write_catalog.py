@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import json
 import random
+from collections.abc import Sequence
 from pathlib import Path
 
 import jsonargparse
 from jsonargparse.typing import PositiveInt
+
+from cli.errors import UserError
+from cli.parser import OneLineErrorParser, one_line_errors
+from evaluation.contract.documents import read_catalog
+from evaluation.contract.problems import ContractError
+from store.replacing import replacing
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 
@@ -21,6 +28,9 @@ def write_catalog(
 ) -> None:
     """Write a stimuli catalog of the pictures in a folder, one JSON line each, in the order of their paths.
 
+    Files that the contract has no name for, those with a backslash, are left out, and so are links that lead out of
+    the folder.
+
     Args:
         folder: Root of the data set.
         output: JSON lines file to write.
@@ -28,21 +38,48 @@ def write_catalog(
             HACKATHON_DATASET_ROOT finds when it names the folder above.
         count: Take a random sample of so many pictures; all by default.
         seed: Seed of the sample.
+
+    Raises:
+        UserError: The folder holds too few pictures, the catalog would break the contract, or it cannot be written.
     """
     root = Path(folder)
-    found = sorted(p.relative_to(root).as_posix() for p in root.rglob("*") if p.suffix.lower() in SUFFIXES)
+    found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
     if not found or (count or 0) > len(found):
-        msg = f"error: folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are wanted"
-        raise SystemExit(msg)
+        msg = f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are wanted"
+        raise UserError(msg)
     if count is not None:
         found = sorted(random.Random(seed).sample(found, int(count)))
     name = dataset_name or root.resolve().name
     lines = [json.dumps({"dataset_name": name, "image_identifier": path}) for path in found]
-    partial = Path(f"{output}.partial")
-    partial.write_text("\n".join(lines) + "\n")
-    partial.replace(output)
+    try:
+        with replacing(Path(output)) as partial:
+            partial.write_text("\n".join(lines) + "\n")
+            read_catalog(partial)
+    except ContractError as error:
+        document = f"stimuli catalog {output}"
+        raise ContractError(document, error.problems) from error
+    except OSError as error:
+        msg = f"output: {output!r} cannot be written: {error.strerror}"
+        raise UserError(msg) from error
     print(f"wrote {output}: {len(lines)} stimuli")
 
 
+def main(args: Sequence[str] | None = None) -> None:
+    """Write one catalog.
+
+    Args:
+        args: The folder and options; those of the process by default.
+    """
+    with one_line_errors():
+        given = None if args is None else list(args)
+        jsonargparse.auto_cli(write_catalog, args=given, parser_class=OneLineErrorParser)
+
+
+def _is_picture_of(path: Path, root: Path) -> bool:
+    """Tell whether a path is a picture's, lies in the folder when its links are followed, and is a name by contract."""
+    named = path.suffix.lower() in SUFFIXES and "\\" not in path.relative_to(root).as_posix()
+    return named and path.is_file() and path.resolve().is_relative_to(root.resolve())
+
+
 if __name__ == "__main__":
-    jsonargparse.auto_cli(write_catalog)
+    main()

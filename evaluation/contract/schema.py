@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationInfo,
+    field_validator,
+)
 
 from evaluation.contract.names import DATASET_PATTERN, IDENTIFIER_PATTERN, LONGEST_NAME, TEXT_PATTERN
 
@@ -36,6 +46,11 @@ _Version = Annotated[Literal["1.0"], Field(description="Version of the contract 
 _Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
 _Mean = Annotated[float, Field(allow_inf_nan=False)]
 _Deviation = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Remarks = Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN)]
+_Arguments = Annotated[
+    dict[str, Any],
+    BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=dict[str, Any] | None),
+]
 _ModelName = Annotated[_Text, Field(description="Unique key of the model in the registry.")]
 
 
@@ -78,9 +93,13 @@ class ModelEntry(_Document):
     ]
     preprocess: Preprocess
     output_dim: Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM, description="Width of the embedding.")]
-    model_parameters: Annotated[dict[str, Any], Field(description="Arguments of the model's constructor.")] = {}
-    forward_args: Annotated[dict[str, Any], Field(description="Arguments of the forward call.")] = {}
-    notes: Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN, description="Remarks for people.")] = ""
+    model_parameters: Annotated[_Arguments, Field(description="Arguments of the model's constructor; null is {}.")] = {}
+    forward_args: Annotated[_Arguments, Field(description="Arguments of the forward call; null is {}.")] = {}
+    notes: Annotated[
+        _Remarks,
+        BeforeValidator(lambda given: "" if given is None else given, json_schema_input_type=_Remarks | None),
+        Field(description="Remarks for people; null is none."),
+    ] = ""
 
     @field_validator("preprocess")
     @classmethod

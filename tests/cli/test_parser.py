@@ -9,13 +9,16 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
+import jsonargparse
 import pytest
+from jsonargparse.typing import PositiveInt
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
 import evaluate
 from cli.errors import UserError
-from cli.parser import one_line_errors
+from cli.parser import OneLineErrorParser, one_line_errors
 
 Fit = Callable[..., Path]
 
@@ -239,3 +242,34 @@ def test_sub_commands_that_need_no_network_start_at_once(command: str) -> None:
     process = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
     assert (process.returncode, process.stderr) == (0, "")
     assert process.stdout.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--team=green"], 'Parser key "team": Expected one of blue, red. Given value: green'),
+        (["--only=gpu"], 'Parser key "only": Expected one of auto, cpu. Given value: gpu'),
+        (["--layers=fc"], """Parser key "layers": Expected a list, written '[a, b]'. Given value: fc"""),
+        (["--names=fc"], """Parser key "names": Expected a list, written '[a, b]'. Given value: fc"""),
+        (["--sizes=[1, x]"], """Parser key "sizes": Expected a whole number in place of x. Given value: [1, 'x']"""),
+        (["--count=0"], 'Parser key "count": Expected a PositiveInt (v>0). Given value: 0'),
+        (["--count=few"], 'Parser key "count": Expected a PositiveInt. Given value: few'),
+        (["--share=most"], 'Parser key "share": Expected a number or one of all. Given value: most'),
+        (["--flag=perhaps"], 'Parser key "flag": Expected true or false. Given value: perhaps'),
+    ],
+)
+def test_types_are_said_in_words(capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+    def command(
+        team: Literal["blue", "red"] | None = None,
+        only: Literal["auto", "cpu"] = "auto",
+        layers: list[str] | None = None,
+        names: list[str] = [],  # noqa: B006 - a default of the command line
+        sizes: list[int] | None = None,
+        count: PositiveInt | None = None,
+        share: float | Literal["all"] = "all",
+        flag: bool | None = None,
+    ) -> None:
+        pytest.fail("it should not run")
+
+    run = partial(jsonargparse.auto_cli, command, args=options, as_positional=False, parser_class=OneLineErrorParser)
+    assert error_line(capsys, run, code=2) == f"error: {message}"

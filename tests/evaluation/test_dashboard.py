@@ -161,7 +161,7 @@ def test_switched_off_dashboard_says_nothing(tmp_path: Path) -> None:
         ("auto", {}, "offline"),
         ("auto", {"WANDB_API_KEY": KEY}, "online"),
         ("offline", {"WANDB_API_KEY": KEY}, "offline"),
-        ("online", {}, "online"),
+        ("online", {"WANDB_API_KEY": KEY}, "online"),
         ("offline", {"WANDB_MODE": "online"}, None),
         ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None),
     ],

@@ -61,6 +61,23 @@ def test_seed_counts_for_random_weights_alone(tmp_path: Path) -> None:
     assert named != identify_weights(entry(weights="IMAGENET1K_V2"), tmp_path, 0, [])
 
 
+def test_all_code_of_an_allowed_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "some_package"
+    (package / "deep").mkdir(parents=True)
+    custom = entry(source="custom", model_parameters={"name": "some_package.networks.make"})
+    identities = []
+    for name, code in [("__init__.py", ""), ("networks.py", "import parts"), ("parts.py", "1"), ("parts.py", "2")]:
+        (package / name).write_text(code)
+        if (package / "networks.py").exists():
+            identities.append(identify_weights(custom, tmp_path, 0, ["some_package"])["code"])
+    (package / "parts.py").rename(package / "deep" / "parts.py")
+    identities.append(identify_weights(custom, tmp_path, 0, ["some_package"])["code"])
+    assert len(set(identities)) == len(identities) == 4
+    (tmp_path / "outside.py").write_text("1")
+    assert identify_weights(custom, tmp_path, 0, ["some_package"])["code"] == identities[-1]
+
+
 def test_code_of_custom_models_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     custom = entry(source="custom", model_parameters={"name": "some_networks.make"})

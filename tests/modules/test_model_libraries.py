@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -86,7 +87,7 @@ def test_image_tower_alone_runs() -> None:
         ("laion9b", {}, "weights: open_clip's RN50 has no 'laion9b'; allowed are openai, yfcc15m, cc12m, null, or a"),
         ("DEFAULT", {}, "has no 'DEFAULT'"),
         (None, {"model_name": "RN51"}, "open_clip has no model 'RN51'; it has RN50"),
-        (None, {"model_name": None}, "contains the name of none of open_clip's models; model_parameters.model_name"),
+        (None, {"model_name": None}, "contains no name of open_clip's models; model_parameters.model_name"),
         (None, {"towers": 3}, "model_parameters: open_clip's RN50 cannot be created with {'embed_dim': 16"),
     ],
 )
@@ -103,6 +104,17 @@ def test_failed_download(monkeypatch: pytest.MonkeyPatch) -> None:
         build("openai")
     assert "weights: 'openai' of open_clip's RN50 could not be downloaded or loaded (Failed to" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_file_whose_last_layer_has_another_width(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # The last linear layer of either tower is no classifier.
+    monkeypatch.setitem(sys.modules, "open_clip", stand_in())
+    state = TwoTowers(16, {"width": 8}).state_dict()
+    torch.save(state, tmp_path / "w.pth")
+    assert weights_digest(build(str(tmp_path / "w.pth"))) == weights_digest(build(str(tmp_path / "w.pth"), "b"))
+    torch.save({**state, "transformer.weight": torch.zeros(7, 8)}, tmp_path / "w.pth")
+    with pytest.raises(MisconfigurationException, match=r"do not fit: transformer\.weight \(7, 8\) for \(16, 8\)"):
+        build(str(tmp_path / "w.pth"))
 
 
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -86,6 +87,23 @@ def test_misfitting_shapes_are_listed(tmp_path: Path) -> None:
     assert "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)" in message
 
 
+def test_long_lists_are_cut(tmp_path: Path) -> None:
+    torch.save({f"new.{i}": torch.zeros(1) for i in range(2000)}, tmp_path / "weights.pth")
+    message = refusal(spec(tmp_path / "weights.pth"))
+    assert "unexpected keys: new.0, new.1, new.2, new.3, new.4 and 1995 more" in message
+    missing = [key for key in draw_state() if not key.endswith("num_batches_tracked")]
+    assert f"missing keys: {', '.join(missing[:5])} and {len(missing) - 5} more; unexpected" in message
+    assert "DataParallel" not in message
+    torch.save({key: value[None] for key, value in draw_state().items()}, tmp_path / "weights.pth")
+    assert refusal(spec(tmp_path / "weights.pth")).endswith(f" and {len(draw_state()) - 5} more")
+
+
+def test_keys_of_a_parallel_module_are_named(tmp_path: Path) -> None:
+    torch.save({f"module.{key}": value for key, value in draw_state().items()}, tmp_path / "weights.pth")
+    message = refusal(spec(tmp_path / "weights.pth"))
+    assert message.endswith("its keys begin with 'module.': save the state_dict() of DataParallel's module instead")
+
+
 def test_state_without_head(tmp_path: Path) -> None:
     state = {key: value for key, value in draw_state().items() if not key.startswith("classifier")}
     torch.save(state, tmp_path / "weights.pth")
@@ -112,6 +130,23 @@ UNREADABLE: dict[str, bytes] = {
 def test_unreadable_file(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(UNREADABLE[name])
     assert f"{name}' cannot be read" in refusal(spec(tmp_path / name))
+
+
+@pytest.mark.filterwarnings("error")
+def test_file_with_objects(tmp_path: Path) -> None:
+    network = torchvision.models.mobilenet_v2(**ARGS)
+    torch.save(network, tmp_path / "module.pth")
+    torch.save({"state_dict": draw_state(), "options": Path("a")}, tmp_path / "options.pth")
+    torch.save({"state_dict": draw_state()}, tmp_path / "old.pth", _use_new_zipfile_serialization=False)
+    (tmp_path / "code.pth").write_bytes(UNREADABLE["code.pth"])
+    with warnings.catch_warnings(action="ignore"):
+        torch.jit.save(torch.jit.script(torch.nn.ReLU()), tmp_path / "script.pt")
+    for name in ("module.pth", "options.pth", "code.pth", "script.pt"):
+        message = refusal(spec(tmp_path / name))
+        assert message.endswith(f"{name}' cannot be read: it holds more than tensors; save its state_dict() instead")
+    spec(tmp_path / "old.pth").build(seed=0)
+    (tmp_path / "text.pth").write_bytes(b"no weights")
+    assert refusal(spec(tmp_path / "text.pth")).endswith("it is no file of torch.save, or a damaged one")
 
 
 @pytest.mark.parametrize("content", [[1, 2], {"weights": "none"}, {"state_dict": 3}, {"model": {}}])

@@ -44,6 +44,8 @@ def refusal(name: str, source: str = "torchvision", weights: str | None = None, 
         ("torchvision", "random:resnet50@3", None, "resnet50"),
         ("torchvision", "my wide_resnet50_2", None, "wide_resnet50_2"),
         ("torchvision", "vit_b_16/swag.v1", None, "vit_b_16"),
+        ("torchvision", "resnet50_of_resnet50", None, "resnet50"),
+        ("torchvision", "vgg16_bn_birds", None, "vgg16_bn"),
         ("timm", "timm_resnet18_random", None, "resnet18"),
         ("timm", "vit_tiny_patch16_224-b", None, "vit_tiny_patch16_224"),
         ("timm", "timm/resnet50.a1_in1k", None, "resnet50.a1_in1k"),
@@ -57,10 +59,21 @@ def test_model_that_an_entry_means(source: str, key: str, given: str | None, exp
 @pytest.mark.parametrize(
     ("source", "key", "given", "reason"),
     [
-        ("torchvision", "xresnet50", None, "the name of none of torchvision's models; model_parameters.name names"),
-        ("torchvision", "resnet500", None, "the name of none of torchvision's models"),
-        ("torchvision", "fcn_resnet-50", None, "the name of none"),
-        ("torchvision", "resnet18_resnet50", None, "resnet18 as well as resnet50"),
+        ("torchvision", "xresnet50", None, "contains resnet50 of torchvision's models, and none of them alone between"),
+        (
+            "torchvision",
+            "resnet500",
+            None,
+            "none of them alone between separators; model_parameters.name names the one",
+        ),
+        ("torchvision", "fcn_resnet-50", None, "contains no name of torchvision's models; model_parameters.name names"),
+        ("torchvision", "resnet18_resnet50", None, "contains resnet50 and resnet18 of torchvision's models"),
+        ("torchvision", "wide_resnet50_2b", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "vit_b_16_teacher_resnet152", None, "contains resnet152 and vit_b_16 of"),
+        ("torchvision", "swin_t_from_convnext_tiny", None, "contains convnext_tiny and swin_t of"),
+        ("torchvision", "wide_resnet50_2 of resnet50", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "resnet50_xresnet50", None, "contains resnet50 of"),
+        ("timm", "resnet50 vs vit_base_patch16_224", None, "and none of them alone between separators"),
         ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'; it has"),
         ("torchvision", "resnet18", 18, "torchvision has no model 18"),
         ("timm", "birds", None, "model_parameters.model_name names the one that is meant"),
@@ -124,6 +137,29 @@ def test_weights_from_a_file(tmp_path: Path, suffix: str, classes: int) -> None:
     save(network.state_dict(), tmp_path / f"w.{suffix}")
     loaded = build("a", weights=str(tmp_path / f"w.{suffix}"))
     assert weights_digest(loaded) == weights_digest(network)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_weights_in_half_precision_become_single(tmp_path: Path, kind: str) -> None:
+    state = torchvision.models.mobilenet_v2(width_mult=0.25).to(getattr(torch, kind)).state_dict()
+    save_file(state, tmp_path / "w.safetensors")
+    loaded = build("a", weights=str(tmp_path / "w.safetensors")).state_dict()
+    assert {value.dtype for value in loaded.values() if value.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(loaded[name], state[name].to(loaded[name].dtype)) for name in state)
+
+
+def test_convolutional_classifier_of_any_size(tmp_path: Path) -> None:
+    network = torchvision.models.squeezenet1_1(num_classes=7)
+    save_file(network.state_dict(), tmp_path / "w.safetensors")
+    loaded = build("squeezenet1_1", weights=str(tmp_path / "w.safetensors"), parameters={})
+    assert weights_digest(loaded) == weights_digest(network)
+    network = timm.create_model("test_efficientnet", num_classes=0)
+    save_file(network.state_dict(), tmp_path / "w.safetensors")
+    parameters = {"num_classes": 0}
+    loaded = build("test_efficientnet", "timm", str(tmp_path / "w.safetensors"), parameters=parameters)
+    assert weights_digest(loaded) == weights_digest(network)
+    message = refusal("test_efficientnet", "timm", str(tmp_path / "w.safetensors"))
+    assert "does not fit the model: missing keys: classifier.weight, classifier.bias" in message
 
 
 def test_file_that_does_not_fit(tmp_path: Path) -> None:

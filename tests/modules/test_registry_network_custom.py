@@ -13,7 +13,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torch import nn
 
 from modules.pretrained import weights_digest
-from modules.registry_network import build_network, custom_module
+from modules.registry_network import build_network, custom_code
 
 CODE = """
 from pathlib import Path
@@ -23,6 +23,9 @@ Path(__file__).with_suffix(".ran").touch()
 
 def build(width=3):
     return nn.Sequential(nn.Linear(2, width), nn.Dropout()).double()
+
+def halve():
+    return nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).half()
 
 def text():
     return "a network"
@@ -71,6 +74,9 @@ def test_allowed_module(zoo: Path, allowed: list[str]) -> None:
     ]
     assert not network.training
     assert not network[1].training
+    halved = build("zoo.birds.halve", allowed)
+    assert {value.dtype for value in halved.state_dict().values() if value.is_floating_point()} == {torch.float32}
+    assert halved(torch.ones(1, 2)).dtype == torch.float32
     again, other = build("zoo.birds.build", allowed, width=5), build("zoo.birds.build", allowed, name="b", width=5)
     assert weights_digest(network) == weights_digest(again) != weights_digest(other)
 
@@ -81,7 +87,7 @@ def test_nothing_is_imported_from_another_module(zoo: Path, allowed: list[str]) 
     assert "custom code of the module 'zoo.birds' is not allowed" in message
     assert "extraction.allow_modules" in message
     with pytest.raises(MisconfigurationException, match=r"'zoo\.birds' is not allowed"):
-        custom_module("a", {"name": "zoo.birds.build"}, allowed)
+        custom_code("a", {"name": "zoo.birds.build"}, allowed)
     assert not zoo.exists()
     assert "zoo" not in sys.modules
     assert "'zoology' is not allowed" in refusal("zoology.build", ["zoo"])
@@ -121,14 +127,33 @@ def test_weights_are_a_file_or_random(zoo: Path, tmp_path: Path) -> None:
     )
 
 
-def test_file_of_code(zoo: Path, tmp_path: Path) -> None:
-    assert custom_module("a", {"name": "zoo.birds.build"}, ["zoo"]) == tmp_path / "zoo" / "birds.py"
-    assert custom_module("a", {"name": "zoo.build"}, ["zoo"]) == tmp_path / "zoo" / "__init__.py"
+@pytest.mark.parametrize(
+    ("path", "allowed", "names"),
+    [
+        ("zoo.birds.build", ["zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoo.build", ["zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoo.birds.build", ["zoo.birds"], ["birds.py"]),
+        ("zoo.pond.ducks.build", ["zoo.birds", "zoo.pond"], ["__init__.py", "ducks.py"]),
+        ("zoo.pond.ducks.build", ["zoo.pond", "zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoology.build", ["zoo", "zoology"], ["zoology.py"]),
+    ],
+)
+def test_files_of_code(zoo: Path, tmp_path: Path, path: str, allowed: list[str], names: list[str]) -> None:
+    (tmp_path / "zoo" / "pond" / "no_code.py").mkdir(parents=True)
+    for name in ("pond/__init__.py", "pond/ducks.py", "pond/notes.txt"):
+        (tmp_path / "zoo" / name).touch()
+    files = custom_code("a", {"name": path}, allowed)
+    assert list(files) == names
+    assert all(file.is_file() and file.as_posix().endswith(name) for name, file in files.items())
     assert not zoo.exists()
+
+
+def test_no_file_of_code(zoo: Path) -> None:
     for path, reason in [
         ("zoo.fish.build", "model 'a': model_parameters.name: there is no Python file of the module 'zoo.fish'"),
         ("sys.exit", "there is no Python file of the module 'sys'"),
         ("nowhere.fish.build", "the module 'nowhere.fish' cannot be found: No module named 'nowhere'"),
     ]:
         with pytest.raises(MisconfigurationException, match=reason):
-            custom_module("a", {"name": path}, ["zoo", "sys", "nowhere"])
+            custom_code("a", {"name": path}, ["zoo", "sys", "nowhere"])
+    assert not zoo.exists()

@@ -79,6 +79,7 @@ def test_json_for_machines(validate: Any) -> None:
     document = json.loads("\n".join(lines))
     assert (code, document["valid"], document["team"], document["contract_version"]) == (1, False, "blue", "1.0")
     assert document["problems"][1] == {
+        "document": "submission",
         "pointer": "/models/1",
         "value": '"smal"',
         "rule": 'not in the model registry (closest: "small")',
@@ -110,8 +111,33 @@ def test_broken_documents_of_the_operator_are_one_line(validate: Any, folder: Pa
     code, (line,) = validate("bad.json", "--registry=broken.json")
     assert code == 1
     assert line.startswith("model registry broken.json: 8 problems: /0/model_name: is required; ")
-    code, lines = validate("bad.json", "--registry=broken.json", "--json")
-    assert (code, [problem["rule"] for problem in json.loads("\n".join(lines))["problems"]]) == (1, [line])
+    (folder / "broken.jsonl").write_text('{"dataset_name": "photos", "image_identifier": "a"}\n{"dataset_name": 1}')
+    code, lines = validate("bad.json", "--registry=broken.json", "--catalog=broken.jsonl")
+    assert (code, lines[0]) == (1, line)
+    assert lines[1:] == [
+        "stimuli catalog broken.jsonl: 2 problems: /dataset_name 1: line 2: must be a valid string; "
+        "/image_identifier: line 2: is required"
+    ]
+
+
+def test_broken_documents_of_the_operator_for_machines(validate: Any, folder: Path) -> None:
+    (folder / "broken.json").write_text('[{"model_name": 1}]')
+    (folder / "broken.jsonl").write_text('{"dataset_name": "photos"}')
+    code, lines = validate("bad.json", "--registry=broken.json", "--catalog=broken.jsonl", "--json")
+    document = json.loads("\n".join(lines))
+    assert (code, document["valid"], document["team"]) == (1, False, None)
+    problems = document["problems"]
+    assert problems[0] == {
+        "document": "registry",
+        "pointer": "/0/model_name",
+        "value": "1",
+        "rule": "must be a valid string",
+    }
+    assert [problem["document"] for problem in problems] == ["registry"] * 8 + ["catalog"]
+    assert problems[-1]["pointer"] == "/image_identifier"
+    code, lines = validate("bad.json", "--catalog=absent", "--json")
+    (problem,) = json.loads("\n".join(lines))["problems"]
+    assert problem == {"document": "catalog", "pointer": "", "value": "", "rule": "there is no such file"}
 
 
 def test_missing_submission(validate: Any) -> None:
@@ -121,7 +147,7 @@ def test_missing_submission(validate: Any) -> None:
     assert (code, document["team"], document["problems"]) == (
         1,
         None,
-        [{"pointer": "", "value": "", "rule": "there is no such file"}],
+        [{"document": "submission", "pointer": "", "value": "", "rule": "there is no such file"}],
     )
 
 

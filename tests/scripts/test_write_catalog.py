@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluation.contract.documents import read_catalog
-from scripts.write_catalog import write_catalog
+from scripts.write_catalog import main, write_catalog
 
 
 @pytest.fixture
@@ -36,7 +36,57 @@ def test_sample_is_seeded(folder: Path, tmp_path: Path) -> None:
     assert all(text.count("cubs") == 2 for text in files)
 
 
-def test_too_few_pictures(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(SystemExit, match="3 pictures, 4 are wanted"):
-        write_catalog(str(folder), str(tmp_path / "some.jsonl"), count=4)
-    assert not (tmp_path / "some.jsonl").exists()
+def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
+    """Give the one line that the command fails with."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(args)
+    assert caught.value.code in {1, 2}
+    printed = capsys.readouterr()
+    (line,) = printed.err.splitlines()
+    assert printed.out == ""
+    assert line.startswith("error: ")
+    return line
+
+
+def test_mistakes_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    output = f"--output={tmp_path / 'some.jsonl'}"
+    assert "3 pictures, 4 are wanted" in refusal(capsys, str(folder), output, "--count=4")
+    assert "0 pictures, some are wanted" in refusal(capsys, str(tmp_path / "absent"), output)
+    assert "count" in refusal(capsys, str(folder), output, "--count=0")
+    assert "(closest: count)" in refusal(capsys, str(folder), output, "--coutn=1")
+    absent = str(tmp_path / "nope" / "x.jsonl")
+    assert f"output: {absent!r} cannot be written: No such file or directory" in refusal(
+        capsys, str(folder), f"--output={absent}"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["birds"]
+    main([str(folder), output, "--count=3"])
+    assert capsys.readouterr().out == f"wrote {tmp_path / 'some.jsonl'}: 3 stimuli\n"
+
+
+def test_catalog_that_breaks_the_contract_is_not_written(
+    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "some.jsonl"
+    output.write_text("as before")
+    line = refusal(capsys, str(folder), f"--output={output}", "--dataset_name=my birds")
+    assert line.startswith(f'error: stimuli catalog {output}: 3 problems: /dataset_name "my birds": line 1: must be')
+    (folder / "b" / "1.jpg").touch()  # differs from another in its case alone
+    assert "line 3: the same stimulus as in line 2" in refusal(capsys, str(folder), f"--output={output}")
+    assert output.read_text() == "as before"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["birds", "some.jsonl"]
+
+
+def test_only_files_of_the_folder(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "secret.png").touch()
+    (folder / "folder.jpg").mkdir()
+    (folder / "folder.jpg" / "c.gif").touch()
+    (folder / "out.png").symlink_to(tmp_path / "secret.png")
+    (folder / "broken.png").symlink_to(tmp_path / "absent.png")
+    (folder / "within.png").symlink_to(folder / "b" / "2.png")
+    (folder / "a\\b.png").touch()
+    (tmp_path / "link").symlink_to(folder)
+    for root in (folder, tmp_path / "link"):
+        write_catalog(str(root), str(tmp_path / "all.jsonl"), dataset_name="birds")
+        found = [s.image_identifier for s in read_catalog(tmp_path / "all.jsonl").stimuli]
+        assert found == ["a/3.webp", "b/1.JPG", "b/2.png", "folder.jpg/c.gif", "within.png"]

@@ -20,6 +20,7 @@ from evaluation.contract.schema import (
     ModelRegistry,
     RedSubmission,
     Stimulus,
+    json_schemas,
 )
 from evaluation.contract.schema_problems import check_document
 
@@ -78,6 +79,13 @@ def test_optional_fields() -> None:
     assert ModelEntry.model_validate(changed("preprocess.mean", [0, 0, 0])), "whole numbers are numbers"
 
 
+@pytest.mark.parametrize("field", ["model_parameters", "forward_args", "notes"])
+def test_null_is_an_optional_field_that_is_not_given(field: str) -> None:
+    assert ModelEntry.model_validate({**RESNET50, field: None}) == ModelEntry.model_validate(RESNET50)
+    forms = json_schemas()["model_registry"]["$defs"]["ModelEntry"]["properties"][field]["anyOf"]
+    assert {"type": "null"} in forms
+
+
 @pytest.mark.parametrize("field", RESNET50)
 def test_every_required_field_is_required(field: str) -> None:
     problem = one_problem({name: value for name, value in RESNET50.items() if name != field})
@@ -127,10 +135,10 @@ def test_every_required_field_is_required(field: str) -> None:
         ("output_dim", 2048.0, "must be a valid integer"),
         ("output_dim", "2048", "must be a valid integer"),
         ("model_parameters", [], "must be an object"),
-        ("model_parameters", None, "must be an object"),
         ("forward_args", "x", "must be an object"),
         ("notes", "x" * 10_001, "at most 10000 characters"),
-        ("notes", None, "must be a valid string"),
+        ("notes", 5, "must be a valid string"),
+        ("output_dim", None, "must be a valid integer"),
         ("hidden", 1, "is not a field of the contract"),
     ],
 )

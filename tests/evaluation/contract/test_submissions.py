@@ -82,7 +82,7 @@ def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
 def test_blue_submission(read: Read) -> None:
     content = json.dumps({"models": ["vit_tiny", "resnet50"]}).encode()
     digest = hashlib.sha256(content).hexdigest()
-    assert read(content) == Submission("blue", ("vit_tiny", "resnet50"), (), digest)
+    assert read(content) == Submission("blue", ("vit_tiny", "resnet50"), (), digest, content)
 
 
 def test_red_submission(read: Read, documents: tuple[Registry, Catalog]) -> None:
