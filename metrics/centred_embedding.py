@@ -39,6 +39,7 @@ class Workspace:
         """
         size = math.prod(shape)
         if self._values is None or len(self._values) < size:
+            self._values = None  # freed first, so that old and new are not held at the same time
             self._values = np.empty(size) if isinstance(like, np.ndarray) else like.new_empty(size)
         return self._values[:size].reshape(shape)
 
@@ -72,14 +73,7 @@ class CentredEmbedding:
         Raises:
             ValueError: If it is not a matrix of finite real numbers with enough rows.
         """
-        values = _in_place(x)
-        if "complex" in str(values.dtype) or (isinstance(values, np.ndarray) and values.dtype.kind not in "fiub"):
-            msg = f"{name}: values of type {values.dtype}, but real numbers are needed"
-            raise ValueError(msg)
-        if values.ndim != 2 or values.shape[1] == 0:
-            msg = f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed"
-            raise ValueError(msg)
-        check_rows(len(values), name, debiased)
+        values = _checked(x, name, debiased)
         with np.errstate(invalid="ignore", over="ignore"):
             mean = _mean(values)
             if not math.isfinite(float(mean.sum())):
@@ -141,15 +135,44 @@ def as_numpy(values: Matrix) -> NDArray[np.float64]:
     return values if isinstance(values, np.ndarray) else np.asarray(values.cpu())
 
 
-def _in_place(x: Embedding) -> Matrix:
+def _checked(x: Embedding, name: str, debiased: bool) -> Matrix:
+    values = _in_place(x, name)
+    if "complex" in str(values.dtype) or (isinstance(values, np.ndarray) and values.dtype.kind not in "fiub"):
+        msg = f"{name}: values of type {values.dtype}, but real numbers are needed"
+        raise ValueError(msg)
+    if values.ndim != 2 or values.shape[1] == 0:
+        msg = f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed"
+        raise ValueError(msg)
+    check_rows(len(values), name, debiased)
+    return values
+
+
+def _in_place(x: Embedding, name: str) -> Matrix:
     values: Matrix = x
     if not hasattr(values, "detach"):
-        return np.asarray(values)
+        return _as_array(values, name)
     values = values.detach()
+    if str(values.layout) != "torch.strided" or values.device.type == "meta":
+        msg = f"{name}: {values.layout} tensor on device {values.device}, but a dense one with values is needed"
+        raise ValueError(msg)
+    if values.is_floating_point() and values.element_size() < 2:
+        msg = f"{name}: values of type {values.dtype}, but integers or floats of 16 bits or more are needed"
+        raise ValueError(msg)
     # MPS has no float64, and numpy no bfloat16.
     if values.device.type not in ("cpu", "mps"):
         return values
     return (values.float() if str(values.dtype) == "torch.bfloat16" else values).cpu().numpy()
+
+
+def _as_array(values: Matrix, name: str) -> NDArray[Any]:
+    if isinstance(values, np.ma.MaskedArray):
+        msg = f"{name}: a masked array, whose mask CKA would leave out of account; give the rows that all models have"
+        raise ValueError(msg)
+    try:
+        return np.asarray(values)
+    except (TypeError, ValueError) as error:
+        msg = f"{name}: {type(values).__name__} that is no matrix [stimuli, dim] of real numbers: {error}"
+        raise ValueError(msg) from error
 
 
 def _mean(values: Matrix) -> Matrix:

@@ -55,8 +55,10 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
 def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDArray[np.float64]:
     """Compute the linear CKA of every pair of m embeddings.
 
-    Memory besides the embeddings is bounded whatever m and n are: the Gram matrices of all embeddings are computed
-    once, tile by tile, or, where n is much larger than the widths, the products of pairs chunk by chunk of rows.
+    The Gram matrices of all embeddings are computed once, tile by tile, or, where n is much larger than the widths, the
+    products of pairs chunk by chunk of rows. Memory besides the embeddings: 256 MiB of tiles or up to three times that
+    of chunks; m n numbers; and, growing with the widest embedding, up to 16 n d bytes for two blocks of its rows in
+    float64, or 16 d^2 for a product of features.
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
@@ -69,11 +71,31 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there is none.
     """
-    read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
-    if not read:
-        msg = "embeddings: none given, at least 1 is needed"
-        raise ValueError(msg)
-    return _products(read).cka([x.name for x in read], debiased)
+    products, names = _read_products(embeddings, debiased)
+    return products.cka(names, debiased)
+
+
+def biased_and_debiased_cka(
+    embeddings: Iterable[Embedding],
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Compute the linear CKA of every pair of m embeddings by both estimates, for the price of one.
+
+    Args:
+        embeddings: As of `pairwise_cka`.
+
+    Returns:
+        What `pairwise_cka` gives biased, and debiased: None where that is undefined for one embedding or more, since
+        there are fewer than 4 rows, or a self term is 0 or lost to rounding.
+
+    Raises:
+        ValueError: As `pairwise_cka` for the biased estimate.
+    """
+    products, names = _read_products(embeddings, debiased=False)
+    biased = products.cka(names, debiased=False)
+    try:
+        return biased, products.cka(names, debiased=True)
+    except ValueError:  # what else can be wrong the biased estimate has refused
+        return biased, None
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
@@ -99,14 +121,19 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     """
     total: Matrix = 0.0
     count, place = 0, None
-    rows, grams = Workspace(), Workspace()
+    space, grams = Workspace(), Workspace()
     for count, values in enumerate(embeddings, start=1):
         x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
         place = place or x.place
         x.check_alike(place, "embeddings[0]")
-        gram = _gram(x, slice(None), slice(None), (rows, rows), grams.take(x.mean, place[0], place[0]))
-        gram *= 1 / float(_own_products(gram).norms([x.name], debiased)[0])
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = x.centred(slice(None), space)
+            gram = _multiply(rows, rows, grams.take(rows, place[0], place[0]))
+            products = _own_products(gram)
+        _, norms = products.normed([x.name], debiased)
+        gram *= 1 / float(norms[0])
         total += gram
+        del rows  # so that its memory is free for a wider embedding
     if count < 2:
         msg = f"embeddings: {count} given, at least 2 are needed for a mean over pairs"
         raise ValueError(msg)
@@ -114,8 +141,18 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
 
 
+def _read_products(embeddings: Iterable[Embedding], debiased: bool) -> tuple[GramProducts, list[str]]:
+    """Compute the products of all pairs, and what the embeddings are called in messages."""
+    read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
+    if not read:
+        msg = "embeddings: none given, at least 1 is needed"
+        raise ValueError(msg)
+    return _products(read), [x.name for x in read]
+
+
+@np.errstate(over="ignore", invalid="ignore")
 def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
-    """Compute the products of all pairs by the form that takes fewer multiplications."""
+    """Compute the products of all pairs by the form that takes fewer multiplications; `GramProducts` tells overflow."""
     for x in embeddings:
         x.check_alike(embeddings[0].place, embeddings[0].name)
     n, m, width = len(embeddings[0].values), len(embeddings), sum(x.width for x in embeddings)
@@ -127,14 +164,19 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Sum over the square tiles of the upper triangle of all Gram matrices."""
     n, m, mean = len(embeddings[0].values), len(embeddings), embeddings[0].mean
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
-    blocks = [slice(n * i // tiles, n * (i + 1) // tiles) for i in range(tiles)]
+    # The first tile is the largest, so that the memory taken for it does for all.
+    side = math.ceil(n / tiles)
+    blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
     products, diagonals = np.zeros((m, m)), np.empty((m, n))
     left, right, workspace = Workspace(), Workspace(), Workspace()
+    for space in (left, right)[:tiles]:
+        space.take(mean, side, max(x.width for x in embeddings))
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
             tile = workspace.take(mean, m, rows.stop - rows.start, columns.stop - columns.start)
             for gram, x in zip(tile, embeddings, strict=True):
-                _gram(x, rows, columns, (left, right), gram)
+                first = x.centred(rows, left)
+                _multiply(first, first if rows == columns else x.centred(columns, right), gram)
             flat = tile.reshape(m, -1)
             products += (1 if columns == rows else 2) * as_numpy(flat @ flat.T)
             if columns == rows:
@@ -142,12 +184,8 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     return GramProducts.of(products, diagonals)
 
 
-def _gram(
-    x: CentredEmbedding, rows: slice, columns: slice, workspaces: tuple[Workspace, Workspace], out: Matrix
-) -> Matrix:
-    left = x.centred(rows, workspaces[0])
-    # The transpose of the very same array lets BLAS compute only half of a symmetric product.
-    right = left if rows == columns else x.centred(columns, workspaces[1])
+def _multiply(left: Matrix, right: Matrix, out: Matrix) -> Matrix:
+    # Where both are the very same array, BLAS computes only half of the product, which is symmetric.
     if isinstance(out, np.ndarray):
         return np.matmul(left, right.T, out=out)
     return out.copy_(left @ right.T)

@@ -58,34 +58,37 @@ class GramProducts:
         n = self.n
         return self.grams - n / (n - 2) * self.diagonals + np.outer(self.traces, self.traces) / ((n - 1) * (n - 2))
 
-    def norms(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
-        """Compute the root of every self term, which CKA is divided by.
+    def normed(self, names: Sequence[str], debiased: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Compute HSIC of every pair, and the root of every self term, which CKA is divided by.
 
         Args:
             names: What the embeddings are called in messages, `[m]`.
-            debiased: Whether it is of the debiased HSIC.
+            debiased: Whether it is the debiased one.
 
         Returns:
-            Positive values, `[m]`.
+            HSIC, `[m, m]`, and positive roots, `[m]`.
 
         Raises:
             ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
         """
         check_rows(self.n, names[0], debiased)
-        for name, biased, own in zip(names, self.grams.diagonal(), self.hsic(debiased).diagonal(), strict=True):
+        with np.errstate(over="ignore", invalid="ignore"):
+            hsic = self.hsic(debiased)
+        for name, biased, own in zip(names, self.grams.diagonal(), hsic.diagonal(), strict=True):
             if not math.isfinite(own):
                 msg = f"{name}: contains NaN or infinity, or values whose fourth powers exceed float64"
             elif biased < SMALLEST:
                 msg = f"{name}: linear CKA is undefined where all rows are equal (up to differences of 1e-73)"
             elif own <= DEGENERATE * biased:
                 msg = (
-                    f"{name}: debiased linear CKA is undefined where the debiased HSIC of an embedding with itself is "
-                    "0, as where all rows are equidistant, or equal but for one"
+                    f"{name}: debiased linear CKA is undefined or lost to rounding: the debiased HSIC of the embedding "
+                    f"with itself is {own / biased:.0e} of the biased one, and more than {DEGENERATE} is needed; "
+                    "rows are equidistant, or equal but for one that lies far away"
                 )
             else:
                 continue
             raise ValueError(msg)
-        return np.sqrt(self.hsic(debiased).diagonal())
+        return hsic, np.sqrt(hsic.diagonal())
 
     def cka(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
         """Compute the linear CKA of every pair.
@@ -100,7 +103,7 @@ class GramProducts:
         Raises:
             ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
         """
-        norms, hsic = self.norms(names, debiased), self.hsic(debiased)
+        hsic, norms = self.normed(names, debiased)
         # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
         matrix = np.minimum((hsic + hsic.T) / 2 / np.outer(norms, norms), 1.0)
         np.fill_diagonal(matrix, 1.0)

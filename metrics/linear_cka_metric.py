@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -20,6 +21,9 @@ class LinearCKA(Metric):
     Equals `metrics.linear_cka` on all rows up to rounding in float64, however they are split into batches and
     processes. Memory is O((dx + dy)^2), whatever the number of rows; the widths are those of the first batch.
 
+    Called as a function (`forward`), it takes a batch and gives the value of that batch, which is NaN where CKA of the
+    batch alone is undefined: too few rows, all rows equal, or values that are not finite.
+
     Args:
         debiased: Whether the debiased HSIC is used instead of the biased, which needs at least 4 rows instead of 2.
         kwargs: Options of `torchmetrics.Metric`.
@@ -37,6 +41,7 @@ class LinearCKA(Metric):
     def __init__(self, debiased: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.debiased = debiased
+        self._in_forward = False
         self.set_dtype(torch.float64)
         self.add_state("moments", default=[], dist_reduce_fx="cat")
 
@@ -48,21 +53,12 @@ class LinearCKA(Metric):
             y: Rows of the other for the same stimuli, `[batch, dy]`, real.
 
         Raises:
-            ValueError: If one is not 2-D or not real, the numbers of rows differ, or a width is not that of before.
+            ValueError: If one is not a tensor, not 2-D or not real, the numbers of rows differ, or a width is not that
+                of before. The rows so far are kept.
         """
-        for name, values in (("x", x), ("y", y)):
-            if values.ndim != 2 or values.is_complex():
-                msg = f"{name}: {values.dtype} of shape {list(values.shape)}, but a real matrix [batch, dim] is needed"
-                raise ValueError(msg)
-        if len(x) != len(y):
-            msg = f"y: {len(y)} rows, but x has {len(x)}; both must be of the same stimuli"
-            raise ValueError(msg)
+        before = self._checked(x, y)
         if len(x) == 0:
             return
-        before = self._merged()
-        if before is not None and before.widths != (x.shape[1], y.shape[1]):
-            msg = f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}"
-            raise ValueError(msg)
         rows = torch.cat([x.detach().double(), y.detach().double()], dim=1)
         shift = rows[0] if before is None else before.shift
         batch = Moments.of(rows, x.shape[1], shift)
@@ -77,12 +73,60 @@ class LinearCKA(Metric):
         Raises:
             ValueError: As `metrics.linear_cka`: too few rows, values that are not finite, or CKA is undefined.
         """
+        try:
+            value = self._value()
+        except ValueError:
+            # Raised in the midst of forward, it would lose the rows of all earlier batches.
+            if not self._in_forward:
+                raise
+            value = math.nan
+        return torch.tensor(value, dtype=torch.float64, device=self.device)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """Take a batch, and compute linear CKA of it alone.
+
+        Args:
+            x: As of `update`.
+            y: As of `update`.
+
+        Returns:
+            A float64 scalar, NaN where CKA of the batch is undefined; its rows count all the same.
+
+        Raises:
+            ValueError: As `update`.
+        """
+        self._checked(x, y)
+        self._in_forward = True
+        try:
+            value: Tensor = super().forward(x, y)
+        finally:
+            self._in_forward = False
+        return value
+
+    def _checked(self, x: Tensor, y: Tensor) -> Moments | None:
+        """Refuse a batch that does not fit, and give the moments so far."""
+        for name, values in (("x", x), ("y", y)):
+            if not isinstance(values, Tensor):
+                msg = f"{name}: {type(values).__name__}, but a tensor [batch, dim] is needed; see torch.as_tensor"
+                raise ValueError(msg)
+            if values.ndim != 2 or values.is_complex():
+                msg = f"{name}: {values.dtype} of shape {list(values.shape)}, but a real matrix [batch, dim] is needed"
+                raise ValueError(msg)
+        if len(x) != len(y):
+            msg = f"y: {len(y)} rows, but x has {len(x)}; both must be of the same stimuli"
+            raise ValueError(msg)
+        before = self._merged()
+        if len(x) and before is not None and before.widths != (x.shape[1], y.shape[1]):
+            msg = f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}"
+            raise ValueError(msg)
+        return before
+
+    def _value(self) -> float:
         moments = self._merged()
         if moments is None:
             msg = "x: no rows so far; update must come before compute"
             raise ValueError(msg)
-        cka = moments.products().cka(["x", "y"], self.debiased)
-        return torch.tensor(cka[0, 1], dtype=torch.float64, device=self.device)
+        return float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
 
     def _merged(self) -> Moments | None:
         parts = Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from fractions import Fraction
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -64,11 +68,20 @@ def test_embeddings_are_left_as_they_are() -> None:
         (np.repeat(GOOD[:1], 6, axis=0), "undefined where all rows are equal"),
         (GOOD[:, :0], r"shape \[6, 0\]"),
         (GOOD * 1e-90, "undefined where all rows are equal"),
+        (GOOD * 1e78, "fourth powers exceed float64"),
+        (GOOD * 1e200, "fourth powers exceed float64"),
+        (np.full((6, 3), 1.7e308), "whose sum exceeds float64"),
+        (np.ma.masked_greater(GOOD, 1), "a masked array"),
+        (np.ma.array(GOOD), "a masked array"),
+        ([[1.0, 2.0], [3.0]], "list that is no matrix"),
+        (torch.ones(6, 3).to(torch.float8_e4m3fn), "values of type torch.float8_e4m3fn"),
+        (torch.eye(6).to_sparse(), "torch.sparse_coo tensor on device cpu"),
+        (torch.empty(6, 3, device="meta"), "torch.strided tensor on device meta"),
+        (torch.ones(6, 3, dtype=torch.complex64), "values of type complex64"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
-@pytest.mark.filterwarnings("ignore:invalid value encountered:RuntimeWarning")
-def test_refused(bad: NDArray[np.generic], message: str, debiased: bool) -> None:
+@pytest.mark.filterwarnings("error")
+def test_refused(bad: Any, message: str, debiased: bool) -> None:
     with pytest.raises(ValueError, match=rf"^y: .*{message}"):
         linear_cka(GOOD, bad, debiased)
     for many in (pairwise_cka, mean_pairwise_cka):
@@ -90,6 +103,29 @@ def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float
         linear_cka(GOOD, bad, debiased=True)
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased linear CKA is undefined"):
         mean_pairwise_cka([GOOD, bad], debiased=True)
+
+
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e7])
+def test_debiased_with_one_row_far_from_all_others_is_exact_or_refused(far: float) -> None:
+    x = GOOD.copy()
+    x[0] += far
+    exact = fractions_hsic(x, GOOD) / math.sqrt(fractions_hsic(x, x) * fractions_hsic(GOOD, GOOD))
+    assert abs(exact) > 0.01
+    if far < 1e5:
+        assert linear_cka(x, GOOD, debiased=True) == pytest.approx(exact, abs=1e-6)
+    else:
+        # What is left of the self term is made of the last digits of numbers 1e11 times as large.
+        with pytest.raises(ValueError, match=r"^x: debiased linear CKA is undefined or lost to rounding: .* is \de-1"):
+            linear_cka(x, GOOD, debiased=True)
+
+
+def fractions_hsic(x: NDArray[np.float64], y: NDArray[np.float64]) -> Fraction:
+    """Compute equation 5 of Song et al., JMLR 2012, up to a factor, without rounding."""
+    n, k, l = len(x), *(z @ z.T for z in (np.vectorize(Fraction, otypes=[object])(values) for values in (x, y)))  # noqa: E741
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(l, 0)
+    crossed = Fraction(2, n - 2) * (k @ l).sum()
+    return Fraction((k * l).sum() + k.sum() * l.sum() / ((n - 1) * (n - 2)) - crossed)
 
 
 @pytest.mark.parametrize(("debiased", "fewest"), [(False, 2), (True, 4)])

@@ -6,7 +6,6 @@ import itertools
 import math
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,7 +17,8 @@ from scipy import stats
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from metrics import centred_embedding, cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics import biased_and_debiased_cka, centred_embedding, cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics.gram_products import GramProducts
 
 Array = NDArray[np.float64]
 Hsic = Callable[[Array, Array], float]
@@ -175,12 +175,32 @@ def test_the_cheaper_form_is_taken(n: int, unused: str, debiased: bool, monkeypa
     assert pairwise_cka([x, y], debiased)[0, 1] == pytest.approx(expected, abs=1e-10)
 
 
+def test_many_narrow_embeddings_are_multiplied_by_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The products of the Gram matrices of so many would outweigh that of the features.
+    monkeypatch.delattr(cka, "_gram_form")
+    many = embeddings(30, *[2] * 20)
+    expected = by(double_centred_hsic, many[3], many[7])
+    assert pairwise_cka(many)[3, 7] == pytest.approx(expected, abs=1e-10)
+
+
+def test_orthogonal_embeddings_are_never_below_zero() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        basis = np.linalg.qr(generator.standard_normal((40, 40)) - np.eye(40)[0])[0]
+        basis = np.linalg.qr(np.column_stack([np.ones(40), basis]))[0][:, 1:40]
+        x, y, z = (basis[:, part::3] @ generator.standard_normal((13, 60)) for part in range(3))
+        assert pairwise_cka([x, y, z]).min() >= 0
+        assert 0 <= mean_pairwise_cka([x, y, z]) < 1e-12
+
+
 def test_unrelated_embeddings_have_a_mean_of_zero() -> None:
     corners = np.array(list(itertools.product([-1, 1], repeat=4)))
     columns = [corners[:, [i]] for i in range(4)]
     assert mean_pairwise_cka(columns) == pytest.approx(0, abs=1e-12)
     np.testing.assert_allclose(pairwise_cka(columns), np.eye(4), atol=1e-12)
-    assert linear_cka(columns[0], columns[1], debiased=True) < 0
+    pair = by(song_hsic, columns[0], columns[1])
+    assert pair < -0.01
+    assert mean_pairwise_cka(columns, debiased=True) == pytest.approx(pair, abs=1e-12)
 
 
 @BOTH
@@ -194,23 +214,39 @@ def test_one_embedding_has_a_matrix() -> None:
     np.testing.assert_array_equal(pairwise_cka(embeddings(10, 3)), [[1]])
 
 
-def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**20)
-    n, width, m = 1000, 512, 8
-    values = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(m, n, width))
-    values[:] = np.random.default_rng(0).standard_normal(values.shape, dtype=np.float32)
-    tracemalloc.start()
-    try:
-        matrix = pairwise_cka(values)
-        # A tile, two blocks of rows and what they are converted from; one Gram matrix alone would take 8 MB.
-        assert tracemalloc.get_traced_memory()[1] < 6e6
-        tracemalloc.reset_peak()
-        mean = mean_pairwise_cka(iter(values))
-        # Two Gram matrices, one sum of two and an embedding in float64.
-        assert tracemalloc.get_traced_memory()[1] < 32e6
-    finally:
-        tracemalloc.stop()
-    assert mean == pytest.approx(matrix[np.triu_indices(m, 1)].mean(), abs=1e-12)
+@pytest.mark.parametrize("n", [17, 100])
+def test_both_estimates_from_one_pass(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = pairwise_cka(many), pairwise_cka(many, debiased=True)
+    passes = []
+    compute = cka._products
+
+    def count(read: list[centred_embedding.CentredEmbedding]) -> GramProducts:
+        passes.append(len(read))
+        return compute(read)
+
+    monkeypatch.setattr(cka, "_products", count)
+    biased, debiased = biased_and_debiased_cka(iter(many))
+    assert passes == [4]
+    np.testing.assert_array_equal(biased, expected[0])
+    assert debiased is not None
+    np.testing.assert_array_equal(debiased, expected[1])
+
+
+@pytest.mark.parametrize("odd", [np.eye(6), np.eye(6)[:, :1]])
+def test_the_debiased_estimate_is_left_out_where_it_is_undefined(odd: Array) -> None:
+    x, y = embeddings(6, 3, 4)
+    for many in ([x[:3], y[:3]], [x[:2], y[:2]], [x, y, odd]):
+        biased, debiased = biased_and_debiased_cka(many)
+        np.testing.assert_array_equal(biased, pairwise_cka(many))
+        assert debiased is None
+    for wrong, message in (
+        (np.ones((6, 2)), "all rows are equal"),
+        (np.full((6, 2), np.nan), "NaN"),
+        (y[1:], "5 rows"),
+    ):
+        with pytest.raises(ValueError, match=rf"^embeddings\[1\]: .*{message}"):
+            biased_and_debiased_cka([x, wrong])
 
 
 @BOTH
@@ -220,7 +256,7 @@ def test_tensors_elsewhere_are_computed_with_there(n: int, debiased: bool, monke
     monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
     many = embeddings(n, 3, 40, 5, 12)
     expected = pairwise_cka(many, debiased), mean_pairwise_cka(many, debiased)
-    monkeypatch.setattr(centred_embedding, "_in_place", lambda x: torch.from_numpy(x))
+    monkeypatch.setattr(centred_embedding, "_in_place", lambda x, name: torch.from_numpy(x))
     np.testing.assert_allclose(pairwise_cka(many, debiased), expected[0], atol=1e-12)
     assert mean_pairwise_cka(many, debiased) == pytest.approx(expected[1], abs=1e-12)
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: .* undefined where all rows are equal"):

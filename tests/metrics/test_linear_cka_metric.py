@@ -68,6 +68,36 @@ def test_forward_gives_the_value_of_the_batch_and_keeps_one_sum(debiased: bool) 
     assert metric.compute().item() == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
 
 
+@BOTH
+@pytest.mark.parametrize("batch", [1, 3, 59])
+def test_forward_keeps_the_rows_of_batches_without_a_value(batch: int, debiased: bool) -> None:
+    x, y = rows()
+    metric = LinearCKA(debiased)
+    for a, b in zip(x.split(batch), y.split(batch), strict=True):
+        value = metric(a, b)
+        assert value.dtype == torch.float64
+        if len(a) < (4 if debiased else 2):
+            assert value.isnan()
+        else:
+            assert value.item() == pytest.approx(linear_cka(a, b, debiased), abs=1e-9)
+    assert metric.compute().item() == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("dist_sync_on_step", [False, True])
+def test_forward_of_a_constant_or_empty_batch(dist_sync_on_step: bool, debiased: bool) -> None:
+    x, y = rows()
+    x[20:30] = x[20]
+    metric = LinearCKA(debiased, dist_sync_on_step=dist_sync_on_step)
+    for part, defined in ((slice(0, 20), True), (slice(20, 30), False), (slice(0, 0), False), (slice(30, 60), True)):
+        assert metric(x[part], y[part]).isnan() != defined
+    assert metric.compute().item() == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
+    metric.reset()
+    assert metric(x[:1], y[:1]).isnan()
+    with pytest.raises(ValueError, match=r"^x: 1 rows, but"):
+        metric.compute()
+
+
 def test_memory_depends_on_the_widths_only() -> None:
     x, y = rows(200)
     sizes = {sum(part.numel() for part in fed(x[:n], y[:n], 10, False).moments) for n in (10, 200)}
@@ -146,14 +176,19 @@ def test_debiased_is_undefined_for_equidistant_rows() -> None:
     [
         (torch.randn(6), torch.randn(6, 3), r"^x: torch.float32 of shape \[6\]"),
         (torch.randn(6, 2), torch.randn(6, 3, dtype=torch.complex64), "^y: torch.complex64"),
+        (torch.randn(6, 2).numpy(), torch.randn(6, 3), "^x: ndarray, but a tensor"),
+        (torch.randn(6, 2), [[1.0, 2.0, 3.0]], "^y: list, but a tensor"),
         (torch.randn(6, 2), torch.randn(5, 3), "^y: 5 rows, but x has 6"),
         (torch.randn(6, 2), torch.randn(6, 4), r"^x and y: widths \(2, 4\), but earlier batches had \(2, 3\)"),
     ],
 )
-def test_refused_batches(x: Tensor, y: Tensor, message: str) -> None:
-    metric = fed(torch.randn(3, 2), torch.randn(3, 3), 3, False)
-    with pytest.raises(ValueError, match=message):
-        metric.update(x, y)
+def test_refused_batches(x: Any, y: Any, message: str) -> None:
+    before = torch.randn(7, 2), torch.randn(7, 3)
+    metric = fed(*before, 3, False)
+    for take in (metric.update, metric):
+        with pytest.raises(ValueError, match=message):
+            take(x, y)
+        assert metric.compute().item() == pytest.approx(linear_cka(*before), abs=1e-9)
 
 
 @pytest.mark.filterwarnings("ignore:The ``compute`` method:UserWarning")

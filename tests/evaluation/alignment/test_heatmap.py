@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
 
+from evaluation.alignment import heatmap
 from evaluation.alignment.clustering import cluster_order
 from evaluation.alignment.heatmap import draw_heatmap
 
@@ -107,7 +108,7 @@ def test_colours(drawn: Any, lowest: float, limits: tuple[float, float] | None) 
     assert np.diff(shades).min() > 0
 
 
-@pytest.mark.parametrize("models", [2, 5, 15, 16, 60])
+@pytest.mark.parametrize("models", [2, 5, 15, 16, 60, 120])
 def test_picture_is_legible(drawn: Any, models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)
     picture = drawn([f"vit_base_patch16_clip_224.openai_ft_in12k_{i}" for i in range(models)], matrix)
@@ -133,6 +134,18 @@ def test_picture_is_legible(drawn: Any, models: int) -> None:
         assert box.height <= cell / 2
 
 
+def test_names_of_very_many_models_do_not_overlap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Beyond 200 models the side of the picture is bounded, and the names shrink with their cells.
+    written: list[Figure] = []
+    monkeypatch.setattr(heatmap, "_write", lambda figure, path: written.append(figure))
+    draw_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), "", tmp_path / "heatmap.png")
+    picture = Picture(written[0])
+    assert picture.heat.get_window_extent().width <= 36 * picture.figure.dpi
+    renderer = FigureCanvasAgg(picture.figure).get_renderer()  # type: ignore[no-untyped-call]
+    rows = sorted((label.get_window_extent(renderer) for label in picture.labels("y")), key=lambda box: box.y0)
+    assert all(lower.y1 <= upper.y0 for lower, upper in pairwise(rows))
+
+
 def test_long_names_are_shortened_in_the_middle(drawn: Any) -> None:
     names = ["x" * 32, "start_" + "y" * 40 + "_end"]
     picture = drawn(names, draw_similarities(2))
@@ -143,6 +156,32 @@ def test_long_names_are_shortened_in_the_middle(drawn: Any) -> None:
     assert head.startswith("start_")
     assert tail.endswith("_end")
     assert abs(len(head) - len(tail)) <= 1
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [f"beit_large_patch16_{size}.in22k_ft_in22k_in1k" for size in (224, 384, 512)],
+        ["a" * 20 + "x" + "b" * 40, "a" * 20 + "y" + "b" * 40, "a" * 80, "a" * 81, "a" * 15 + "…" + "a" * 16],
+        ["a" * 16 + "1" + "b" * 60 + "1" + "a" * 16, "a" * 16 + "2" + "b" * 60 + "1" + "a" * 16],
+    ],
+)
+def test_names_that_differ_are_written_differently(drawn: Any, names: list[str]) -> None:
+    shown = drawn(names, draw_similarities(len(names))).names("y")
+    assert len(set(shown)) == len(names)
+    assert all(len(label) <= max(map(len, names)) for label in shown)
+    order = cluster_order(draw_similarities(len(names)))
+    for label, name in zip(shown, (names[index] for index in order), strict=True):
+        head, _, tail = label.partition("…")
+        assert label == name or (name.startswith(head) and name.endswith(tail))
+
+
+@pytest.mark.filterwarnings("error")
+def test_names_in_scripts_that_no_font_has(drawn: Any, caplog: pytest.LogCaptureFixture) -> None:
+    names = ["视觉模型", "画像モデル", "이미지", "\U0001f98a", "vit"]
+    picture = drawn(names, draw_similarities(5), "模型")
+    assert sorted(picture.names("x")) == sorted(names)
+    assert not caplog.records
 
 
 def test_names_are_no_markup(drawn: Any) -> None:
@@ -172,5 +211,5 @@ def test_picture_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OSError, match="No space left"):
         draw_heatmap(["a", "b", "c"], draw_similarities(3), "", path)
     assert path.read_bytes() == whole
-    assert partial == ["heatmap.png.partial"]
+    assert [Path(name).suffix for name in partial] == [".partial"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["heatmap.png"]

@@ -90,6 +90,21 @@ def test_a_planted_family_is_found() -> None:
     assert best_model_subset(matrix, len(family)).chosen == family
 
 
+def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every growth from the family goes astray to a decoy, and ends below the trap, which no exchange leaves.
+    monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    family, trap, decoys = np.arange(5), np.arange(5, 10), np.arange(10, 15)
+    matrix = np.zeros((15, 15))
+    matrix[np.ix_(family, family)] = 0.9
+    matrix[np.ix_(trap, trap)] = 0.8
+    matrix[family, decoys] = matrix[decoys, family] = 1
+    found = best_model_subset(matrix, 5)
+    assert found.chosen == tuple(family)
+    assert found.value == pytest.approx(0.9)
+    monkeypatch.setattr(model_subset_search, "STARTS", 1)
+    assert best_model_subset(matrix, 5).chosen == tuple(trap)
+
+
 def test_neither_diagonal_nor_argument_matters() -> None:
     matrix = similarities(8, seed=1)
     other = matrix + np.diag(np.arange(8.0))

@@ -10,8 +10,9 @@ import pytest
 from numpy.typing import NDArray
 
 from cli.errors import UserError
-from evaluation.alignment import stimulus_subset_search
-from evaluation.alignment.stimulus_subset_search import Subset, random_stimulus_subsets, worst_stimulus_subset
+from evaluation.alignment import stimulus_subset, stimulus_subset_search
+from evaluation.alignment.stimulus_subset import Subset
+from evaluation.alignment.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 
 Array = NDArray[np.float64]
 WIDTHS = (3, 8, 40)
@@ -48,7 +49,7 @@ def held(embeddings: Sequence[Array], members: Sequence[int]) -> Subset:
 
 @pytest.mark.parametrize("members", [[3, 9], [4, 3, 7], [0, 1, 2, 3, 4], [18, 5, 11, 2, 9, 14, 0, 7, 16]])
 def test_every_change_of_one_member_is_valued_right(members: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stimulus_subset_search, "BLOCK", 7 * len(WIDTHS) ** 2)
+    monkeypatch.setattr(stimulus_subset, "BLOCK", 7 * len(WIDTHS) ** 2)
     embeddings = catalog(19, seed=len(members))
     subset = held(embeddings, members)
     assert sorted(subset.members) == sorted(members)
@@ -66,24 +67,74 @@ def test_every_change_of_one_member_is_valued_right(members: list[int], monkeypa
         assert np.isinf(exchanged[members]).all()
 
 
+@pytest.fixture
+def heuristic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Do without enumeration."""
+    monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", 0)
+
+
 @pytest.mark.parametrize("size", [2, 3, 5, 12, 25])
+@pytest.mark.usefixtures("heuristic")
 def test_no_exchange_of_one_improves_what_is_found(size: int) -> None:
     embeddings = catalog(25, seed=size)
     found = worst_stimulus_subset(embeddings, size)
     assert list(found.chosen) == sorted(set(found.chosen))
     assert len(found.chosen) == size
     assert found.value == pytest.approx(mean_cka(embeddings, found.chosen), abs=1e-9)
-    assert found.exact == (size == 25)
+    assert not found.exact
     for leaver, joiner in product(found.chosen, set(range(25)) - set(found.chosen)):
         neighbour = [*(set(found.chosen) - {leaver}), joiner]
         assert mean_cka(embeddings, neighbour) >= found.value - 1e-8
 
 
-@pytest.mark.parametrize("size", [3, 4, 9])
-def test_small_catalogs_are_solved(size: int) -> None:
+@pytest.mark.parametrize("size", [3, 4, 9, 12])
+def test_small_catalogs_are_solved(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     embeddings = catalog(12, seed=40 + size)
-    lowest = min(mean_cka(embeddings, subset) for subset in combinations(range(12), size))
-    assert worst_stimulus_subset(embeddings, size).value == pytest.approx(lowest, abs=1e-9)
+    values = {subset: mean_cka(embeddings, subset) for subset in combinations(range(12), size)}
+    best = min(values, key=lambda subset: values[subset])
+    for block in (1, 7 * len(WIDTHS) * size**2, 2**16):
+        monkeypatch.setattr(stimulus_subset_search, "BLOCK", block)
+        found = worst_stimulus_subset(embeddings, size)
+        assert (found.chosen, found.exact) == (best, True)
+        assert found.value == pytest.approx(values[best], abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.usefixtures("heuristic")
+def test_many_starts_solve_what_few_miss(seed: int) -> None:
+    embeddings = catalog(15, seed)
+    lowest = min(mean_cka(embeddings, subset) for subset in combinations(range(15), 3))
+    assert worst_stimulus_subset(embeddings, 3).value == pytest.approx(lowest, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("stimuli", "size", "exact"), [(84, 3, True), (87, 3, False), (447, 2, True), (35, 33, True), (448, 447, False)]
+)
+def test_what_is_enumerated(stimuli: int, size: int, exact: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # comb(84, 3) = 95,284, comb(87, 3) = 105,995; 448 subsets of 447 are few, but their Gram matrices large.
+    chosen = tuple(range(size))
+    monkeypatch.setattr(
+        stimulus_subset_search, "_enumerate" if exact else "_search", lambda *_: chosen if exact else [chosen]
+    )
+    monkeypatch.delattr(stimulus_subset_search, "_search" if exact else "_enumerate")
+    found = worst_stimulus_subset(catalog(stimuli, seed=0, widths=(3, 4, 5)), size)
+    assert (found.chosen, found.exact) == (chosen, exact)
+
+
+@pytest.mark.usefixtures("heuristic")
+def test_every_exchange_lowers_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = []
+    exchange = Subset.exchange
+
+    def watch(self: Subset, place: int, stimulus: int) -> None:
+        before = self.value()
+        exchange(self, place, stimulus)
+        changes.append(self.value() - before)
+
+    monkeypatch.setattr(Subset, "exchange", watch)
+    worst_stimulus_subset(catalog(30, seed=1), 6)
+    assert changes
+    assert max(changes) < 0
 
 
 def test_better_than_random_subsets() -> None:
@@ -118,8 +169,10 @@ def test_what_is_found_depends_on_the_seed_alone() -> None:
     assert (values != random_stimulus_subsets(embeddings, 6, seed=6)).any()
 
 
+@pytest.mark.usefixtures("heuristic")
 def test_the_seed_sets_the_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stimulus_subset_search, "STARTS", 1)
+    monkeypatch.setattr(stimulus_subset_search, "MOST_STARTS", 1)
     embeddings = catalog(60, seed=1)
     assert len({worst_stimulus_subset(embeddings, 4, seed=seed).chosen for seed in range(10)}) > 1
 
@@ -166,9 +219,13 @@ def with_copies(stimuli: int, distinct: Sequence[int], noise: float = 0) -> list
     return embeddings
 
 
+@pytest.mark.parametrize("limit", [0, 100_000])
 @pytest.mark.parametrize("noise", [0, 1e-7])
 @pytest.mark.parametrize("size", [2, 3, 5])
-def test_subsets_of_copies_are_passed_over(size: int, noise: float) -> None:
+def test_subsets_of_copies_are_passed_over(
+    size: int, noise: float, limit: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", limit)
     embeddings = with_copies(40, distinct=(7, 31), noise=noise)
     found = worst_stimulus_subset(embeddings, size)
     assert {7, 31} & set(found.chosen)
