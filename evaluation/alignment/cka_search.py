@@ -11,7 +11,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
 from evaluation.alignment.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
-from evaluation.alignment.scoring import biased_cka, represent
+from evaluation.alignment.scoring import measure, represent
 from evaluation.alignment.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 from evaluation.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
 from evaluation.contract.schema import CONTRACT_VERSION
@@ -81,7 +81,7 @@ def _search_models(
     registry: Registry, catalog: Catalog, size: int, seed: int, options: Extraction
 ) -> tuple[dict[str, Any], Search, NDArray[np.float64]]:
     found = represent(tuple(registry.entries), catalog.stimuli, registry, options)
-    similarity = biased_cka(found.rows)
+    similarity, _ = measure(found.rows)
     best = best_model_subset(similarity, size)
     names = list(found.rows)
     submission = {"contract_version": CONTRACT_VERSION, "models": [names[i] for i in best.chosen]}

@@ -18,7 +18,7 @@ from evaluation.contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import identify_weights
-from metrics import pairwise_cka
+from metrics import biased_and_debiased_cka
 
 Rows = dict[str, NDArray[np.float32]]
 
@@ -79,20 +79,20 @@ def represent(
     return Representations(rows, weights, len(stimuli), time.perf_counter() - start, computed)
 
 
-def biased_cka(rows: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
-    """Compute biased linear CKA of all pairs.
+def measure(rows: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Compute linear CKA of all pairs by both estimates.
 
     Args:
         rows: Embeddings of the same stimuli by name.
 
     Returns:
-        `[models, models]`.
+        Biased and debiased, `[models, models]` each; None for a debiased one that is undefined, as below 4 stimuli.
 
     Raises:
-        UserError: It is undefined; the message names the model or layer.
+        UserError: The biased one is undefined; the message names the model or layer.
     """
     try:
-        return pairwise_cka(rows.values())
+        return biased_and_debiased_cka(rows.values())
     except ValueError as error:
         names = list(rows)
         msg = re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
@@ -171,11 +171,7 @@ def score(
 def _describe(found: Representations, registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
     """Compute both estimates of CKA, and describe them as JSON values."""
     start = time.perf_counter()
-    biased = biased_cka(found.rows)
-    try:
-        debiased: NDArray[np.float64] | None = pairwise_cka(found.rows.values(), debiased=True)
-    except ValueError:  # it needs 4 stimuli that are not all but one alike; the score does not
-        debiased = None
+    biased, debiased = measure(found.rows)
     return {
         "n_models": len(found.weights),
         "n_stimuli": found.stimuli,
