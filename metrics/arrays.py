@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from numbers import Integral
 from types import ModuleType
 from typing import Any, TypeAlias
 
@@ -53,6 +54,44 @@ def stays_on_device(tensor: Array) -> bool:
     return tensor.device.type not in ("cpu", "mps")
 
 
+def check_integer(name: str, value: object, least: int) -> None:
+    """Refuse what is no integer, or too small a one.
+
+    Args:
+        name: The argument, for the error message.
+        value: Its value.
+        least: The least that is allowed.
+
+    Raises:
+        ValueError: It is none, or smaller.
+    """
+    if not isinstance(value, Integral) or int(value) < least:
+        msg = f"{name} must be an integer of {least} or more, not {value!r}"
+        raise ValueError(msg)
+
+
+def as_array(name: str, value: Array) -> Array:
+    """Give nested lists as an array, and arrays and tensors as they are.
+
+    Args:
+        name: The argument, for the error message.
+        value: An array, a tensor or nested lists.
+
+    Returns:
+        A NumPy array or a tensor.
+
+    Raises:
+        ValueError: Nested lists differ in length.
+    """
+    if is_tensor(value):
+        return value
+    try:
+        return np.asarray(value)
+    except ValueError as error:
+        msg = f"{name} must be an array, or lists whose lengths agree"
+        raise ValueError(msg) from error
+
+
 def to_float64(name: str, value: Array) -> Array:
     """Convert numbers to float64 where they lie.
 
@@ -72,7 +111,7 @@ def to_float64(name: str, value: Array) -> Array:
             raise ValueError(msg)
         detached = value.detach()
         return detached.double() if stays_on_device(detached) else detached.cpu().double().numpy()
-    array = np.asarray(value)
+    array = as_array(name, value)
     if array.dtype.kind not in "fiub":
         msg = f"{name} must be real numbers, not {array.dtype}"
         raise ValueError(msg)

@@ -169,8 +169,6 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
     products, diagonals = np.zeros((m, m)), np.empty((m, n))
     left, right, workspace = Workspace(), Workspace(), Workspace()
-    for space in (left, right)[:tiles]:
-        space.take(mean, side, max(x.width for x in embeddings))
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
             tile = workspace.take(mean, m, rows.stop - rows.start, columns.stop - columns.start)

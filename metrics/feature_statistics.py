@@ -8,7 +8,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, is_tensor, like, namespace, to_float64, to_host
+from metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
+
+# Of the largest absolute feature: fourth powers, products and quotients of these stay within float64.
+LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70
+# By how much the squared mean may exceed the squared spread in a Gram matrix, whose eigenvalues lose as many digits.
+MEAN_SHARE = 100
 
 
 @dataclass(frozen=True)
@@ -55,8 +60,8 @@ class FeatureStatistics:
         class_means: Mean of every class, less the mean of all, `[classes, features]`.
 
     Raises:
-        ValueError: The shapes do not fit, or there are numbers that are not finite, or labels that are not
-            integers from 0.
+        ValueError: The shapes do not fit, a number is not finite, the largest absolute one is neither 0 nor from 1e-70
+            to 1e70, or labels are not integers from 0.
     """
 
     def __init__(self, features: Array, labels: Array) -> None:
@@ -64,19 +69,16 @@ class FeatureStatistics:
         if values.ndim != 2 or 0 in values.shape:
             msg = f"features must be [samples, features], at least one of each, not {list(values.shape)}"
             raise ValueError(msg)
+        _check_magnitude(values)
         self.samples, self.dimensions = values.shape
         order, self.labels, self.class_labels, self.class_sizes = sort_by_class(labels, self.samples)
         self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
         # Relative to one of the rows, constant features are exactly 0.
         origin = values[0]
-        with np.errstate(invalid="ignore", over="ignore"):
-            self.centred = values[like(order, values)]
-            self.centred -= origin
-            sums = sum_by_class(self.centred, self.class_sizes)
-            mean = sums.sum(0) / self.samples
-            # A single NaN or infinity makes the mean of its column one.
-            if not np.isfinite(float((mean * mean).sum())):
-                raise ValueError(_not_finite(values))
+        self.centred = values[like(order, values)]
+        self.centred -= origin
+        sums = sum_by_class(self.centred, self.class_sizes)
+        mean = sums.sum(0) / self.samples
         self.centred -= mean
         self.mean = origin + mean
         self.class_means = sums / self.counts - mean
@@ -130,6 +132,9 @@ class FeatureStatistics:
     @cached_property
     def uncentred_spectrum(self) -> Spectrum:
         """Spectrum of the Gram matrix of the features as they are."""
+        # Beside a large mean a Gram matrix rounds the spread off, which the features themselves still hold.
+        if self.samples * float((self.mean**2).sum()) > MEAN_SHARE * float(self.gram.diagonal().sum()):
+            return self._decompose_rows(self.centred + self.mean)
         if self.dimensions <= self.samples:
             gram = self.gram + self.samples * self.mean[:, None] * self.mean
         else:
@@ -144,6 +149,14 @@ class FeatureStatistics:
             return Spectrum(eigenvalues, vectors, class_sums @ vectors)
         coordinates = vectors * namespace(vectors).sqrt(eigenvalues)
         return Spectrum(eigenvalues, vectors, sum_by_class(coordinates, self.class_sizes))
+
+    def _decompose_rows(self, rows: Array) -> Spectrum:
+        xp = namespace(rows)
+        left, singular, right = xp.linalg.svd(rows, full_matrices=False)
+        least = max(rows.shape) * np.finfo(np.float64).eps * singular[0]
+        singular = xp.where(singular > least, singular, xp.zeros_like(singular))
+        vectors = right.T if self.dimensions <= self.samples else left
+        return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
 
     def principal_components(self, count: int) -> Array:
         """Project the centred features onto the axes of largest variance.
@@ -195,7 +208,7 @@ def sort_by_class(
     Raises:
         ValueError: The labels are of another shape, or not integers from 0.
     """
-    array = to_host(labels)
+    array = to_host(as_array(name, labels))
     if array.shape != (samples,):
         msg = f"{name} must be [{samples}], one for every sample, not {list(array.shape)}"
         raise ValueError(msg)
@@ -227,6 +240,17 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
 
 
-def _not_finite(values: Array) -> str:
-    rows = np.flatnonzero(~np.isfinite(to_host(values)).all(1))
-    return f"features must be finite; row {rows[0]} is not" if len(rows) else "features are too large for float64"
+def _check_magnitude(values: Array) -> None:
+    # NaN is the largest of any numbers that it is among, so that it is found, too.
+    largest = float(namespace(values).maximum(values.max(), -values.min()))
+    if largest == 0 or LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
+        return
+    if np.isfinite(largest):
+        size = "small" if largest < 1 else "large"
+        msg = (
+            f"features are too {size}: the largest absolute value is {largest:.2g}, which must be from "
+            f"{LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
+        )
+    else:
+        msg = f"features must be finite; row {np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]} is not"
+    raise ValueError(msg)

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from typing import Literal
 
-from metrics.arrays import Array, like, namespace
+import numpy as np
+
+from metrics.arrays import Array, check_integer, like, namespace
 from metrics.feature_statistics import FeatureStatistics, sum_by_class
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]
 
 VARIANCE_FLOOR = 1e-4
+PRINCIPAL_COMPONENTS = 64
 
 
 def gbc(
     features: Array | FeatureStatistics,
     labels: Array | None = None,
     covariance: Covariance = "spherical",
-    pca: int | None = 64,
+    pca: int | None = PRINCIPAL_COMPONENTS,
     variant: Variant = "textbook",
 ) -> float:
     """Compute the GBC, the negative sum of the Bhattacharyya coefficients of all ordered pairs of classes.
@@ -43,9 +46,8 @@ def gbc(
         ValueError: An option is none of those above, or the features or labels do not fit.
     """
     check_options(covariance, variant)
-    if pca is not None and pca < 1:
-        msg = f"pca must be 1 or more, or None, not {pca}"
-        raise ValueError(msg)
+    if pca is not None:
+        check_integer("pca", pca, 1)
     statistics = FeatureStatistics.of(features, labels)
     rows = statistics.centred if pca is None else statistics.principal_components(pca)
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
@@ -74,7 +76,7 @@ def check_options(covariance: str, variant: str) -> None:
 
 
 def negative_overlap(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> float:
-    """Compute the GBC of Gaussians, for each class against all later ones at once.
+    """Compute the GBC of Gaussians.
 
     Args:
         means: `[classes, features]`.
@@ -85,6 +87,21 @@ def negative_overlap(means: Array, variances: Array, covariance: Covariance, var
     Returns:
         The score.
     """
+    return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
+
+
+def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:
+    """Compute the Bhattacharyya coefficients of all pairs of Gaussians, for each class with all later ones at once.
+
+    Args:
+        means: `[classes, features]`.
+        variances: Not yet raised to the floor, `[classes, features]`.
+        covariance: See `gbc`.
+        variant: See `gbc`.
+
+    Returns:
+        `[classes, classes]`, 0 on the diagonal.
+    """
     xp = namespace(means)
     # A spherical class is kept as one column, which stands for as many dimensions as its weight says.
     spread, weight = xp.clip(variances, VARIANCE_FLOOR, None), 1
@@ -92,10 +109,10 @@ def negative_overlap(means: Array, variances: Array, covariance: Covariance, var
         spread = spread.mean(1)[:, None]
         weight = means.shape[1] if variant == "textbook" else 1
     logarithms = xp.log(spread).sum(1)
-    total = 0.0
+    overlaps = like(np.zeros((len(means), len(means))), means)
     for i in range(len(means) - 1):
         middle = (spread[i] + spread[i + 1 :]) / 2
         distances = ((means[i] - means[i + 1 :]) ** 2 / middle).sum(1) / 8
         determinants = xp.log(middle).sum(1) - (logarithms[i] + logarithms[i + 1 :]) / 2
-        total += float(xp.exp(-distances - weight * determinants / 2).sum())
-    return 0.0 - 2 * total
+        overlaps[i, i + 1 :] = xp.exp(-distances - weight * determinants / 2)
+    return overlaps + overlaps.T

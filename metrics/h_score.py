@@ -10,8 +10,8 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
     """Compute the H-score `trace(pinv(cov(F)) cov(E[F | y]))`.
 
     Source: Yajie Bao et al., "An Information-Theoretic Approach to Transferability in Task Transfer Learning", ICIP
-    2019, definition 2. It lies in [0, classes - 1], and linear maps of the features that lose no direction of
-    their spread leave it as it is.
+    2019, definition 2. It lies in [0, classes - 1], and is exactly classes - 1 where centred samples have the largest
+    rank that they can, samples - 1. Linear maps of the features that lose no direction of their spread leave it.
 
     With shrinkage: Shibal Ibrahim, Natalia Ponomareva, Rahul Mazumder, "Newer is not always better: Rethinking
     transferability metrics, their peculiarities, stability and performance", 2021:
@@ -43,8 +43,12 @@ def explained_classes(spectrum: Spectrum, counts: Array) -> float:
     Returns:
         The score.
     """
-    rank = spectrum.rank
-    return float((spectrum.class_sums[:, :rank] ** 2 / spectrum.eigenvalues[:rank] / counts).sum())
+    rank, most = spectrum.rank, float(len(counts) - 1)
+    # Centred samples have at most this rank, at which their coordinates tell all classes apart.
+    if rank >= int(counts.sum()) - 1:
+        return most
+    score = float((spectrum.class_sums[:, :rank] ** 2 / spectrum.eigenvalues[:rank] / counts).sum())
+    return min(score, most)
 
 
 def _shrunk(statistics: FeatureStatistics) -> float:
@@ -60,4 +64,5 @@ def _shrunk(statistics: FeatureStatistics) -> float:
     error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
     intensity = error / spread if error > 0 else 0.0
     between = (spectrum.class_sums[:, :rank] ** 2 / statistics.counts).sum(0) / samples
-    return float(((1 - intensity) * between / ((1 - intensity) * variances + intensity * mean)).sum())
+    score = float(((1 - intensity) * between / ((1 - intensity) * variances + intensity * mean)).sum())
+    return min(score, float(statistics.classes - 1))

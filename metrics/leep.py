@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, like, namespace, to_float64, to_host
+from metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
 from metrics.feature_statistics import sort_by_class, sum_by_class
 
 # Softmax in bfloat16 misses a sum of 1 by up to about this much.
@@ -61,6 +61,8 @@ def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> floa
     joint = sum_by_class(rows, class_sizes)
     marginal = joint.sum(0)
     conditional = joint / xp.where(marginal > 0, marginal, xp.ones_like(marginal))
+    if len(class_sizes) == 1:
+        return 0.0
     total, end = 0.0, 0
     for label, size in enumerate(class_sizes.tolist()):
         # A sample's own share in P(y | z) keeps its prediction above 0.
@@ -86,7 +88,7 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     Raises:
         ValueError: The labels do not fit one another, or are not integers from 0.
     """
-    shape = to_host(source_labels).shape
+    shape = to_host(as_array("source_labels", source_labels)).shape
     if len(shape) != 1 or not shape[0]:
         msg = f"source_labels must be [samples], at least one, not {list(shape)}"
         raise ValueError(msg)
@@ -100,4 +102,4 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     _, joint = np.unique(source * (target.max() + 1) + target, return_counts=True)
     marginal = np.bincount(source)
     entropy = float((marginal * np.log(marginal)).sum() - (joint * np.log(joint)).sum()) / len(source)
-    return min(-entropy, 0.0)
+    return 0.0 - max(entropy, 0.0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, like, namespace, to_host
+from metrics.arrays import Array, check_integer, like, namespace, to_host
 from metrics.feature_statistics import FeatureStatistics
 
 PENALTY = 1.0
@@ -33,11 +33,13 @@ def linear_probe_accuracy(
         Mean accuracy over folds. A class with one sample is never predicted when that sample is.
 
     Raises:
-        ValueError: The number of folds is out of range, or the features or labels do not fit.
+        ValueError: The number of folds or the seed is out of range, or the features or labels do not fit.
     """
     statistics = FeatureStatistics.of(features, labels)
-    if not 2 <= folds <= statistics.samples:
-        msg = f"folds must be from 2 to the number of samples, {statistics.samples}, not {folds}"
+    check_integer("folds", folds, 2)
+    check_integer("seed", seed, 0)
+    if folds > statistics.samples:
+        msg = f"folds must be at most the number of samples, {statistics.samples}, not {folds}"
         raise ValueError(msg)
     number = draw_folds(statistics.class_sizes, folds, seed)
     accuracies = []

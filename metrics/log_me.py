@@ -12,12 +12,12 @@ from metrics.feature_statistics import FeatureStatistics, Spectrum
 # Of the ratio of precisions, relative. The evidence is stationary there, so that its own error is of the square.
 TOLERANCE = 1e-8
 ITERATIONS = 1000
-# How far beyond the eigenvalues the ratio may drift where the evidence has its supremum at 0 or at infinity.
+# How far beyond the eigenvalues the ratio may drift where the evidence rises all the way to 0 or to infinity.
 DRIFT = 1e15
 
 
 def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
-    """Compute LogME, the mean over classes of the log maximum evidence per sample of a linear model of the class.
+    """Compute LogME, the mean over classes of the log evidence per sample of a linear model, at a maximum.
 
     Source: Kaichao You et al., "LogME: Practical Assessment of Pre-trained Models for Transfer Learning", ICML 2021,
     equation 2, with the fixed point of Kaichao You et al., "Ranking and Tuning Pre-trained Models: A New Paradigm for
@@ -30,7 +30,9 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
 
     `n/2 log(n / (2 pi Q)) - n/2 - sum(log(1 + s / t)) / 2` with `Q = sum(x t / (t + s)) + residual`,
 
-    which is the published one wherever both precisions are stationary.
+    which is the published one wherever both precisions are stationary. Over t it may have several maxima. The score is
+    of the one that the iteration reaches from t = 1, as published, which need not be the highest and, being where it is
+    relative to s, depends on the scale of the features. With a single maximum, the scale does not matter.
 
     Args:
         features: `[samples, features]`, or their statistics.

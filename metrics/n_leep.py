@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
-from metrics.arrays import Array, to_host
+from metrics.arrays import Array, check_integer, to_host
 from metrics.feature_statistics import FeatureStatistics
 from metrics.gaussian_mixture import fit_mixture
 from metrics.leep import expected_log_prediction
@@ -32,18 +34,17 @@ def n_leep(
         seed: Of the start of the fit.
 
     Returns:
-        The score, at most 0; minus the entropy of the labels for constant features.
+        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
 
     Raises:
         ValueError: There are fewer samples than Gaussians, an option is out of range, or the features or labels
             do not fit.
     """
-    if not 0 < pca <= 1:
-        msg = f"pca must be above 0 and at most 1, not {pca}"
+    if not (isinstance(pca, Real) and 0 < pca <= 1):
+        msg = f"pca must be above 0 and at most 1, not {pca!r}"
         raise ValueError(msg)
-    if components_per_class < 1:
-        msg = f"components_per_class must be 1 or more, not {components_per_class}"
-        raise ValueError(msg)
+    check_integer("components_per_class", components_per_class, 1)
+    check_integer("seed", seed, 0)
     statistics = FeatureStatistics.of(features, labels)
     components = components_per_class * statistics.classes
     if components > statistics.samples:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from metrics.arrays import Array, to_host
+from metrics.arrays import Array, as_array, to_host
 from metrics.feature_statistics import sort_by_class
 
 
@@ -22,7 +22,7 @@ def num_classes(labels: Array) -> float:
     Raises:
         ValueError: The labels are not integers from 0, or there is none.
     """
-    array = to_host(labels)
+    array = to_host(as_array("labels", labels))
     if array.ndim != 1 or not len(array):
         msg = f"labels must be [samples], at least one, not {list(array.shape)}"
         raise ValueError(msg)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, is_tensor, like, to_host
+from metrics.arrays import Array, as_array, check_integer, is_tensor, like, to_host
 
 
 def sample_pixels(
@@ -46,15 +46,16 @@ def sample_pixels(
         Features `[pixels, features]` and labels `[pixels]`, in the order of the images, arrays or tensors as given.
 
     Raises:
-        ValueError: The shapes do not fit, labels are not integers from 0, a class has no pixels by `counts`, or
-            there is no valid pixel at all.
+        ValueError: The shapes do not fit, labels are not integers from 0, an option is out of range, a class has no
+            pixels by `counts`, or there is no valid pixel at all.
     """
+    features, labels = as_array("features", features), as_array("labels", labels)
     if features.ndim != 4 or 0 in features.shape:
         msg = f"features must be [images, features, h, w], at least one of each, not {list(features.shape)}"
         raise ValueError(msg)
-    if per_image < 1:
-        msg = f"per_image must be 1 or more, not {per_image}"
-        raise ValueError(msg)
+    check_integer("per_image", per_image, 1)
+    if not isinstance(seed, np.random.Generator):
+        check_integer("seed", seed, 0)
     images, _, *size = features.shape
     if labels.ndim != 3 or len(labels) != images or 0 in labels.shape:
         msg = f"labels must be [{images}, H, W], a map for every image, not {list(labels.shape)}"
@@ -100,7 +101,7 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
 
 
 def _integers(labels: Array) -> NDArray[np.integer]:
-    array = to_host(labels)
+    array = to_host(as_array("labels", labels))
     if array.dtype.kind not in "iu":
         msg = f"labels must be integers, not {array.dtype}"
         raise ValueError(msg)

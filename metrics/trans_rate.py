@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from numbers import Real
+
 import numpy as np
 
 from metrics.arrays import Array, namespace
 from metrics.feature_statistics import FeatureStatistics
 
+# The distortion of the published scores.
+EPSILON = 1e-4
 
-def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None, epsilon: float = 1e-4) -> float:
+
+def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None, epsilon: float = EPSILON) -> float:
     """Compute TransRate, the coding rate of the features less the mean coding rate of the classes.
 
     Source: Long-Kai Huang et al., "Frustratingly Easy Transferability Estimation", ICML 2022: `R(Z) - mean over classes
@@ -30,19 +35,30 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     Raises:
         ValueError: The distortion is not above 0, or the features or labels do not fit.
     """
-    if not epsilon > 0:
-        msg = f"epsilon must be above 0, not {epsilon}"
+    if not (isinstance(epsilon, Real) and epsilon > 0):
+        msg = f"epsilon must be above 0, not {epsilon!r}"
         raise ValueError(msg)
     statistics = FeatureStatistics.of(features, labels)
-    whole = _coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
+    if statistics.classes == 1:
+        return 0.0
+    whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
     for x in statistics.class_rows:
         size, dimensions = x.shape
         eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
         least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
-        classes += _coding_rate(eigenvalues[eigenvalues > least], size * epsilon)
+        classes += coding_rate(eigenvalues[eigenvalues > least], size * epsilon)
     return whole - classes / statistics.classes
 
 
-def _coding_rate(eigenvalues: Array, scale: float) -> float:
+def coding_rate(eigenvalues: Array, scale: float) -> float:
+    """Compute the coding rate of samples.
+
+    Args:
+        eigenvalues: Of their Gram matrix, `[r]`.
+        scale: Number of samples, times the distortion.
+
+    Returns:
+        In nats.
+    """
     return float(namespace(eigenvalues).log1p(eigenvalues / scale).sum()) / 2

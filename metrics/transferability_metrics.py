@@ -2,12 +2,12 @@
 
 What is accumulated are sums in float64, merged across processes by addition, so that the memory does not grow with
 the number of samples; LEEP alone keeps its rows. Features whose mean is far larger than their spread lose digits in
-such sums, which the functions on whole arrays do not.
+such sums, which the functions on whole arrays do not. The states keep their precision: `set_dtype` changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -15,6 +15,7 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
+from metrics.arrays import check_integer
 from metrics.feature_statistics import Spectrum, decompose
 from metrics.gbc import Covariance, Variant, check_options, negative_overlap
 from metrics.h_score import explained_classes
@@ -22,7 +23,24 @@ from metrics.leep import leep
 from metrics.log_me import mean_log_evidence
 
 
-class _ClassSums(Metric):
+class _KeptPrecision(Metric):
+    """A metric whose states keep their precision."""
+
+    full_state_update = False
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> Self:
+        """Keep the states as they are: sums in less than float64 would lose digits of the score.
+
+        Args:
+            dst_type: Of no effect.
+
+        Returns:
+            This metric.
+        """
+        return self
+
+
+class _ClassSums(_KeptPrecision):
     """Numbers of samples and sums of features of every class.
 
     A class without samples is no class: the metrics leave it out.
@@ -33,12 +51,13 @@ class _ClassSums(Metric):
         **kwargs: As for any metric of torchmetrics.
     """
 
-    full_state_update = False
     counts: Tensor
     sums: Tensor
 
     def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
+        check_integer("num_classes", num_classes, 1)
+        check_integer("num_features", num_features, 1)
         self._add_sum("counts", num_classes)
         self._add_sum("sums", num_classes, num_features)
 
@@ -66,12 +85,7 @@ class _ClassSums(Metric):
         if features.ndim != 2 or features.shape[1] != dimensions:
             msg = f"features must be [samples, {dimensions}], not {list(features.shape)}"
             raise ValueError(msg)
-        if labels.shape != features.shape[:1]:
-            msg = f"labels must be [{len(features)}], one for every sample, not {list(labels.shape)}"
-            raise ValueError(msg)
-        if labels.is_floating_point() or labels.is_complex():
-            msg = f"labels must be integers, not {labels.dtype}"
-            raise ValueError(msg)
+        _check_labels(labels, len(features))
         if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
             msg = f"labels must be from 0 to {classes - 1}, not from {int(labels.min())} to {int(labels.max())}"
             raise ValueError(msg)
@@ -88,6 +102,15 @@ class _ClassSums(Metric):
             msg = "features: none have been added yet"
             raise ValueError(msg)
         return present
+
+
+def _check_labels(labels: Tensor, samples: int) -> None:
+    if labels.shape != (samples,):
+        msg = f"labels must be [{samples}], one for every sample, not {list(labels.shape)}"
+        raise ValueError(msg)
+    if labels.is_floating_point() or labels.is_complex():
+        msg = f"labels must be integers, not {labels.dtype}"
+        raise ValueError(msg)
 
 
 class _ClassMoments(_ClassSums):
@@ -222,7 +245,7 @@ class LogME(_SecondMoments):
         return self.sums.new_tensor(mean_log_evidence(spectrum, counts, int(counts.sum()), self.sums.shape[1]))
 
 
-class LEEP(Metric):
+class LEEP(_KeptPrecision):
     """LEEP, see `metrics.leep`.
 
     It keeps every row, in the precision in which it comes: the logarithm is of a mixture whose weights, the
@@ -232,7 +255,6 @@ class LEEP(Metric):
         **kwargs: As for any metric of torchmetrics.
     """
 
-    full_state_update = False
     higher_is_better = True
     probabilities: list[Tensor]
     labels: list[Tensor]
@@ -248,11 +270,27 @@ class LEEP(Metric):
         Args:
             probabilities: Of the source classes, `[samples, source classes]`.
             labels: Target labels, integers from 0, `[samples]`.
+
+        Raises:
+            ValueError: The shapes do not fit, there are not as many source classes as before, or labels are not
+                integers from 0.
         """
+        width = self.probabilities[0].shape[1] if self.probabilities else None
+        shape = probabilities.shape
+        if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
+            msg = f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}"
+            raise ValueError(msg)
+        _check_labels(labels, len(probabilities))
+        if len(labels) and int(labels.min()) < 0:
+            msg = f"labels must be 0 or more, not {int(labels.min())}"
+            raise ValueError(msg)
         self.probabilities.append(probabilities.detach())
         self.labels.append(labels)
 
     def compute(self) -> Tensor:
         """Compute the score of the samples so far."""
+        if not len(self.probabilities):
+            msg = "probabilities: none have been added yet"
+            raise ValueError(msg)
         probabilities = dim_zero_cat(self.probabilities)
         return probabilities.new_tensor(leep(probabilities, dim_zero_cat(self.labels)), dtype=torch.float64)

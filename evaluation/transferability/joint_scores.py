@@ -10,15 +10,12 @@ from scipy.special import xlogy
 
 from evaluation.transferability.class_statistics import ClassStatistics, TargetStatistics
 from metrics.feature_statistics import FeatureStatistics, sum_by_class
-from metrics.gbc import VARIANCE_FLOOR
+from metrics.gbc import PRINCIPAL_COMPONENTS, class_overlaps
 from metrics.leep import leep
+from metrics.trans_rate import EPSILON, coding_rate
 
 Targets = Sequence[NDArray[np.int64]]
 Scores = NDArray[np.float64]
-
-# As of `gbc` and `trans_rate`.
-PRINCIPAL_COMPONENTS = 64
-EPSILON = 1e-4
 
 
 def holding(targets: Targets, classes: int) -> NDArray[np.bool_]:
@@ -60,28 +57,8 @@ def gbc_of_targets(dataset: ClassStatistics, targets: Targets, pca: int | None =
         rows = whole.principal_components(pca)
         means = sum_by_class(rows, dataset.sizes) / whole.counts
         variances = sum_by_class((rows - means[whole.labels]) ** 2, dataset.sizes) / whole.counts
-    overlaps = spherical_overlaps(means, variances)
+    overlaps = class_overlaps(means, variances, "spherical", "textbook")
     return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in targets])
-
-
-def spherical_overlaps(means: NDArray[np.float64], variances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Compute the Bhattacharyya coefficients of all pairs of classes, each a spherical Gaussian.
-
-    Args:
-        means: `[classes, features]`.
-        variances: Not yet raised to the floor, `[classes, features]`.
-
-    Returns:
-        `[classes, classes]`, 0 on the diagonal.
-    """
-    spread = np.maximum(variances, VARIANCE_FLOOR).mean(1)
-    overlaps = np.zeros((len(means), len(means)))
-    for i in range(len(means) - 1):
-        middle = (spread[i] + spread[i + 1 :]) / 2
-        distances = ((means[i] - means[i + 1 :]) ** 2).sum(1) / middle / 8
-        determinants = np.log(middle) - (np.log(spread[i]) + np.log(spread[i + 1 :])) / 2
-        overlaps[i, i + 1 :] = np.exp(-distances - means.shape[1] * determinants / 2)
-    return overlaps + overlaps.T
 
 
 def leep_of_targets(
@@ -114,6 +91,7 @@ def leep_of_targets(
         if len(among):
             shares = joint[label] / np.where(marginal[among] > 0, marginal[among], 1)
             totals[among] += np.log(probabilities[dataset.order[rows]] @ shares.T).sum(0)
+    totals[holds.sum(1) == 1] = 0
     return np.minimum(totals / (holds @ dataset.sizes), 0)
 
 
@@ -135,7 +113,7 @@ def nce_of_targets(probabilities: NDArray[np.float64], dataset: ClassStatistics,
     holds = holding(targets, dataset.classes)
     marginal = holds @ joint
     entropies: Scores = xlogy(marginal, marginal).sum(1) - holds @ xlogy(joint, joint).sum(1)
-    return np.minimum(-entropies / (holds @ dataset.sizes), 0)
+    return 0 - np.maximum(entropies / (holds @ dataset.sizes), 0)
 
 
 def coding_rate_of_samples(statistics: FeatureStatistics) -> float:
@@ -147,7 +125,7 @@ def coding_rate_of_samples(statistics: FeatureStatistics) -> float:
     Returns:
         In nats.
     """
-    return float(np.log1p(statistics.spectrum.eigenvalues / (statistics.samples * EPSILON)).sum()) / 2
+    return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
 
 
 def coding_rates_of_classes(dataset: ClassStatistics, targets: Targets) -> Scores:

@@ -48,6 +48,25 @@ def test_spectra_are_those_of_the_matrices(samples: int, features: int) -> None:
 
 
 @pytest.mark.parametrize(("samples", "features"), SHAPES)
+def test_a_large_mean_does_not_round_the_spread_off(samples: int, features: int) -> None:
+    x, labels = sample(samples, features)
+    eigenvalues = FeatureStatistics(x + 1e7, labels).uncentred_spectrum.eigenvalues
+    # Beside an offset common to all, what remains tends to the features less the means of rows and of columns.
+    remaining = x - x.mean(0) - x.mean(1)[:, None] + x.mean()
+    rank = min(samples, features)
+    expected = np.linalg.svd(remaining, compute_uv=False)[: rank - 1] ** 2
+    np.testing.assert_allclose(eigenvalues[1:rank], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-65, 1e65])
+def test_small_and_large_features_have_the_scores_of_others(scale: float) -> None:
+    x, labels = sample(60, 8)
+    assert h_score(scale * x, labels) == pytest.approx(h_score(x, labels), rel=1e-9)
+    assert h_score(scale * x, labels, shrinkage=True) == pytest.approx(h_score(x, labels, shrinkage=True), rel=1e-9)
+    assert log_me(scale * x, labels) == pytest.approx(log_me(x, labels), rel=1e-7)
+
+
+@pytest.mark.parametrize(("samples", "features"), SHAPES)
 def test_principal_components_keep_distances(samples: int, features: int) -> None:
     x, labels = sample(samples, features)
     statistics = FeatureStatistics(x, labels)
@@ -134,7 +153,9 @@ def test_numbers_that_are_not_finite_are_refused_with_their_row(value: float) ->
         (np.zeros((0, 3)), "features must be"),
         (np.zeros((4, 2), dtype=complex), "features must be real"),
         (np.array([["a"]] * 4), "features must be real"),
-        (np.full((4, 2), 1e300) * [[1], [-1], [1], [-1]], "too large"),
+        (np.full((4, 2), 1e300) * [[1], [-1], [1], [-1]], "features are too large: .* 1e\\+300"),
+        (np.full((4, 2), 1e-154) * [[1], [-1], [1], [-1]], "features are too small: .* 1e-154"),
+        ([[1.0], [1.0, 2.0], [1.0], [1.0]], "features must be an array, or lists whose lengths agree"),
     ],
 )
 def test_features_that_are_refused(features: NDArray[Any], message: str) -> None:

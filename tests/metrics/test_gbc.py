@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from metrics.gbc import Covariance, Variant, gbc
+from metrics.gbc import Covariance, Variant, class_overlaps, gbc
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -91,12 +91,25 @@ def test_a_class_more_only_lowers_it() -> None:
     assert gbc(x, labels, pca=None) < gbc(x[labels < 3], labels[labels < 3], pca=None)
 
 
+def test_overlaps_are_symmetric_and_add_up_to_it() -> None:
+    x, labels = sample(80, 6, 4)
+    means = np.stack([x[labels == label].mean(0) for label in range(4)])
+    variances = np.stack([x[labels == label].var(0) for label in range(4)])
+    overlaps = class_overlaps(means, variances, "diagonal", "textbook")
+    np.testing.assert_array_equal(overlaps, overlaps.T)
+    for pair in ([0, 1], [0, 3], [2, 3]):
+        rows = np.isin(labels, pair)
+        both = gbc(x[rows], labels[rows], "diagonal", pca=None)
+        assert both == pytest.approx(-overlaps[np.ix_(pair, pair)].sum(), rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"covariance": "full"}, "covariance must be spherical or diagonal, not 'full'"),
         ({"variant": "theirs"}, "variant must be textbook or released, not 'theirs'"),
-        ({"pca": 0}, "pca must be 1 or more, or None, not 0"),
+        ({"pca": 0}, "pca must be an integer of 1 or more, not 0"),
+        ({"pca": 2.5}, "pca must be an integer of 1 or more, not 2.5"),
     ],
 )
 def test_options_that_are_refused(options: dict[str, object], message: str) -> None:

@@ -64,5 +64,5 @@ def test_edge_cases() -> None:
 
 @pytest.mark.parametrize("folds", [0, 1, 41])
 def test_numbers_of_folds_that_are_refused(folds: int) -> None:
-    with pytest.raises(ValueError, match=f"folds must be from 2 to the number of samples, 40, not {folds}"):
+    with pytest.raises(ValueError, match=f"folds must be .*, not {folds}"):
         linear_probe_accuracy(*sample(40, 3, 2, 1.0), folds=folds)

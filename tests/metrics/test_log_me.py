@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
@@ -52,7 +53,56 @@ def test_as_the_highest_density_of_the_target() -> None:
     assert log_me(x, labels) == pytest.approx(np.mean(evidences) / 40, rel=1e-8)
 
 
-def released(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> tuple[list[Fraction], Fraction]:
+    """Give the solution of linear equations and the determinant of a positive definite matrix, without any rounding."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    determinant = Fraction(1)
+    for i, pivot in enumerate(rows):
+        determinant *= pivot[i]
+        rows[i] = [value / pivot[i] for value in pivot]
+        for j, row in enumerate(rows):
+            if j != i:
+                rows[j] = [value - row[i] * other for value, other in zip(row, rows[i], strict=True)]
+    return [row[-1] for row in rows], determinant
+
+
+def exact(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Compute the highest evidence in fractions."""
+    samples, dimensions = map(int, features.shape)
+    columns = [[Fraction(value) for value in column] for column in features.T.tolist()]
+    gram = [[sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for y in columns] for x in columns]
+    evidences = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        products = [sum((column[i] for i in members), Fraction(0)) for column in columns]
+
+        def negative_evidence(logarithm: float, size: int = len(members), b: list[Fraction] = products) -> float:
+            ratio = Fraction(math.exp(logarithm))
+            ridge = [[value + ratio * (i == j) for j, value in enumerate(row)] for i, row in enumerate(gram)]
+            weights, determinant = solve(ridge, b)
+            misfit = size - sum((w * value for w, value in zip(weights, b, strict=True)), Fraction(0))
+            evidence = samples * math.log(samples / (2 * math.pi * misfit)) - samples
+            return (math.log(determinant / ratio**dimensions) - evidence) / 2
+
+        evidences.append(-float(minimize_scalar(negative_evidence, bounds=(-10, 10), method="bounded").fun))
+    return float(np.mean(evidences)) / samples
+
+
+@pytest.mark.parametrize("offset", [0, 1e3, 1e6, 1e8])
+def test_a_mean_far_larger_than_the_spread_leaves_the_digits(offset: float) -> None:
+    x, labels = sample(40, 4, 2)
+    # In binary fractions, to which adding the offset is exact.
+    far = np.round(1024 * x) / 1024 + offset
+    assert log_me(far, labels) == pytest.approx(exact(far, labels), rel=1e-6)
+
+
+def released(
+    features: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    iterations: int = 11,
+    tolerance: float = 1e-2,
+    added: float = 1e-5,
+) -> float:
     """Follow the form in which scores have been released: stopped early, with 1e-5 in both denominators."""
     samples, dimensions = features.shape
     left, singular, _ = np.linalg.svd(features, full_matrices=False)
@@ -62,13 +112,13 @@ def released(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
         target = (labels == label).astype(float)
         x = (left.T @ target) ** 2
         alpha = beta = 1.0
-        for _ in range(11):
+        for _ in range(iterations):
             ratio = alpha / beta
             gamma = (squares / (squares + ratio)).sum()
             norm = (squares * x / (squares + ratio) ** 2).sum()
             error = (x / (1 + squares / ratio) ** 2).sum() + (target @ target - x.sum())
-            alpha, beta = gamma / (norm + 1e-5), (samples - gamma) / (error + 1e-5)
-            if abs(alpha / beta - ratio) / ratio <= 1e-2:
+            alpha, beta = gamma / (norm + added), (samples - gamma) / (error + added)
+            if abs(alpha / beta - ratio) / ratio <= tolerance:
                 break
         determinant = np.log(alpha + beta * squares).sum()
         evidence = samples * math.log(beta / (2 * math.pi)) + dimensions * math.log(alpha) - determinant
@@ -82,6 +132,18 @@ def test_the_released_form_stays_below_the_maximum_and_depends_on_the_scale() ->
     assert maximum - 1e-5 < released(x, labels) < maximum
     # Weights are small where features are large: 1e-5 is no longer small beside their squares.
     assert maximum - 1 < released(100 * x, labels) < maximum - 1e-3
+
+
+def test_of_several_maxima_it_is_at_the_one_that_the_published_iteration_reaches() -> None:
+    # Either half of the features explains the classes, at weights of their own size.
+    generator, labels = np.random.default_rng(0), np.arange(40) % 2
+    x = generator.standard_normal((40, 10)) + 0.7 * generator.standard_normal((2, 10))[labels]
+    x = x * np.repeat([100, 0.01], 5)
+    scores = [log_me(scale * x, labels) for scale in (1, 100)]
+    for scale, score in zip((1, 100), scores, strict=True):
+        converged = released(scale * x, labels, iterations=5000, tolerance=1e-12, added=0)
+        assert score == pytest.approx(converged, rel=1e-6)
+    assert abs(scores[0] - scores[1]) > 0.1
 
 
 def test_more_informative_features_have_more_evidence() -> None:

@@ -112,6 +112,14 @@ def test_tensors_give_the_same_sample() -> None:
     np.testing.assert_array_equal(found[1].numpy(), expected[1])
 
 
+def test_lists_give_the_same_sample() -> None:
+    maps = make_maps(2, 6, [0.8, 0.2])
+    expected = sample_pixels(numbered(maps), maps, 20)
+    found = sample_pixels(numbered(maps).tolist(), maps.tolist(), 20)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
 @pytest.mark.parametrize("sides", [(4, 12), (5, 13), (6, 3)])
 def test_label_maps_are_read_at_the_centres_of_feature_pixels(sides: tuple[int, int]) -> None:
     small, large = sides
@@ -157,7 +165,11 @@ def test_metrics_on_the_sample_are_those_of_a_loop_over_pixels() -> None:
         ({"labels": np.full((2, 4, 4), -1)}, "labels must be 0 or more, not -1"),
         ({"labels": np.full((2, 4, 4), IGNORED)}, "ignored label 255"),
         ({"labels": np.full((2, 4, 4), 3), "counts": np.array([1, 1])}, "counts: class 3"),
-        ({"per_image": 0}, "per_image must be 1 or more"),
+        ({"per_image": 0}, "per_image must be an integer of 1 or more, not 0"),
+        ({"per_image": 1.5}, "per_image must be an integer of 1 or more, not 1.5"),
+        ({"seed": -1}, "seed must be an integer of 0 or more, not -1"),
+        ({"features": [[1.0], [1.0, 2.0]]}, "features must be an array, or lists whose lengths agree"),
+        ({"labels": [[[0]], [[0, 1]]]}, "labels must be an array, or lists whose lengths agree"),
     ],
 )
 def test_what_does_not_fit_is_named(change: dict[str, object], message: str) -> None:

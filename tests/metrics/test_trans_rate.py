@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -56,13 +58,13 @@ def test_rotations_and_shifts_leave_it() -> None:
 def test_without_spread_or_without_classes_it_is_0() -> None:
     x, labels = sample(30, 4, 3)
     assert trans_rate(np.full((30, 4), 0.1), labels) == 0
-    assert trans_rate(x, np.zeros(30, dtype=int)) == pytest.approx(0, abs=1e-12)
+    assert trans_rate(x, np.zeros(30, dtype=int)) == 0
     # A class with one sample has a rate of its own.
     assert np.isfinite(trans_rate(x, np.arange(30)))
 
 
-@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan")])
-def test_a_distortion_that_is_refused(epsilon: float) -> None:
+@pytest.mark.parametrize("epsilon", [0.0, -1.0, float("nan"), None])
+def test_a_distortion_that_is_refused(epsilon: Any) -> None:
     with pytest.raises(ValueError, match="epsilon must be above 0"):
         trans_rate(*sample(30, 4, 3), epsilon)
 

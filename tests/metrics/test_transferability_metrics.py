@@ -100,6 +100,46 @@ def test_sums_stay_in_float64() -> None:
 
 
 @pytest.mark.parametrize(
+    ("metric", "function"),
+    [*CASES, (LEEP(), lambda x, y: leep(x.softmax(1), y))],
+)
+def test_setting_a_precision_leaves_the_states(metric: Metric, function: Any) -> None:
+    x, labels = sample()
+    given = x.softmax(1) if isinstance(metric, LEEP) else x
+    metric.reset()
+    assert metric.set_dtype(torch.float16) is metric
+    metric.update(given[:50], labels[:50])
+    metric.set_dtype(torch.float32)
+    metric.update(given[50:], labels[50:])
+    assert float(metric.compute()) == pytest.approx(function(x, labels), rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("probabilities", "labels", "message"),
+    [
+        (torch.full((9,), 1 / 9), torch.zeros(9).long(), "probabilities must be \\[samples, 3\\], not \\[9\\]"),
+        (torch.full((4, 2), 0.5), torch.zeros(4).long(), "probabilities must be \\[samples, 3\\], not \\[4, 2\\]"),
+        (torch.full((4, 3), 1 / 3), torch.zeros(3).long(), "labels must be \\[4\\]"),
+        (torch.full((4, 3), 1 / 3), torch.zeros(4), "labels must be integers"),
+        (torch.full((4, 3), 1 / 3), torch.tensor([0, -1, 3, 2]), "labels must be 0 or more, not -1"),
+    ],
+)
+def test_batches_of_probabilities_that_are_refused(probabilities: Tensor, labels: Tensor, message: str) -> None:
+    metric = LEEP()
+    metric.update(torch.eye(3), torch.arange(3))
+    with pytest.raises(ValueError, match=message):
+        metric.update(probabilities, labels)
+    assert len(metric.probabilities) == len(metric.labels) == 1
+    assert float(metric.compute()) == 0
+
+
+@pytest.mark.parametrize("counts", [(0, 20), (8, 0), (8, 2.5)])
+def test_numbers_of_classes_and_features_that_are_refused(counts: tuple[int, int]) -> None:
+    with pytest.raises(ValueError, match=r"num_(classes|features) must be an integer of 1 or more"):
+        HScore(*counts)
+
+
+@pytest.mark.parametrize(
     ("features", "labels", "message"),
     [
         (torch.zeros(4, 8), torch.zeros(4).long(), "features must be \\[samples, 9\\]"),
@@ -121,5 +161,7 @@ def test_batches_that_are_refused(features: Tensor, labels: Tensor, message: str
 def test_nothing_added_is_refused() -> None:
     with pytest.raises(ValueError, match="none have been added"):
         GBC(5, 9).compute()
+    with pytest.raises(ValueError, match="none have been added"):
+        LEEP().compute()
     with pytest.raises(ValueError, match="covariance must be"):
         GBC(5, 9, covariance="full")  # type: ignore[arg-type]
