@@ -28,32 +28,50 @@ _FLAGGED = {"train": True}, {"train": False}
 SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     "CIFAR10": _FLAGGED,
     "CIFAR100": _FLAGGED,
+    "Caltech101": ({}, None),
+    "Caltech256": ({}, None),
     "Country211": _named("train", "valid"),
     "DTD": _named("train", "val"),
+    "EMNIST": ({"split": "balanced", "train": True}, {"split": "balanced", "train": False}),
     "EuroSAT": ({}, None),
     "FGVCAircraft": _named("train", "val"),
     "FashionMNIST": _FLAGGED,
     "Flowers102": _named("train", "val"),
     "Food101": _named("train", "test"),
     "GTSRB": _named("train", "test"),
+    "ImageNet": _named("train", "val"),
     "Imagenette": _named("train", "val"),
     "KMNIST": _FLAGGED,
     "MNIST": _FLAGGED,
     "OxfordIIITPet": _named("trainval", "test"),
+    "PCAM": _named("train", "val"),
+    "Places365": ({"split": "train-standard", "small": True}, {"split": "val", "small": True}),
+    "QMNIST": _FLAGGED,
     "RenderedSST2": _named("train", "val"),
+    # Its default is to download.
+    "SEMEION": ({"download": False}, None),
     "STL10": _named("train", "test"),
     "SUN397": ({}, None),
     "SVHN": _named("train", "test"),
     "StanfordCars": _named("train", "test"),
     "USPS": _FLAGGED,
 }
-# Where a data set of files keeps them with their labels; the public way would decode every one.
-FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"))
-PAIR_LISTS = ("samples", "_samples")
+# Those that torchvision takes no option to download for.
+BY_HAND = ("ImageNet",)
+# Where a data set of files keeps them with their labels, in two lists or one; the public way would decode every one.
+FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
+# Where it keeps the names of its classes. Those of ImageNet's photos by WordNet's numbers, as two are called crane.
+CLASS_LISTS = ("wnids", "classes", "categories")
 
 
 class TorchvisionDataset(PhotoSource):
     """A classification data set of torchvision.
+
+    All of those whose photos have one class each, but for: FER2013 (no download, and no labels in one form of its test
+    photos), INaturalist (folders of classes, which `ClassFolders` lists without decoding every photo), Omniglot and
+    LFWPeople (the splits have different classes), CLEVRClassification (its labels are counts) and FakeData. EMNIST is
+    the balanced variant with 47 classes, Places365 the small pictures; PCAM needs h5py, and ImageNet its archives, put
+    into the root by hand.
 
     Args:
         name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
@@ -93,10 +111,16 @@ class TorchvisionDataset(PhotoSource):
         return self._read(arguments)
 
     def _fetch(self, partial: Path) -> Path:
+        if self.name in BY_HAND:
+            msg = (
+                f"data.photos.download: torchvision does not download {self.name}; put its archives, as torchvision's "
+                "documentation names them, into data.photos.root"
+            )
+            raise MisconfigurationException(msg)
         try:
             for arguments in SPLITS[self.name]:
                 if arguments is not None:
-                    self._create(partial, download=True, **arguments)
+                    self._create(partial, **{**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
             msg = (
                 f"data.photos.download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
@@ -159,19 +183,19 @@ class DatasetPhotos(Photos):
 
 def _files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes
     """List the files of a data set in the order of their names; None where it is not made of files."""
-    pairs = next((getattr(dataset, name) for name in PAIR_LISTS if hasattr(dataset, name)), None)
-    for paths, labels in FILE_LISTS:
-        if hasattr(dataset, paths) and hasattr(dataset, labels):
-            pairs = list(zip(getattr(dataset, paths), getattr(dataset, labels), strict=True))
-    if pairs is None:
+    lists = next((names for names in FILE_LISTS if all(hasattr(dataset, name) for name in names)), None)
+    if lists is None:
         return None
+    found = [getattr(dataset, name) for name in lists]
+    pairs = found[0] if len(found) == 1 else zip(*found, strict=True)
     listed = sorted((Path(path).relative_to(root).as_posix(), int(label)) for path, label in pairs)
     names, numbers = [name for name, _ in listed], [label for _, label in listed]
     return PhotoFiles(root, names, numbers, _class_names(dataset, numbers))
 
 
 def _class_names(dataset: Any, labels: list[int]) -> tuple[str, ...]:  # noqa: ANN401 - one of torchvision's classes
-    return tuple(getattr(dataset, "classes", None) or map(str, range(max(labels, default=-1) + 1)))
+    named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
+    return tuple(named or map(str, range(max(labels, default=-1) + 1)))
 
 
 def _default_root(cache: Path | None, name: str) -> Path:

@@ -40,17 +40,17 @@ class FigureChoice:
             table: What is studied.
 
         Raises:
-            UserError: A metric or target is not in the table, or it is not two metrics.
+            UserError: A metric or target is not in the study, or it is not two metrics.
         """
         for name in self.metrics or []:
             if name not in table.metrics:
-                msg = f"figures.metrics: {name!r} is not in the table; it has {', '.join(table.metrics)}"
+                msg = f"figures.metrics: {name!r} is not in the study, which has {', '.join(table.metrics)}"
                 raise UserError(msg)
         if self.metrics is not None and len(set(self.metrics)) != 2:
             msg = f"figures.metrics: {self.metrics} given; two different ones are compared"
             raise UserError(msg)
         if self.target is not None and self.target not in table.targets:
-            msg = f"figures.target: {self.target!r} is not in the table; it has {', '.join(table.targets)}"
+            msg = f"figures.target: {self.target!r} is not in the study, which has {', '.join(table.targets)}"
             raise UserError(msg)
 
     def pairs(self, table: TransferTable) -> list[tuple[int, int]]:

@@ -48,6 +48,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
         "metrics": metrics,
+        "left_out": study.table.left_out,
         "sources": study.table.sources,
         "targets": study.table.targets,
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
@@ -113,8 +114,8 @@ def print_report(study: Study, ties: Ties) -> None:
     table = study.table
     console.print(
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
-        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} rank no "
-        "metrics and are in no pair",
+        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie "
+        "all metrics, or have one without a value, and are in no pair",
         soft_wrap=True,
         highlight=False,
     )
@@ -184,7 +185,8 @@ def _what_targets_change(study: Study, ties: Ties) -> list[str]:
         leaders = _leaders(percent[:, place])
         without = zip(study.table.targets, left_out[:, :, place], strict=True)
         changed = [target for target, rates in without if _leaders(rates) != leaders]
-        how = f"unless one of {', '.join(changed)} is left out" if changed else "whichever target is left out"
+        exceptions = f"one of {', '.join(changed)}" if len(changed) > 1 else "".join(changed)
+        how = f"unless {exceptions} is left out" if changed else "whichever target is left out"
         verb = "leads" if len(leaders) == 1 else "lead"
         lines.append(f"{TITLES[column]}: {_names(study, leaders)} {verb} with ties={ties}, {how}.")
     return lines

@@ -58,6 +58,7 @@ PRESETS = {
 
 def stability(
     table: str,
+    metrics: list[str] | None = None,
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
     exclude_target: bool = True,
@@ -77,6 +78,8 @@ def stability(
     Args:
         table: CSV file with the columns metric, source, target, score and performance, or in the layout of the tables
             released with the paper (Agostinelli et al., ECCV 2022).
+        metrics: Metrics to study, by their names in the table; by default all. Those that give all sources of every
+            target the same score are left out, with a line that says so.
         preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
             options that are given besides it win.
         pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
@@ -97,7 +100,10 @@ def stability(
         dashboard: Where it is mirrored.
     """
     start = time.perf_counter()
-    cells = read_table(Path(table), trainable, exclude_target)
+    if metrics is not None and len(set(metrics)) < max(2, len(metrics)):
+        msg = f"metrics: {', '.join(metrics) or 'none'} given; two or more are compared, none of them twice"
+        raise UserError(msg)
+    cells = read_table(Path(table), trainable, exclude_target, metrics)
     figures.require_known(cells)
     conventions = _require_preset(cells, preset, table) if preset else None
     size = _pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
@@ -130,6 +136,8 @@ def stability(
         msg = f"output: {output!r} cannot be written ({error}); choose another folder"
         raise UserError(msg) from error
     print_report(study, counted)
+    for metric, reason in cells.left_out.items():
+        print(f"left out of the study: {metric} ({reason})")
     if cells.ignored_columns:
         print(f"columns of the table that were not needed: {', '.join(cells.ignored_columns)}")
     print(f"wrote {', '.join(map(str, files + [folder / 'outcomes.npy'] * save_outcomes))}")

@@ -37,7 +37,7 @@ class Study:
         shown_pools: Some of the pools, drawn at random, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
         experiments: Pools, targets and measures that go together.
-        undefined: Experiments whose outcome ranks no metrics: all are tied, or a measure is undefined.
+        undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
         varying_target: Agreement of experiments with the same pool and measure.
         varying_measure: Agreement of experiments with the same pool and target.
         varying_pool: Agreement of experiments with the same target and measure.

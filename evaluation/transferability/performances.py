@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import csv
-import math
 from collections.abc import Collection
 from pathlib import Path
 
 from cli.errors import UserError
+from evaluation.stability.table_rows import finite_number
 
 COLUMNS = ("source", "target", "performance")
 
@@ -55,10 +55,7 @@ def read_performances(path: Path, sources: Collection[str], targets: Collection[
 
 def _number(text: str | None, line: int) -> float:
     try:
-        value = float(text or "")
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        msg = f"performances: line {line}: performance is {text or ''!r} and not a finite number"
-        raise UserError(msg)
-    return value
+        return finite_number(text, "performance")
+    except ValueError as error:
+        msg = f"performances: line {line}: {error}"
+        raise UserError(msg) from error

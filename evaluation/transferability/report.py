@@ -5,15 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
+from evaluation.transferability.report_tables import format_number, markdown_table, print_lines, print_table
 from evaluation.transferability.results import Results, TargetResults
 from evaluation.transferability.scores import Metric
 
-# Blanks beside a column.
-PADDING = 3
 TITLES: dict[Metric, str] = {
     "gbc": "GBC",
     "leep": "LEEP",
@@ -39,21 +34,10 @@ def print_report(results: Results) -> None:
     Args:
         results: What the metrics say.
     """
-    console = Console()
-    tables = [_table(found, results.metrics) for found in results.targets]
-    # Cells are not broken, however narrow the terminal is that the output may not even go to.
-    widths = [sum(max(map(len, column)) + PADDING for column in zip(*table, strict=True)) for table in tables]
-    console.width = max(console.width, *widths) + PADDING
-    for found, (header, *rows) in zip(results.targets, tables, strict=True):
-        printed = Table(title=f"{found.target.name}: {_photos(found, results)}", box=box.SIMPLE_HEAD)
-        for place, column in enumerate(header):
-            printed.add_column(column, justify="right" if place else "left", no_wrap=True)
-        for row in rows:
-            printed.add_row(*row)
-        console.print(printed)
-        for line in _remarks(found):
-            console.print(line, highlight=False, markup=False, soft_wrap=True)
-    console.print(LEGEND, highlight=False, soft_wrap=True)
+    for found in results.targets:
+        print_table(f"{found.target.name}: {_photos(found, results)}", _table(found, results.metrics))
+        print_lines(_remarks(found))
+    print_lines([LEGEND])
 
 
 def write_markdown(results: Results, document: Mapping[str, Any]) -> str:
@@ -69,12 +53,12 @@ def write_markdown(results: Results, document: Mapping[str, Any]) -> str:
     lines = ["# Transferability", "", LEGEND]
     for found in results.targets:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found, results)}.", ""]
-        lines += _markdown_table(_table(found, results.metrics))
+        lines += markdown_table(_table(found, results.metrics))
         lines += ["", *(f"- {line}" for line in _remarks(found))]
-        lines += ["", "Seconds:", "", *_markdown_table(_seconds(found, results.metrics))]
+        lines += ["", "Seconds:", "", *markdown_table(_seconds(found, results.metrics))]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     weights = [["source", "SHA-256 of the weights"], *map(list, document["digests"]["weights"].items())]
-    lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", "", *_markdown_table(weights)]
+    lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", "", *markdown_table(weights)]
     return "\n".join(lines) + "\n"
 
 
@@ -94,8 +78,8 @@ def _table(found: TargetResults, metrics: Sequence[Metric]) -> list[list[str]]:
         row = [source, "–" if mean is None else f"{mean:.2f}"]
         for metric in metrics:
             rank = found.ranking.ranks.get(metric, {}).get(source)
-            row.append(_format(found.scores[source][metric].value) + ("" if rank is None else f" ({rank:g})"))
-        rows.append(row + ([_format(known.get(source))] if known else []))
+            row.append(format_number(found.scores[source][metric].value) + ("" if rank is None else f" ({rank:g})"))
+        rows.append(row + ([format_number(known.get(source))] if known else []))
     return rows
 
 
@@ -118,14 +102,3 @@ def _remarks(found: TargetResults) -> list[str]:
                 by_reason.setdefault(scores[metric].reason, []).append(source)
         remarks += [f"{TITLES[metric]} has no score for {', '.join(s)}: {reason}." for reason, s in by_reason.items()]
     return remarks
-
-
-def _format(value: float | None) -> str:
-    # Added to 0, a negative 0 loses its sign.
-    return "–" if value is None else f"{value + 0.0:.4g}"
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
-    rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))
-    return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]

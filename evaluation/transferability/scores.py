@@ -55,26 +55,33 @@ class Inputs:
     labels: NDArray[np.int64]
     seed: int
 
-    def require_probabilities(self) -> NDArray[np.float64]:
-        """Give the probabilities.
 
-        Raises:
-            ValueError: There are none.
-        """
-        if self.probabilities is None:
-            msg = "the model has no source head, whose probabilities are needed"
-            raise ValueError(msg)
-        return self.probabilities
+def require_probabilities(given: NDArray[np.float64] | None) -> NDArray[np.float64]:
+    """Give the probabilities of the source head's classes.
+
+    Args:
+        given: The probabilities, if there are any.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: There are none.
+    """
+    if given is None:
+        msg = "the model has no source head, whose probabilities are needed"
+        raise ValueError(msg)
+    return given
 
 
 COMPUTATIONS: dict[Metric, Callable[[Inputs], float]] = {
     "gbc": lambda given: gbc(given.statistics),
-    "leep": lambda given: leep(given.require_probabilities(), given.labels),
+    "leep": lambda given: leep(require_probabilities(given.probabilities), given.labels),
     "n_leep": lambda given: n_leep(given.statistics, seed=given.seed),
     "log_me": lambda given: log_me(given.statistics),
     "h_score": lambda given: h_score(given.statistics),
     "h_score_shrunk": lambda given: h_score(given.statistics, shrinkage=True),
-    "nce": lambda given: nce(given.require_probabilities().argmax(1), given.labels),
+    "nce": lambda given: nce(require_probabilities(given.probabilities).argmax(1), given.labels),
     "trans_rate": lambda given: trans_rate(given.statistics),
     "linear_probe": lambda given: linear_probe_accuracy(given.statistics, seed=given.seed),
     "num_classes": lambda given: num_classes(given.labels),
@@ -111,16 +118,41 @@ def score_source(
         Scores by metric. A metric that cannot be computed has none, and does not keep the others from theirs.
     """
     given = Inputs(FeatureStatistics(found.features, labels), found.probabilities(), labels, seed)
-    return {metric: _score(COMPUTATIONS[metric], given) for metric in metrics}
+    return {metric: score_one(COMPUTATIONS[metric], given) for metric in metrics}
 
 
-def _score(computation: Callable[[Inputs], float], given: Inputs) -> Score:
+def score_one(computation: Callable[[Inputs], float], given: Inputs) -> Score:
+    """Compute one score.
+
+    Args:
+        computation: The metric.
+        given: What it is computed from.
+
+    Returns:
+        The score; none where the metric cannot be computed or is not finite.
+    """
+    return score_jointly(lambda: np.array([computation(given)]), 1)[0]
+
+
+def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> list[Score]:
+    """Compute scores of several targets at once, and share the time among them.
+
+    Args:
+        compute: Gives the scores, `[targets]`.
+        count: Number of targets.
+
+    Returns:
+        The scores; none where they cannot be computed or are not finite.
+    """
     start = time.perf_counter()
     try:
-        value, reason = computation(given), ""
+        values, reason = compute().tolist(), ""
     except ValueError as error:
-        value, reason = None, str(error)
-    seconds = time.perf_counter() - start
-    if value is not None and not math.isfinite(value):
-        return Score(None, seconds, f"the score is {value}")
-    return Score(value, seconds, reason)
+        values, reason = [None] * count, str(error)
+    seconds = (time.perf_counter() - start) / count
+    return [
+        Score(value, seconds, reason)
+        if value is None or math.isfinite(value)
+        else Score(None, seconds, f"the score is {value}")
+        for value in values
+    ]

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from rich import box
-from rich.console import Console
-from rich.table import Table
-
+from evaluation.stability.report import TITLES as MEASURES
 from evaluation.transferability.report import TITLES
+from evaluation.transferability.report_tables import format_number, markdown_table, print_lines, print_table
 from evaluation.transferability.scores import Metric
 from evaluation.transferability.target_results import PoolResults
 
-WIDTH = 150
 PRINTED_TARGETS = 10
 LEGEND = (
     "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
@@ -23,12 +18,6 @@ TAU_LEGEND = (
     "tau with NumC: Kendall's tau-b between the ranking of the targets by the metric and that by the number of their "
     "classes alone, fewer first; 1 says that the metric ranks them no otherwise."
 )
-MEASURE_TITLES = {
-    "weighted_kendall": "weighted Kendall",
-    "kendall": "Kendall",
-    "pearson": "Pearson",
-    "rel_at_1": "Rel@1",
-}
 # Agostinelli et al., How stable are Transferability Metrics evaluations?, ECCV 2022, section 7 and table 4.
 VARYING_WARNING = (
     "Warning: the targets have from {least} to {most} classes. Fewer classes make an easier target, so that counting "
@@ -44,20 +33,11 @@ def print_report(results: PoolResults) -> None:
     Args:
         results: What the metrics say.
     """
-    console = Console()
-    console.width = max(console.width, WIDTH)
     more = len(results.targets) - PRINTED_TARGETS
+    print_table("metrics", metric_table(results))
     title = f"targets by mean rank{f'; {more} more are in report.md' if more > 0 else ''}"
-    tables = {"metrics": metric_table(results), title: target_table(results)[: PRINTED_TARGETS + 1]}
-    for heading, (header, *rows) in tables.items():
-        printed = Table(title=heading, box=box.SIMPLE_HEAD)
-        for place, column in enumerate(header):
-            printed.add_column(column, justify="right" if place else "left", no_wrap=place == 0)
-        for row in rows:
-            printed.add_row(*row)
-        console.print(printed)
-    for line in [LEGEND, TAU_LEGEND, *remarks(results)]:
-        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_table(title, target_table(results)[: PRINTED_TARGETS + 1])
+    print_lines([LEGEND, TAU_LEGEND, *remarks(results)])
 
 
 def write_markdown(results: PoolResults, settings: str) -> str:
@@ -72,8 +52,8 @@ def write_markdown(results: PoolResults, settings: str) -> str:
     """
     lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
     lines += [f"- {line}" for line in remarks(results)]
-    lines += ["", "## Metrics", "", *_markdown_table(metric_table(results))]
-    lines += ["", "## Targets", "", *_markdown_table(target_table(results))]
+    lines += ["", "## Metrics", "", *markdown_table(metric_table(results))]
+    lines += ["", "## Targets", "", *markdown_table(target_table(results))]
     return "\n".join(lines) + "\n"
 
 
@@ -87,14 +67,16 @@ def metric_table(results: PoolResults) -> list[list[str]]:
         The header, and a row for every metric.
     """
     with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
-    titles = [MEASURE_TITLES[name] for name in measures]
+    titles = [MEASURES[name] for name in measures]
     rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
     for metric in results.metrics:
         ranks = results.ranking.ranks.get(metric)
         ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
-        measured = [_format(found[metric], ".3f") for found in measures.values()]
+        measured = [format_number(found[metric], ".3f") for found in measures.values()]
         seconds = sum(scores[metric].seconds for scores in results.scores)
-        rows.append([TITLES[metric], *ends, _format(with_num_classes[metric], ".3f"), *measured, f"{seconds:.2f}"])
+        rows.append(
+            [TITLES[metric], *ends, format_number(with_num_classes[metric], ".3f"), *measured, f"{seconds:.2f}"]
+        )
     return rows
 
 
@@ -114,9 +96,9 @@ def target_table(results: PoolResults) -> list[list[str]]:
     for name in results.ranking.sources:
         place = places[name]
         row = [name, str(results.sizes[place]), str(results.photos[place])]
-        row.append(_format(results.ranking.mean_ranks[name], ".1f"))
+        row.append(format_number(results.ranking.mean_ranks[name], ".1f"))
         row += [_cell(results, metric, name, place) for metric in results.metrics]
-        rows.append(row + ([_format(known.get(name))] if known else []))
+        rows.append(row + ([format_number(known.get(name))] if known else []))
     return rows
 
 
@@ -148,14 +130,4 @@ def remarks(results: PoolResults) -> list[str]:
 
 def _cell(results: PoolResults, metric: Metric, name: str, place: int) -> str:
     rank = results.ranking.ranks.get(metric, {}).get(name)
-    return _format(results.scores[place][metric].value) + ("" if rank is None else f" ({rank:g})")
-
-
-def _format(value: float | None, form: str = ".4g") -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _markdown_table(rows: Sequence[Sequence[str]]) -> list[str]:
-    escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
-    rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))
-    return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]
+    return format_number(results.scores[place][metric].value) + ("" if rank is None else f" ({rank:g})")

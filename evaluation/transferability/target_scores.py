@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import sys
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +19,15 @@ from evaluation.transferability.joint_scores import (
     leep_of_targets,
     nce_of_targets,
 )
-from evaluation.transferability.scores import COMPUTATIONS, Inputs, Metric, Score
+from evaluation.transferability.scores import (
+    COMPUTATIONS,
+    Inputs,
+    Metric,
+    Score,
+    require_probabilities,
+    score_jointly,
+    score_one,
+)
 
 GbcAxes = Literal["dataset", "target", "features"]
 Values = NDArray[np.float64]
@@ -43,24 +49,15 @@ class TargetInputs:
     probabilities: NDArray[np.float64] | None
     targets: Sequence[NDArray[np.int64]]
 
-    def require_probabilities(self) -> NDArray[np.float64]:
-        """Give the probabilities.
-
-        Raises:
-            ValueError: There are none.
-        """
-        if self.probabilities is None:
-            msg = "the model has no source head, whose probabilities are needed"
-            raise ValueError(msg)
-        return self.probabilities
-
 
 # Metrics, and the parts of some, that are computed for all targets at once.
 JOINT: dict[Metric, Callable[[TargetInputs], Values]] = {
     # Every metric ranks targets with the best first, and fewer classes are easier.
     "num_classes": lambda given: np.array([-float(len(chosen)) for chosen in given.targets]),
-    "leep": lambda given: leep_of_targets(given.require_probabilities(), given.labels, given.dataset, given.targets),
-    "nce": lambda given: nce_of_targets(given.require_probabilities(), given.dataset, given.targets),
+    "leep": lambda given: leep_of_targets(
+        require_probabilities(given.probabilities), given.labels, given.dataset, given.targets
+    ),
+    "nce": lambda given: nce_of_targets(require_probabilities(given.probabilities), given.dataset, given.targets),
 }
 JOINT_GBC: dict[GbcAxes, Callable[[TargetInputs], Values]] = {
     "dataset": lambda given: gbc_of_targets(given.dataset, given.targets),
@@ -90,11 +87,11 @@ def score_targets(
     columns: dict[Metric, list[Score]] = {}
     for metric in metrics:
         if metric in joint:
-            columns[metric] = _measure(lambda compute=joint[metric]: compute(given), count)  # type: ignore[misc]
+            columns[metric] = score_jointly(lambda compute=joint[metric]: compute(given), count)  # type: ignore[misc]
     single = [metric for metric in metrics if metric not in joint]
     rates = None
     if "trans_rate" in single:
-        rates = _measure(lambda: coding_rates_of_classes(given.dataset, given.targets), count)
+        rates = score_jointly(lambda: coding_rates_of_classes(given.dataset, given.targets), count)
     if single:
         watched = track(given.targets, "targets", transient=True, disable=not sys.stdout.isatty())
         rows = [_score_target(given.dataset, chosen, single, seed) for chosen in watched]
@@ -111,26 +108,7 @@ def _score_target(
     statistics = TargetStatistics(dataset, chosen)
     inputs = Inputs(statistics, None, statistics.labels, seed)
     computations = {**COMPUTATIONS, "trans_rate": lambda given: coding_rate_of_samples(given.statistics)}
-    return {
-        metric: _measure(lambda compute=computations[metric]: np.array([compute(inputs)]), 1)[0]  # type: ignore[misc]
-        for metric in metrics
-    }
-
-
-def _measure(compute: Callable[[], Values], count: int) -> list[Score]:
-    """Compute scores of some targets, and share the time among them."""
-    start = time.perf_counter()
-    try:
-        values, reason = compute().tolist(), ""
-    except ValueError as error:
-        values, reason = [None] * count, str(error)
-    seconds = (time.perf_counter() - start) / count
-    return [
-        Score(value, seconds, reason)
-        if value is None or math.isfinite(value)
-        else Score(None, seconds, f"the score is {value}")
-        for value in values
-    ]
+    return {metric: score_one(computations[metric], inputs) for metric in metrics}
 
 
 def _subtract(whole: Score, classes: Score) -> Score:

@@ -85,7 +85,7 @@ def target_selection(
     known = read_registry(registry_path(registry))
     chosen = list(SELECTION_METRICS) if metrics is None else metrics
     _require_known(source, chosen, known)
-    whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir))
+    whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
     pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)

@@ -43,7 +43,7 @@ class Target:
     fingerprint: str
 
 
-def read_target(name: str, source: PhotoSource, split: Split, cache: Path) -> Target:
+def read_target(name: str, source: PhotoSource, split: Split, cache: Path, option: str) -> Target:
     """List the photos of a target and digest them.
 
     Args:
@@ -51,6 +51,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path) -> Ta
         source: The source of photos.
         split: Which of its splits is taken.
         cache: The cache folder, which holds downloads that were given no folder of their own.
+        option: The option that the source was given by, with which errors begin.
 
     Returns:
         The target.
@@ -60,7 +61,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path) -> Ta
     """
     from datamodules.photos import PhotoSubset, require_classes
 
-    with _naming(name):
+    with _naming(option):
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
         require_classes(photos, "classes")
@@ -72,12 +73,12 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path) -> Ta
 
 
 @contextmanager
-def _naming(name: str) -> Iterator[None]:
+def _naming(option: str) -> Iterator[None]:
     """Let an error of a source of photos begin with the option that the source was given by."""
     from lightning.fabric.utilities.exceptions import MisconfigurationException
 
     try:
         yield
     except (MisconfigurationException, OSError) as error:
-        msg = f"targets.{name}: {error}".replace(OPTION, "")
+        msg = f"{option}: {error}".replace(OPTION, "")
         raise UserError(msg) from error

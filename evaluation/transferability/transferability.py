@@ -76,7 +76,7 @@ def transferability(
     _require_different({"targets": list(targets), "models": sources, "metrics": chosen}, known)
     performed = {} if performances is None else read_performances(Path(performances), sources, targets)
     cache = cache_folder(extraction.cache_dir)
-    found = [read_target(name, source, split, cache) for name, source in targets.items()]
+    found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
     weights: dict[str, str] = {}
     scored = [_score(target, sources, known, extraction, chosen, int(seed), performed, weights) for target in found]
     results = Results(chosen, split, scored)

@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import torchvision
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from numpy.typing import NDArray
 from PIL import Image
 
 from datamodules.photos import Photos
-from datamodules.torchvision_dataset import SPLITS, TorchvisionDataset
+from datamodules.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
 
 
 def save(path: Path, value: int) -> None:
@@ -67,11 +68,29 @@ def write_idx(path: Path, array: NDArray[np.uint8]) -> None:
     path.write_bytes(struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes())
 
 
+def lay_out_objects(root: Path) -> None:
+    for place, kind in enumerate(("001.ak47", "002.flag")):
+        for number in (1, 2):
+            name = f"{place + 1:03d}_{number:04d}.jpg"
+            save(root / "caltech256" / "256_ObjectCategories" / kind / name, 80 * place + number)
+
+
+def lay_out_letters(root: Path) -> None:
+    for split, count in (("train", 6), ("test", 3)):
+        folder = root / "EMNIST" / "raw"
+        folder.mkdir(parents=True, exist_ok=True)
+        prefix = f"emnist-balanced-{split}"
+        write_idx(folder / f"{prefix}-labels-idx1-ubyte", np.arange(40, 40 + count, dtype=np.uint8))
+        write_idx(folder / f"{prefix}-images-idx3-ubyte", np.arange(16 * count, dtype=np.uint8).reshape(-1, 4, 4))
+
+
 LAYOUTS: dict[str, Callable[[Path], None]] = {
     "Food101": lay_out_food,
     "DTD": lay_out_textures,
     "EuroSAT": lay_out_satellite,
     "MNIST": lay_out_digits,
+    "Caltech256": lay_out_objects,
+    "EMNIST": lay_out_letters,
 }
 
 
@@ -90,7 +109,9 @@ def test_photos_and_labels_are_those_of_torchvision(tmp_path: Path, name: str) -
     for (kind, give), arguments in zip(splits.items(), SPLITS[name], strict=False):
         photos = give()
         dataset: Any = getattr(torchvision.datasets, name)(str(tmp_path), **(arguments or {}))
-        expected = [(picture.convert("RGB").tobytes(), dataset.classes[label]) for picture, label in dataset]
+        classes = dataset.categories if name == "Caltech256" else dataset.classes
+        pairs = [dataset[place] for place in range(len(dataset))]
+        expected = [(picture.convert("RGB").tobytes(), classes[label]) for picture, label in pairs]
         assert items(photos) == sorted(expected), kind
         assert len(set(photos.names)) == len(photos) > 0
         prints.add(photos.fingerprint())
@@ -120,12 +141,39 @@ def test_fingerprint_follows_the_pixels_in_memory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SPLITS)
 def test_torchvision_takes_the_arguments_of_the_splits(name: str) -> None:
-    known = inspect.signature(getattr(torchvision.datasets, name).__init__).parameters
+    kinds = getattr(torchvision.datasets, name).__mro__
+    known = {option for kind in kinds for option in inspect.signature(kind.__init__).parameters}
     for arguments in SPLITS[name]:
-        assert set(arguments or {}) <= set(known)
-    assert "download" in known
-    if SPLITS[name] != ({}, None):
-        assert set(SPLITS[name][0] or {}) == {"split" if "split" in known else "train"}
+        assert set(arguments or {}) <= known
+    assert ("download" in known) == (name not in BY_HAND)
+    own = inspect.signature(kinds[0].__init__).parameters
+    if SPLITS[name][1] is not None:
+        assert ("split" if "split" in own else "train") in SPLITS[name][0]
+
+
+def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
+    """The folder of ImageNet's training photos, as torchvision leaves it, with classes of the same name."""
+    for kind in ("n02012849", "n03126707"):
+        save(tmp_path / "train" / kind / f"{kind}_1.JPEG", 7)
+    names = {"n02012849": ("crane",), "n03126707": ("crane",)}
+    torch.save((names, []), tmp_path / "meta.bin")
+    photos = TorchvisionDataset("ImageNet", str(tmp_path)).train()
+    assert photos.classes == ("n02012849", "n03126707")
+    assert list(photos.names) == [f"train/{kind}/{kind}_1.JPEG" for kind in names]
+
+
+def test_what_torchvision_cannot_download_is_said(tmp_path: Path) -> None:
+    message = refusal(TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare)
+    assert message.startswith("data.photos.download: torchvision does not download ImageNet; put its archives")
+
+
+def test_semeion_is_not_fetched_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[Any] = []
+    monkeypatch.setattr(torchvision.datasets.SEMEION, "download", lambda dataset: fetched.append(dataset))
+    assert "torchvision finds no complete SEMEION" in refusal(TorchvisionDataset("SEMEION", str(tmp_path)).train)
+    assert fetched == []
+    refusal(TorchvisionDataset("SEMEION", str(tmp_path / "none"), download=True).prepare)
+    assert len(fetched) == 1
 
 
 def refusal(action: Callable[[], object]) -> str:
@@ -138,8 +186,8 @@ def refusal(action: Callable[[], object]) -> str:
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
-    message = refusal(lambda: TorchvisionDataset("ImageNet"))
-    assert message.startswith("data.photos.name: torchvision's 'ImageNet' is not known here; allowed are CIFAR10, ")
+    message = refusal(lambda: TorchvisionDataset("FakeData"))
+    assert message.startswith("data.photos.name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
     message = refusal(TorchvisionDataset("CIFAR10").train)
     assert f"there is no folder {tmp_path / 'cache' / 'datasets' / 'torchvision' / 'CIFAR10'}" in message
     assert message.endswith("data.photos.download=true")

@@ -95,7 +95,7 @@ def test_ties_split_or_go_to_the_last(table: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_leaving_one_target_out_gives_the_range(tmp_path: Path) -> None:
+def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """One metric wins on target t0, the other on t1 and t2: of two that are left, it wins 1 in 2 or none."""
     lines = ["metric,source,target,score,performance"]
     for metric, signs in (("first", (1, -1, -1)), ("second", (-1, 1, 1))):
@@ -107,8 +107,24 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path) -> None:
     left_out = found["leave_one_target_out"]["win_rate_percent_ties_split"]
     assert left_out["first"]["kendall"] == [0, 50]
     assert left_out["second"]["average"] == [50, 100]
+    printed = capsys.readouterr().out
+    assert "average: second leads with ties=split, unless one of t1, t2 is left out." in printed
     # Of three pairs of targets two contradict each other.
     assert found["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """On target t0 the first metric is right and the second wrong; on the others they are equal."""
+    lines = ["metric,source,target,score,performance"]
+    for metric, slopes in (("first", (1, 1, -1)), ("second", (-1, 1, -1))):
+        for target, slope in enumerate(slopes):
+            lines += [f"{metric},s{place},t{target},{slope * place},{0.1 + 0.2 * place}" for place in range(4)]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    run(tmp_path / "table.csv", tmp_path / "out", "--pool_size=3")
+    printed = capsys.readouterr().out
+    assert "Kendall: first leads with ties=split, unless t0 is left out." in printed
+    assert "tie all metrics, or have one without a value, and are in no pair" in printed.replace("\n", " ")
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -161,15 +177,44 @@ def test_printed_rates_add_up_to_100(table: Path, tmp_path: Path) -> None:
             assert sum(int(row["rounded"]) for row in rows if (row["ties"], row["measure"]) == (ties, measure)) == 100
 
 
-def test_constant_scores_are_null_and_not_wrong(tmp_path: Path) -> None:
-    constant = {"first": np.zeros(SOURCES), "second": np.ones(SOURCES)}
-    table = write_table(tmp_path / "table.csv", ["t"], constant)
+def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path) -> None:
+    lines = ["metric,source,target,score,performance"]
+    lines += [f"{metric},s{place},t,{place},0.5" for metric in ("first", "second") for place in range(SOURCES)]
+    table = tmp_path / "table.csv"
+    table.write_text("\n".join(lines))
     found = run(table, tmp_path / "out", "--pool_size=4")
     assert found["setup_stability"] == {"target": None, "measure": None, "pool": None}
     assert found["undefined_experiments"] == found["experiments"]
     rates = found["win_rate_percent"]["first"]
     assert rates == {"weighted_kendall": None, "kendall": None, "pearson": None, "rel_at_1": 50, "average": 50}
     assert not (tmp_path / "out" / "experiments.png").exists(), "there are no two targets to connect"
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_constant_metric_is_left_out_and_told(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    expected = run(table, tmp_path / "without", "--pool_size=4", "--ties=last")
+    scores = {**SCORES, "num_classes": np.full(SOURCES, 2.0)}
+    with_it = write_table(tmp_path / "constant.csv", [f"t{place}" for place in range(TARGETS)], scores)
+    capsys.readouterr()
+    found = run(with_it, tmp_path / "with", "--pool_size=4", "--ties=last")
+    reason = "the same score for all sources on every target"
+    assert found["left_out"] == {"num_classes": reason}
+    assert f"left out of the study: num_classes ({reason})\n" in capsys.readouterr().out
+    for field in ("metrics", "setup_stability", "win_rate_percent"):
+        assert found[field] == expected[field]
+    assert None not in found["setup_stability"].values()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_chosen_metrics_are_studied_as_if_alone(table: Path, tmp_path: Path) -> None:
+    chosen = {name: SCORES[name] for name in ("gbc", "leep")}
+    alone = write_table(tmp_path / "alone.csv", [f"t{place}" for place in range(TARGETS)], chosen)
+    expected = run(alone, tmp_path / "alone", "--pool_size=4")
+    found = run(table, tmp_path / "chosen", "--pool_size=4", "--metrics=[gbc, leep]")
+    for field in ("metrics", "setup_stability", "win_rate_percent"):
+        assert found[field] == expected[field]
 
 
 def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,9 +237,13 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
         (["--pool_size=7"], "pool_size: 7 is given; 2 to 6 is allowed"),
         (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
         (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
+        (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),
+        (["--metrics=[right]"], "metrics: right given; two or more are compared, none of them twice"),
+        (["--metrics=[leep, gbc, leep]"], "metrics: leep, gbc, leep given; two or more"),
+        (["--metrics=[]"], "metrics: none given; two or more"),
         (["--figures.metrics=[right]"], "figures.metrics: ['right'] given; two different ones"),
-        (["--figures.metrics=[right, wrong]"], "figures.metrics: 'wrong' is not in the table"),
-        (["--figures.target=t9"], "figures.target: 't9' is not in the table; it has t0, t1, t2, t3"),
+        (["--figures.metrics=[right, wrong]"], "figures.metrics: 'wrong' is not in the study, which has"),
+        (["--figures.target=t9"], "figures.target: 't9' is not in the study, which has t0, t1, t2, t3"),
     ],
 )
 @pytest.mark.usefixtures("without_figures")

@@ -21,7 +21,7 @@ RELEASED = [
 ]
 RELEASED[0] += "Target Dataset"
 RELEASED += [
-    f"{place},{metric},{source},{1 if trained else -1},{0.5 if trained else 0.4},{trained},t"
+    f"{place},{metric},{source},{(1 if trained else -1) * (1 + (source == 'b'))},{0.5 if trained else 0.4},{trained},t"
     for place, (metric, source, trained) in enumerate(
         (metric, source, trained) for metric in ("hscore", "gbc") for source in "ab" for trained in (True, False)
     )
@@ -32,10 +32,12 @@ Read = Callable[..., TransferTable]
 
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
-    def run(lines: list[str], trainable: bool = True, exclude_target: bool = True) -> TransferTable:
+    def run(
+        lines: list[str], trainable: bool = True, exclude_target: bool = True, chosen: list[str] | None = None
+    ) -> TransferTable:
         path = tmp_path / "table.csv"
         path.write_text("\n".join(lines) + "\n")
-        return read_table(path, trainable, exclude_target)
+        return read_table(path, trainable, exclude_target, chosen)
 
     return run
 
@@ -54,7 +56,7 @@ def test_plain_layout(read: Read) -> None:
 def test_released_layout(read: Read, trainable: bool, score: float, performance: float) -> None:
     table = read(RELEASED, trainable)
     assert table.metrics == ["gbc", "hscore"]
-    assert (table.scores == score).all()
+    assert table.scores[..., 0].tolist() == [[score, 2 * score]] * 2
     assert (table.performances == performance).all()
     assert table.ignored_columns == []
 
@@ -82,8 +84,22 @@ def test_own_cells_count_only_where_the_target_is_kept(read: Read) -> None:
             "1 cells given more than once: metric 'own', source 'a', target 'x' on lines 2",
         ),
         (lambda lines: [*lines[:-1], "gbc,c,b,high,0.5"], "1 wrong entries: line 16, score is 'high'"),
-        (lambda lines: [*lines[:-1], "gbc,c,b,nan,0.5"], "line 16, score is 'nan' and not a finite number"),
-        (lambda lines: [*lines[:-1], "gbc,c,b,1"], "line 16, performance is '' and not a finite number"),
+        (lambda lines: [*lines[:-1], "gbc,c,b,nan,0.5"], "1 missing cells: metric 'gbc', source 'c', target 'b'; "),
+        (
+            lambda lines: [*lines[:-1], "gbc,c,b,-Inf,0.5"],
+            "1 missing cells: metric 'gbc', source 'c', target 'b'; comp",
+        ),
+        (lambda lines: [*lines[:-1], "gbc,c,b,,0.5"], "1 missing cells: metric 'gbc', source 'c', target 'b'; "),
+        (lambda lines: [*lines[:-1], "gbc,c,b,1"], "table: 1 missing performances: source 'c', target 'b'"),
+        (
+            lambda lines: [*lines[:-2], lines[1]],
+            "table: 2 missing cells: metric 'gbc', source 'a', target 'b'; metric 'gbc', source 'c', target 'b'; "
+            "also 1 cells given more than once: metric 'own', source 'a', target 'x' on lines 2, 15",
+        ),
+        (
+            lambda lines: [lines[0], "own,a,x,0,0.7", *lines[2:]],
+            "table: 1 contradicting performances: source 'a' on target 'x' has 0.7 on line 2 and 0.1 on line 7",
+        ),
         (lambda lines: [*lines[:-1], "gbc,,b,1,0.5"], "line 16, source is empty"),
         (
             lambda lines: [*lines[:-1], "gbc,c,b,1,0.6"],
@@ -108,9 +124,32 @@ def test_unknown_truth_is_named(read: Read) -> None:
         read([RELEASED[0], RELEASED[1].replace("True", "yes"), *RELEASED[2:]])
 
 
-def test_of_many_mistakes_the_first_are_named(read: Read) -> None:
-    with pytest.raises(UserError, match=r"4 missing cells: .*; and 1 more$"):
-        read(PLAIN[:12])
+def test_of_many_mistakes_the_first_20_are_named(read: Read) -> None:
+    lines = [PLAIN[0], *(f"{metric},s{place},t,1,0.5" for metric in ("full", "empty") for place in range(25))]
+    with pytest.raises(UserError, match=r"24 missing cells: .*; and 4 more; complete them") as error:
+        read(lines[:27])
+    assert str(error.value).count("metric 'empty', source") == 20
+
+
+def test_chosen_metrics_alone_count(read: Read) -> None:
+    table = read([PLAIN[0], "own,a,x,high,", *PLAIN[3:]], chosen=["gbc", "n_leep"])
+    assert table.metrics == ["gbc", "n_leep"]
+    with pytest.raises(UserError, match=r"metrics: 'leep' not in the table; it has own, n_leep, gbc$"):
+        read(PLAIN, chosen=["gbc", "leep"])
+
+
+def test_metrics_that_tell_no_sources_apart_are_left_out(read: Read) -> None:
+    """One is 2 for all sources of target x and 3 for those of b; the score of b as its own source does not count."""
+    constant = [f"num_classes,{source},x,2,{value}" for source, value in (("a", 0.1), ("b", 0.2), ("c", 0.3))]
+    constant += ["num_classes,a,b,3,0.4", "num_classes,b,b,9,1", "num_classes,c,b,3,0.5"]
+    table = read(PLAIN + constant)
+    assert table.metrics == ["gbc", "n_leep", "own"]
+    assert table.scores.shape == (3, 3, 2)
+    assert table.left_out == {"num_classes": "the same score for all sources on every target"}
+    constant[-1] = "num_classes,c,b,4,0.5"
+    assert read(PLAIN + constant).left_out == {}
+    with pytest.raises(UserError, match="1 metrics besides m, the same score for all sources on every target, and 2"):
+        read([PLAIN[0], "m,a,t,1,0.1", "m,b,t,1,0.2", "other,a,t,1,0.1", "other,b,t,2,0.2"])
 
 
 def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:

@@ -44,7 +44,7 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
 def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
     """Run once; give what the run stored, and the labels."""
     run()
-    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder)
+    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     entry = read_registry(registry).entries["resnet18"]
     found = source_features(entry, target, registry.parent, Extraction(device="cpu"))
     assert found.computed == 0

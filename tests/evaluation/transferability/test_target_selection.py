@@ -142,6 +142,7 @@ def test_known_performances_fill_the_table_and_judge_the_metrics(run: Run, folde
         ("--source=resnet999", "source: 'resnet999' is not in the registry; it has mobilenet_v2_narrow"),
         ("--metrics=[gbc, gbc]", "metrics: gbc, gbc given"),
         ("--performances=nowhere.csv", "performances: 'nowhere.csv' cannot be read"),
+        ("--dataset.root=nowhere", "error: dataset: root: there is no folder nowhere"),
     ],
 )
 def test_a_mistake_is_one_line(run: Run, refused: Callable[..., str], option: str, message: str) -> None:
@@ -162,17 +163,40 @@ def test_metrics_are_titled_and_ranked_in_the_report(run: Run) -> None:
     assert all(f"| {name} |" in report for name in document["targets"])
 
 
+def test_no_cell_of_the_printed_report_breaks(
+    run: Run, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    metrics = "[gbc, leep, log_me, h_score, h_score_shrunk, nce, trans_rate, num_classes]"
+    out = run(f"--metrics={metrics}", "--class_share=varying")
+    cells = [
+        [cell.strip() for cell in line.strip("| ").split("|")]
+        for line in (out / "report.md").read_text().splitlines()
+        if line.startswith("| animals-") or line.startswith("| LogME")
+    ]
+    assert len(cells) == 8
+    printed = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    for row in cells:
+        assert " ".join(row) in printed
+
+
 def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: Run, tmp_path: Path) -> None:
+    def score(row: dict[str, str], place: int) -> str:
+        return row["score"] if row["metric"] == "num_classes" else str(float(row["score"]) + place)
+
     rows = read_rows(run("--metrics=[h_score, gbc, num_classes]"))
     joined = [
-        {**row, "source": source, "performance": str(place)} for place, source in enumerate(("a", "b")) for row in rows
+        {**row, "source": source, "score": score(row, place), "performance": str(place)}
+        for place, source in enumerate(("a", "b"))
+        for row in rows
     ]
     with (tmp_path / "joined.csv").open("w", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS)
         writer.writeheader()
         writer.writerows(joined)
     table = read_table(tmp_path / "joined.csv", trainable=True, exclude_target=True)
-    assert table.scores.shape == (3, 2, 7)
+    assert table.scores.shape == (2, 2, 7)
+    assert list(table.left_out) == ["num_classes"]
 
 
 def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ ALL = "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, lin
 
 def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path, photo_folder: Path) -> None:
     scored = run(f"--metrics={ALL}", "--seed=3")
-    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder)
+    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     entry = read_registry(registry).entries["resnet18"]
     found = source_features(entry, target, registry.parent, Extraction(device="cpu"))
     assert found.computed == 0
