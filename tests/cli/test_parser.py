@@ -169,7 +169,8 @@ def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `evaluate.py` have two sub-commands, of which one notes in a file that it was imported."""
     (tmp_path / "light_command.py").write_text(
         "def light(size: int, name: str = 'x', long_name: str = '') -> None:\n"
-        '    """Do something light.\n\n    Args:\n        size: How much.\n        name: What.\n        long_name: More.\n    """\n'
+        '    """Do something light.\n\n    Args:\n        size: How much.\n'
+        '        name: What.\n        long_name: More.\n    """\n'
         "    print(f'{name}: {size}{long_name}')\n"
     )
     (tmp_path / "heavy_command.py").write_text(

@@ -22,9 +22,14 @@ def test_file_appears_at_the_end(tmp_path: Path) -> None:
 def test_failure_leaves_what_was_there(tmp_path: Path, error: type[BaseException]) -> None:
     path = tmp_path / "result.json"
     path.write_text("old")
-    with pytest.raises(error), replacing(path) as partial:
-        partial.write_text("new")
-        raise error
+
+    def write() -> None:
+        with replacing(path) as partial:
+            partial.write_text("new")
+            raise error
+
+    with pytest.raises(error):
+        write()
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
 
