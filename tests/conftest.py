@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,6 +14,12 @@ SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
 SPLITS = {"train": 12, "validation": 6}
 CLASSES = ("dark", "light")
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
+
+
+@pytest.fixture(autouse=True, scope="session")
+def interruptible() -> None:
+    """Let Ctrl-C interrupt this process and its children, also where they were started in the background."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)
