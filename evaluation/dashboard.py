@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -77,7 +78,7 @@ def publish_score(
         folder: Folder of the dashboard's own files.
 
     Raises:
-        UserError: wandb is not installed, or refuses.
+        UserError: As `check_dashboard`.
     """
     compared = "layers" if "n_layers" in document else "models"
     title = f"{job_type}, {len(names)} {compared}, {document['n_stimuli']} stimuli"
@@ -103,6 +104,8 @@ def publish(
 ) -> None:
     """Log a result as a run: configuration, numbers, tables, pictures and files.
 
+    Where Weights & Biases refuses, a warning says so: the result stands without its mirror.
+
     Args:
         options: Where it is mirrored.
         job_type: What was done; runs are told apart by it in the dashboard.
@@ -114,7 +117,7 @@ def publish(
         folder: Folder of the dashboard's own files.
 
     Raises:
-        UserError: wandb is not installed, or refuses.
+        UserError: As `check_dashboard`.
     """
     check_dashboard(options)
     import wandb
@@ -147,8 +150,11 @@ def publish(
             run.log_artifact(artifact)
     except wandb.Error as error:
         reason = str(error).partition("\n")[0]
-        msg = f"logger: Weights & Biases refuses ({reason}); wandb login, --dashboard.mode=offline, or --logger=false"
-        raise UserError(msg) from error
+        mend = "wandb login, --dashboard.mode=offline, or --logger=false"
+        print(
+            f"warning: logger: Weights & Biases refuses ({reason}); the files above are complete; {mend}",
+            file=sys.stderr,
+        )
 
 
 def _scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -96,12 +95,9 @@ def _refuse(options: Mapping[str, object], reason: str) -> None:
 
 
 def _publish(dashboard: Dashboard, document: Mapping[str, Any], files: Sequence[Path], folder: Path) -> None:
-    """Mirror the result; where that fails, the score stands all the same."""
+    """Mirror the result."""
     pairwise = document["pairwise"]
     matrices = {name: np.array(pairwise[name]) for name in ("biased", "debiased") if pairwise[name] is not None}
     config = {"extraction": document["extraction"], "digests": document["digests"], "names": pairwise["names"]}
     mirrored = [path for path in files if path.suffix in {".json", ".png"}]
-    try:
-        publish_score(dashboard, "cka", config, document, pairwise["names"], matrices, mirrored, folder)
-    except UserError as error:
-        print(f"warning: {error}; the files above are complete", file=sys.stderr)
+    publish_score(dashboard, "cka", config, document, pairwise["names"], matrices, mirrored, folder)

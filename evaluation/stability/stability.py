@@ -17,7 +17,8 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from numpy.typing import NDArray
 
 from cli.errors import UserError
-from evaluation.dashboard import Dashboard, publish
+from evaluation.dashboard import Dashboard, check_dashboard, publish
+from evaluation.output_folder import output_folder
 from evaluation.stability.examples import FigureChoice
 from evaluation.stability.figures import draw_figures
 from evaluation.stability.report import describe, print_report, setup_stability_rows, win_rate_rows
@@ -103,6 +104,9 @@ def stability(
     if metrics is not None and len(set(metrics)) < max(2, len(metrics)):
         msg = f"metrics: {', '.join(metrics) or 'none'} given; two or more are compared, none of them twice"
         raise UserError(msg)
+    folder = output_folder("output", output)
+    if logger:
+        check_dashboard(dashboard)
     cells = read_table(Path(table), trainable, exclude_target, metrics)
     figures.require_known(cells)
     conventions = _require_preset(cells, preset, table) if preset else None
@@ -117,7 +121,6 @@ def stability(
         "ties": counted,
         "tie_tolerance": float(tie_tolerance),
     }
-    folder = Path(output)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _outcomes_file(folder / "outcomes.npy", cells, size, save_outcomes) as keep:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -123,10 +122,7 @@ def target_selection(
             "scores": (COLUMNS, results.rows()),
             "targets": (("target", "classes", "photos"), pool_rows),
         }
-        try:
-            publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
-        except UserError as error:
-            print(f"warning: {error}; the files above are complete", file=sys.stderr)
+        publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
 
 
 def _require_known(source: str, metrics: Sequence[Metric], registry: Registry) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import platform
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -91,10 +90,7 @@ def transferability(
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
         settings = {**config, "split": split, "targets": document["targets"], "metrics": chosen}
         tables = {"scores": (COLUMNS, results.rows())}
-        try:
-            publish(dashboard, "transferability", title, settings, document, tables, files, folder)
-        except UserError as error:
-            print(f"warning: {error}; the files above are complete", file=sys.stderr)
+        publish(dashboard, "transferability", title, settings, document, tables, files, folder)
 
 
 def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -> None:

@@ -343,16 +343,15 @@ def test_missing_key_is_told_before_a_network_runs(arena: Arena, refused: Callab
 def test_mirror_that_fails_leaves_the_score(
     arena: Arena, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cli.errors import UserError
-    from evaluation.alignment import cka
+    import wandb
 
-    def fail(*arguments: Any) -> None:
-        msg = "logger: the server is away"
-        raise UserError(msg)
+    def fail(**options: Any) -> None:
+        msg = "the server is away"
+        raise wandb.Error(msg)
 
-    monkeypatch.setattr(cka, "publish_score", fail)
+    monkeypatch.setattr(wandb, "init", fail)
     arena.score(arena.red([0, 1, 2]), "--logger=true", "--dashboard.mode=offline")
-    assert "warning: logger: the server is away" in capsys.readouterr().err
+    assert "refuses (the server is away)" in capsys.readouterr().err
     assert len((arena.folder / "out" / "scores.jsonl").read_text().splitlines()) == 1
 
 

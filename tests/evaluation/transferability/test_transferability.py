@@ -13,7 +13,6 @@ import torch
 import torchvision
 
 import evaluate
-from cli.errors import UserError
 from datamodules.class_folders import ClassFolders
 from evaluation.contract.documents import read_registry
 from evaluation.extraction import Extraction
@@ -169,16 +168,3 @@ def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch
     assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
     assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
     assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in files)
-
-
-def test_results_outlive_a_dashboard_that_refuses(
-    run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(*given: object) -> None:
-        msg = "logger: it refuses"
-        raise UserError(msg)
-
-    monkeypatch.setattr("evaluation.transferability.transferability.publish", refuse)
-    scored = run("--metrics=[h_score]", "--logger=true")
-    assert len(scored.rows) == 2
-    assert capsys.readouterr().err == "warning: logger: it refuses; the files above are complete\n"
