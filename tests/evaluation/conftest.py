@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 import evaluate
+from datamodules.extraction import PixelRows
 
 SIDE = 32
 PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}
@@ -110,3 +111,13 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
         return text
 
     return run
+
+
+@pytest.fixture
+def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a test fail as soon as a network runs."""
+
+    def refuse(self: PixelRows) -> Iterator[Any]:
+        raise AssertionError(self.title)
+
+    monkeypatch.setattr(PixelRows, "__iter__", refuse)
