@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ from evaluation.contract.documents import Registry
 from evaluation.contract.schema import ModelEntry, Stimulus
 from evaluation.contract.stimulus_files import locate_stimuli
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import identify_weights, weights_file
+from evaluation.weights_identity import weights_file
 from store.cache import cache_folder
 from store.feature_store import StoreError
 from store.row_store import RowStore
@@ -92,6 +92,7 @@ def embed(
     stimuli: StimulusSet,
     registry: Registry,
     options: Extraction,
+    identity: Mapping[str, Any],
     layers: Sequence[str] | None = None,
 ) -> Embeddings:
     """Give the embeddings of one model, running its network on those stimuli only that the store has no row for.
@@ -101,6 +102,7 @@ def embed(
         stimuli: The stimuli.
         registry: The registry that the entry is from; local weights are found relative to its folder.
         options: How embeddings are computed.
+        identity: Which weights the entry means, as `identify_weights` tells.
         layers: Layers to take instead of the entry's, their outputs as they are but for an average over positions.
 
     Returns:
@@ -114,7 +116,7 @@ def embed(
     key = {
         "content": "embeddings",
         "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes", *own_layer}),
-        "weights": identify_weights(entry, folder, options.seed, options.allow_modules),
+        "weights": dict(identity),
         "layers": None if layers is None else list(layers),
         "precision": options.precision,
     }

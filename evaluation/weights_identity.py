@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from cli.errors import UserError
+from evaluation.contract.documents import Registry
 from evaluation.contract.schema import ModelEntry
+from evaluation.extraction import Extraction
 
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
@@ -30,6 +32,26 @@ def weights_file(weights: str | None, folder: Path) -> Path | None:
     path = Path(weights).expanduser()
     beside = folder / path
     return path.absolute() if not beside.is_file() and path.is_file() else beside
+
+
+def identify_all(names: Sequence[str], registry: Registry, options: Extraction) -> dict[str, dict[str, Any]]:
+    """Tell which weights each of some models means, reading every file once.
+
+    Args:
+        names: Models of the registry.
+        registry: The registry.
+        options: How embeddings are computed.
+
+    Returns:
+        What `identify_weights` tells, by name.
+
+    Raises:
+        UserError: As `identify_weights`.
+    """
+    folder = registry.path.parent
+    return {
+        name: identify_weights(registry.entries[name], folder, options.seed, options.allow_modules) for name in names
+    }
 
 
 def identify_weights(entry: ModelEntry, folder: Path, seed: int, allowed_modules: Sequence[str]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from evaluation.alignment.scoring import score
 from evaluation.contract.documents import Catalog, Registry, read_catalog, read_registry
 from evaluation.contract.submissions import Submission, read_submission
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import identify_weights, weights_file
+from evaluation.weights_identity import identify_all, weights_file
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
 REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -80,9 +80,8 @@ def score_on_modal(submission: Submission, registry: Registry, catalog: Catalog,
     """
     modal = _client()
     names = submission.models or tuple(registry.entries)
-    for name in names:
-        # A file of weights that is missing here cannot be mounted there.
-        identify_weights(registry.entries[name], registry.path.parent, options.seed, options.allow_modules)
+    # A file of weights that is missing here cannot be mounted there.
+    identify_all(names, registry, options)
     try:
         app = modal.App(APP)
         function = app.function(

@@ -17,7 +17,7 @@ from evaluation.contract.schema import CONTRACT_VERSION, Stimulus
 from evaluation.contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import identify_weights
+from evaluation.weights_identity import identify_all
 from metrics import biased_and_debiased_cka
 
 Rows = dict[str, NDArray[np.float32]]
@@ -66,10 +66,11 @@ def represent(
     """
     start = time.perf_counter()
     located = StimulusSet.locate(stimuli)
-    for name in names:
-        # What can be told without running a network is told before the first one runs.
-        identify_weights(registry.entries[name], registry.path.parent, options.seed, options.allow_modules)
-    found = {name: embed(registry.entries[name], located, registry, options, layers) for name in names}
+    # What can be told without running a network is told before the first one runs.
+    identities = identify_all(names, registry, options)
+    found = {
+        name: embed(registry.entries[name], located, registry, options, identities[name], layers) for name in names
+    }
     rows = {name: one.rows for name, one in found.items()}
     if layers is not None:
         (one,) = found.values()

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,6 @@ from evaluation.contract.schema import ModelEntry
 from evaluation.embeddings import load_model
 from evaluation.extraction import Extraction
 from evaluation.transferability.targets import Target
-from evaluation.weights_identity import identify_weights
 from store.cache import cache_folder
 from store.feature_store import StoreError
 from store.row_store import RowStore
@@ -53,7 +53,9 @@ class SourceFeatures:
         return exponents
 
 
-def source_features(entry: ModelEntry, target: Target, folder: Path, options: Extraction) -> SourceFeatures:
+def source_features(
+    entry: ModelEntry, target: Target, folder: Path, options: Extraction, identity: Mapping[str, Any]
+) -> SourceFeatures:
     """Give what a source model makes of a target, running its network on those photos only that have no row yet.
 
     Args:
@@ -61,6 +63,7 @@ def source_features(entry: ModelEntry, target: Target, folder: Path, options: Ex
         target: The target.
         folder: The registry's folder, which local weights are found relative to.
         options: How features are computed.
+        identity: Which weights the entry means, as `identify_weights` tells.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -73,7 +76,7 @@ def source_features(entry: ModelEntry, target: Target, folder: Path, options: Ex
     key = {
         "content": "source features",
         "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes"}),
-        "weights": identify_weights(entry, folder, options.seed, options.allow_modules),
+        "weights": dict(identity),
         "precision": options.precision,
         "photos": target.fingerprint,
     }

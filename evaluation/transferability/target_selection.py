@@ -30,6 +30,7 @@ from evaluation.transferability.target_report import print_report, write_markdow
 from evaluation.transferability.target_results import PoolResults
 from evaluation.transferability.target_scores import GbcAxes, TargetInputs, score_targets
 from evaluation.transferability.targets import Split, Target, read_target
+from evaluation.weights_identity import identify_all
 from store.cache import cache_folder
 
 # A mixture of Gaussians has nothing in common with that of other classes, and takes longer than all other metrics.
@@ -88,7 +89,8 @@ def target_selection(
     pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
-    features = source_features(known.entries[source], whole, known.path.parent, extraction)
+    identity = identify_all([source], known, extraction)[source]
+    features = source_features(known.entries[source], whole, known.path.parent, extraction, identity)
     statistics = ClassStatistics(features.features, whole.photos.labels)
     given = TargetInputs(statistics, whole.photos.labels, features.probabilities(), pool)
     scores = score_targets(given, chosen, gbc_axes, int(seed))

@@ -28,6 +28,7 @@ from evaluation.transferability.results import COLUMNS, Results, TargetResults
 from evaluation.transferability.scores import DEFAULT_METRICS, Metric, Score, score_source
 from evaluation.transferability.source_features import source_features
 from evaluation.transferability.targets import Split, Target, read_target
+from evaluation.weights_identity import identify_all
 from store.cache import cache_folder
 
 PACKAGES = ("numpy", "scipy", "torch", "torchvision", "timm")
@@ -76,8 +77,9 @@ def transferability(
     performed = {} if performances is None else read_performances(Path(performances), sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
+    identities = identify_all(sources, known, extraction)
     weights: dict[str, str] = {}
-    scored = [_score(target, sources, known, extraction, chosen, int(seed), performed, weights) for target in found]
+    scored = [_score(target, identities, known, extraction, chosen, int(seed), performed, weights) for target in found]
     results = Results(chosen, split, scored)
     _require_scores(results)
     digests = {"registry": known.sha256, "weights": weights}
@@ -107,7 +109,7 @@ def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -
 
 def _score(
     target: Target,
-    sources: Sequence[str],
+    sources: Mapping[str, Mapping[str, Any]],
     registry: Registry,
     extraction: Extraction,
     metrics: Sequence[Metric],
@@ -115,12 +117,12 @@ def _score(
     performances: Mapping[tuple[str, str], float],
     weights: dict[str, str],
 ) -> TargetResults:
-    """Score all sources on one target, one at a time, and note the digests of their weights."""
+    """Score all sources, given with the identities of their weights, on one target; note the weights' digests."""
     scores: dict[str, dict[Metric, Score]] = {}
     seconds: dict[str, float] = {}
-    for source in sources:
+    for source, identity in sources.items():
         start = time.perf_counter()
-        found = source_features(registry.entries[source], target, registry.path.parent, extraction)
+        found = source_features(registry.entries[source], target, registry.path.parent, extraction, identity)
         seconds[source] = time.perf_counter() - start
         weights[source] = found.weights
         scores[source] = score_source(found, target.photos.labels, metrics, seed)

@@ -12,24 +12,7 @@ from typing import Any
 import pytest
 
 import evaluate
-
-SIDE = 32
-PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}
-
-
-def make_entry(name: str, layer: str, embedding: str, width: int, **fields: Any) -> dict[str, Any]:
-    return {
-        "model_name": name,
-        "source": "torchvision",
-        "weights": None,
-        "layer": layer,
-        "embedding": embedding,
-        "input_size": [SIDE, SIDE],
-        "preprocess": PREPROCESS,
-        "output_dim": width,
-        **fields,
-    }
-
+from tests.evaluation.conftest import make_entry
 
 ENTRIES = [
     make_entry("squeezenet1_1", "features", "pool", 512),

@@ -9,7 +9,7 @@ import pytest
 
 import evaluate
 from evaluation.transferability.scores import DEFAULT_METRICS
-from tests.evaluation.transferability.conftest import make_entry
+from tests.evaluation.conftest import make_entry
 
 SOURCES = ("first", "second", "third", "fourth")
 TARGETS = ("one", "two")

@@ -21,6 +21,7 @@ from evaluation.embeddings import load_model
 from evaluation.extraction import Extraction
 from evaluation.transferability.source_features import SourceFeatures, source_features
 from evaluation.transferability.targets import read_target
+from evaluation.weights_identity import identify_all
 from modules.preprocessing import Preprocessing
 
 SIDE = 32
@@ -45,8 +46,9 @@ def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[
     """Run once; give what the run stored, and the labels."""
     run()
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
-    entry = read_registry(registry).entries["resnet18"]
-    found = source_features(entry, target, registry.parent, Extraction(device="cpu"))
+    known, options = read_registry(registry), Extraction(device="cpu")
+    identity = identify_all(["resnet18"], known, options)["resnet18"]
+    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
     assert found.computed == 0
     return found, target.photos.labels
 

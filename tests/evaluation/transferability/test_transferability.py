@@ -18,6 +18,7 @@ from evaluation.contract.documents import read_registry
 from evaluation.extraction import Extraction
 from evaluation.transferability.source_features import source_features
 from evaluation.transferability.targets import read_target
+from evaluation.weights_identity import identify_all
 from metrics.gbc import gbc
 from metrics.h_score import h_score
 from metrics.leep import leep, nce
@@ -32,8 +33,9 @@ ALL = "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, lin
 def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path, photo_folder: Path) -> None:
     scored = run(f"--metrics={ALL}", "--seed=3")
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
-    entry = read_registry(registry).entries["resnet18"]
-    found = source_features(entry, target, registry.parent, Extraction(device="cpu"))
+    known, options = read_registry(registry), Extraction(device="cpu")
+    identity = identify_all(["resnet18"], known, options)["resnet18"]
+    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
     assert found.computed == 0
     assert found.logits is not None
     features, labels = found.features.astype(np.float64), target.photos.labels
