@@ -8,15 +8,15 @@ from importlib import import_module
 
 import jsonargparse
 
-from cli.parser import OneLineErrorParser, one_line_errors
+from output.parser import OneLineErrorParser, one_line_errors
 
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
     "stability": "evaluation.stability.stability:stability",
-    "transferability": "evaluation.transferability.transferability:transferability",
-    "target-selection": "evaluation.transferability.target_selection:target_selection",
+    "transferability": "evaluation.sources.transferability:transferability",
+    "target-selection": "evaluation.target_selection.target_selection:target_selection",
 }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cli.parser import one_line_errors
+from output.parser import one_line_errors
 
 
 def main(args: Sequence[str] | None = None) -> None:

@@ -10,7 +10,7 @@ import jsonargparse
 import torch
 
 from datamodules import CatsAndDogs
-from datamodules.extraction import FeatureRows, best_precision, pass_size
+from datamodules.rows import FeatureRows, best_precision, pass_size
 from modules import BackboneSpec
 
 REPEATS = 3

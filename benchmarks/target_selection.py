@@ -11,13 +11,13 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.transferability.class_statistics import ClassStatistics
-from evaluation.transferability.scores import COMPUTATIONS, Inputs, Metric, Score
-from evaluation.transferability.target_pools import ClassShare, draw_targets
-from evaluation.transferability.target_scores import GbcAxes, TargetInputs, score_targets
-from metrics.feature_statistics import FeatureStatistics
-from metrics.leep import leep, nce
-from metrics.ranking_measures import kendall
+from evaluation.sources.scores import COMPUTATIONS, Inputs, Metric, Score
+from evaluation.target_selection.target_pools import ClassShare, draw_targets
+from evaluation.target_selection.target_scores import GbcAxes, TargetInputs, score_targets
+from metrics.ranking.ranking_measures import kendall
+from metrics.transferability.dataset_statistics import DatasetStatistics
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.leep import leep, nce
 
 SOURCE_CLASSES = 1000
 SINGLES = 3
@@ -52,7 +52,7 @@ def main(
     pool = draw_targets(classes, targets, share, seed=0)
     print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
     scores: dict[GbcAxes, list[float]] = {}
-    gathering, statistics = _time(lambda: ClassStatistics(x, labels))
+    gathering, statistics = _time(lambda: DatasetStatistics(x, labels))
     moments, _ = _time(lambda: statistics.moments)
     print(
         f"gathered once, part of what follows: means {gathering:.2f} s, second moments, where needed, {moments:.2f} s"
@@ -60,7 +60,7 @@ def main(
 
     def score(metrics: list[Metric], axes: GbcAxes = "dataset") -> list[dict[Metric, Score]]:
         # What is gathered once is part of it.
-        return score_targets(TargetInputs(ClassStatistics(x, labels), labels, probabilities, pool), metrics, axes)
+        return score_targets(TargetInputs(DatasetStatistics(x, labels), labels, probabilities, pool), metrics, axes)
 
     for metric, axes in CASES:
         single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))

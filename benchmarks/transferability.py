@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from metrics.feature_statistics import FeatureStatistics
-from metrics.gaussian_mixture import fit_mixture
-from metrics.gbc import VARIANCE_FLOOR, Covariance, gbc
-from metrics.h_score import h_score
-from metrics.k_means import k_means
-from metrics.leep import leep
-from metrics.linear_probe import linear_probe_accuracy
-from metrics.log_me import log_me
-from metrics.n_leep import n_leep
-from metrics.trans_rate import trans_rate
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.gaussian_mixture import fit_mixture
+from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
+from metrics.transferability.h_score import h_score
+from metrics.transferability.k_means import k_means
+from metrics.transferability.leep import leep
+from metrics.transferability.linear_probe import linear_probe_accuracy
+from metrics.transferability.log_me import log_me
+from metrics.transferability.n_leep import n_leep
+from metrics.transferability.trans_rate import trans_rate
 
 REPEATS = 3
 LOOP_CLASSES = 50

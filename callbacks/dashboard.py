@@ -7,10 +7,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.loggers import WandbLogger
 
-from cli.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
+from output.errors import UserError
+from output.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
 
 
 class DashboardLogger(WandbLogger):
@@ -39,7 +39,7 @@ class DashboardLogger(WandbLogger):
     ) -> None:
         if find_spec("wandb") is None:
             msg = "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         folder = Path(save_dir or ".")
         folder.mkdir(parents=True, exist_ok=True)
         super().__init__(
@@ -76,7 +76,7 @@ class DashboardLogger(WandbLogger):
         except wandb.Error as error:
             reason = str(error).splitlines()[0]
             msg = f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
-            raise MisconfigurationException(msg) from error
+            raise UserError(msg) from error
         run.config.update(params)
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")

@@ -9,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from callbacks.sample_efficiency import BAND
-from metrics.curves import Curves
+from metrics.sample_efficiency.curves import Curves
 
 
 def plot_learning_curves(curves: Curves, title: str, path: Path) -> None:

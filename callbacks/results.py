@@ -15,15 +15,15 @@ from typing import Any
 import lightning
 import torch
 import yaml
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from callbacks.dashboard import DashboardLogger
 from callbacks.sample_efficiency import SampleEfficiency
-from metrics.curves import Curves
-from metrics.scores import score
-from metrics.table import print_table
+from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.scores import score
 from modules.comparison import Comparison
+from output.errors import UserError
+from output.score_table import print_table
 
 SCHEMA = 1
 RESULTS = "results.json"
@@ -56,7 +56,7 @@ class Results(Callback):
             criterion: The callback that holds the traces.
 
         Raises:
-            MisconfigurationException: The folder holds results of another configuration.
+            UserError: The folder holds results of another configuration.
         """
         self.folder, self.config, self.criterion = folder, config, criterion
         self.started = time.perf_counter()
@@ -65,7 +65,7 @@ class Results(Callback):
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         if not there.is_dir() or not os.access(there, os.W_OK):
             msg = f"trainer.default_root_dir: {str(folder)!r} cannot be written, because of {str(there)!r}"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         if self.overwrite or not (folder / RESULTS).exists():
             return
         if not saved.exists() or _essence(saved.read_text()) != _essence(config):
@@ -73,7 +73,7 @@ class Results(Callback):
                 f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
                 "folder, or replace them with --results.overwrite=true"
             )
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log the whole configuration, once the data is known to be there."""

@@ -10,7 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
 from datamodules.sample_stream import SampleStream
-from metrics.criterion import extend_streaks, required_correct
+from metrics.sample_efficiency.criterion import extend_streaks, required_correct
 from modules.comparison import Comparison
 
 BAND = (10, 90)

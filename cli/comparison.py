@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
 from callbacks import ComparisonProgress, Results, SampleEfficiency
 from callbacks.results import digest_of
-from cli.parser import OneLineErrorParser
 from datamodules import SampleStream
 from modules import Comparison
+from output.errors import UserError
+from output.parser import OneLineErrorParser
 
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
@@ -116,7 +116,7 @@ class ComparisonCLI(LightningCLI):
                 f"data.max_samples: {samples} is too few to meet the criterion, which takes "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
 
     def run(self) -> None:
@@ -130,14 +130,14 @@ def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 -
     """Refuse what would feed the stream twice or not to its end, or split it over devices."""
     if trainer.world_size != 1:
         msg = f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device"
-        raise MisconfigurationException(msg)
+        raise UserError(msg)
     for name, allowed in PROTOCOL_OPTIONS.items():
         if options[name] not in allowed:
             msg = (
                 f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; "
                 "data.max_samples and data.validation_size choose what is fed"
             )
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
 
 
 def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any, Literal
 
-from datamodules.extraction import FeatureRows, best_precision
-from datamodules.photos import Photos
+from datamodules.photos.photo_source import Photos
+from datamodules.rows import FeatureRows, best_precision
 from datamodules.sample_stream import SampleStream
 from store.feature_store import Entry, FeatureStore
 

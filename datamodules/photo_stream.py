@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from lightning.fabric.utilities.exceptions import MisconfigurationException
-
-from datamodules.extraction import PixelRows, pass_size
-from datamodules.photos import Photos
+from datamodules.photos.photo_source import Photos
+from datamodules.rows import PixelRows, pass_size
 from datamodules.sample_stream import SampleStream
-from modules.backbones import Backbone
+from modules.networks.backbone import Backbone
+from output.errors import UserError
 from store.feature_store import Entry, FeatureStore
 
 
@@ -26,7 +25,7 @@ class PhotoStream(SampleStream):
                 f"data.orderings: {orderings} asked for, but a trainable backbone takes one ordering per process; "
                 "run one process per data.first_ordering and join them with evaluate.py sample-efficiency"
             )
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         super().__init__(orderings=orderings, **kwargs)
 
     @property

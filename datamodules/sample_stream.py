@@ -8,16 +8,16 @@ from typing import Any, Literal
 import numpy as np
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule
 from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from datamodules.extraction import UNREADABLE
-from datamodules.photos import Photos, PhotoSource, require_classes
-from modules.backbones import RANDOM, Backbone, BackboneSpec
+from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
+from datamodules.rows import UNREADABLE
 from modules.method import Start, draw_head
+from modules.networks.backbone import RANDOM, Backbone, BackboneSpec
+from output.errors import UserError
 from store.cache import cache_folder
 from store.feature_store import Entry, FeatureStore, StoreError
 
@@ -178,7 +178,7 @@ class SampleStream(LightningDataModule):
             return FeatureStore(cache_folder(self.cache_dir) / "features")
         except StoreError as error:
             msg = f"data.cache_dir: {error}; choose another folder"
-            raise MisconfigurationException(msg) from error
+            raise UserError(msg) from error
 
     def _load(self, photos: Photos, split: str, store: FeatureStore) -> tuple[Tensor, Tensor]:
         entry = self.rows(photos, split, store)
@@ -189,7 +189,7 @@ class SampleStream(LightningDataModule):
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         self.unreadable.update(bad)
         inputs, labels = torch.from_numpy(entry.rows), torch.from_numpy(photos.labels)
         if bad:
@@ -198,14 +198,14 @@ class SampleStream(LightningDataModule):
         lost = [name for i, name in enumerate(photos.classes) if i in photos.labels and i not in labels]
         if lost:
             msg = f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         return inputs, labels
 
     @staticmethod
     def _require(option: str, wanted: int, there: int, kind: str) -> None:
         if wanted > there:
             msg = f"{option}: {wanted} asked for, but there are {there} {kind} photos"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
 
     def start(self) -> Start:
         """Give what every method of the comparison starts from."""

@@ -12,19 +12,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.errors import UserError
-from evaluation.contract.documents import Registry
-from evaluation.contract.schema import ModelEntry, Stimulus
-from evaluation.contract.stimulus_files import locate_stimuli
+from contract.documents import Registry
+from contract.schema import ModelEntry, Stimulus
+from contract.stimulus_files import locate_stimuli
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import weights_file
+from output.errors import UserError
 from store.cache import cache_folder
 from store.feature_store import StoreError
 from store.row_store import RowStore
 
 if TYPE_CHECKING:
-    from datamodules.stimuli import EmbeddingRows
-    from modules.layer_embedding import LayerEmbedding, Tap
+    from datamodules.photos.stimuli import EmbeddingRows
+    from modules.networks.layer_embedding import LayerEmbedding, Tap
 
 
 @dataclass(frozen=True)
@@ -138,9 +138,9 @@ def _compute(
     """Load the network; from here on torch is needed."""
     import torch
 
-    from datamodules.stimuli import EmbeddingRows, Stimuli
-    from modules.layer_embedding import Tap
-    from modules.pretrained import weights_digest
+    from datamodules.photos.stimuli import EmbeddingRows, Stimuli
+    from modules.networks.layer_embedding import Tap
+    from modules.networks.weights import weights_digest
 
     if layers is None:
         taps = [Tap(entry.layer, entry.embedding, entry.output_dim)]
@@ -171,13 +171,13 @@ def load_model(entry: ModelEntry, folder: Path, options: Extraction, taps: Seque
         The network with its layers, on its device.
 
     Raises:
-        MisconfigurationException: It cannot be built, or a layer does not fit the entry.
+        UserError: It cannot be built, or a layer does not fit the entry.
     """
     import torch
 
-    from modules.layer_embedding import LayerEmbedding
-    from modules.preprocessing import Preprocessing
-    from modules.registry_network import build_network
+    from modules.networks.build import build_network
+    from modules.networks.layer_embedding import LayerEmbedding
+    from modules.networks.preprocessing import Preprocessing
 
     file = weights_file(entry.weights, folder)
     network = build_network(

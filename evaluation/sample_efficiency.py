@@ -14,10 +14,10 @@ import numpy as np
 import yaml
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from cli.errors import UserError
-from metrics.curves import Curves
-from metrics.scores import score
-from metrics.table import print_table
+from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.scores import score
+from output.errors import UserError
+from output.score_table import print_table
 
 # What may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")

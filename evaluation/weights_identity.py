@@ -8,10 +8,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from cli.errors import UserError
-from evaluation.contract.documents import Registry
-from evaluation.contract.schema import ModelEntry
+from contract.documents import Registry
+from contract.schema import ModelEntry
 from evaluation.extraction import Extraction
+from output.errors import UserError
 
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
@@ -72,7 +72,7 @@ def identify_weights(entry: ModelEntry, folder: Path, seed: int, allowed_modules
     """
     identity: dict[str, Any] = {"model_name": entry.model_name}
     if entry.source == "custom":
-        from modules.registry_network import custom_code
+        from modules.networks.build import custom_code
 
         identity["code"] = _digest_code(custom_code(entry.model_name, entry.model_parameters, allowed_modules))
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
 from modules.method import Method, Start
+from output.errors import UserError
 
 BASELINE = "baseline"
 
@@ -31,11 +31,11 @@ class Comparison(LightningModule):
         custom = methods or {}
         if BASELINE in custom:
             msg = f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another"
-            raise MisconfigurationException(msg)
+            raise UserError(msg)
         for name in custom:
             if "." in name or not name or hasattr(nn.ModuleDict, name):
                 msg = f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
-                raise MisconfigurationException(msg)
+                raise UserError(msg)
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         self.samples_seen = 0
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from jsonargparse import auto_cli
 from PIL import Image, ImageDraw
 
-from datamodules.drawn_objects import SOURCE_CLASSES, draw_object
-from datamodules.drawn_pets import PET_CLASSES, draw_pet
+from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 _GAP = 4

@@ -23,9 +23,9 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torchvision.models import mobilenet_v2
 
-from datamodules.drawn_objects import SOURCE_CLASSES, draw_object
+from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 
-WEIGHTS = Path(__file__).parents[1] / "modules" / "weights" / "mobilenet_v2_035_drawn_objects.safetensors"
+WEIGHTS = Path(__file__).parents[1] / "modules" / "networks" / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
 

@@ -21,7 +21,7 @@ from typing import Literal, TypeVar, get_args
 # Run by its path, from any folder and without an installation, the script finds the project beside itself.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from evaluation.contract.documents import (
+from contract.documents import (
     CATALOG_VARIABLE,
     REGISTRY_VARIABLE,
     catalog_path,
@@ -29,9 +29,9 @@ from evaluation.contract.documents import (
     read_registry,
     registry_path,
 )
-from evaluation.contract.problems import ContractError
-from evaluation.contract.schema import CONTRACT_VERSION, Team
-from evaluation.contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
+from contract.problems import ContractError
+from contract.schema import CONTRACT_VERSION, Team
+from contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
 
 Document = Literal["registry", "catalog", "submission"]
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from pathlib import Path
 import jsonargparse
 from jsonargparse.typing import PositiveInt
 
-from cli.errors import UserError
-from cli.parser import OneLineErrorParser, one_line_errors
-from evaluation.contract.documents import read_catalog
-from evaluation.contract.problems import ContractError
-from store.replacing import replacing
+from contract.documents import read_catalog
+from contract.problems import ContractError
+from output.errors import UserError
+from output.files import replacing
+from output.parser import OneLineErrorParser, one_line_errors
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from jsonargparse import auto_cli
 
-from evaluation.contract.schema import json_schemas
+from contract.schema import json_schemas
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
 

@@ -13,11 +13,11 @@ import timm
 import torch
 import torchvision
 
-from evaluation.contract.documents import read_registry
-from modules.layer_embedding import LayerEmbedding, Tap
-from modules.model_libraries import LIBRARIES
-from modules.preprocessing import Preprocessing
-from modules.registry_network import build_network
+from contract.documents import read_registry
+from modules.networks.build import build_network
+from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.libraries import LIBRARIES
+from modules.networks.preprocessing import Preprocessing
 
 PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
 ENTRIES: dict[str, dict[str, Any]] = {entry["model_name"]: entry for entry in json.loads(PATH.read_text())["models"]}

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.contract.schema import CONTRACT_VERSION, json_schemas
+from contract.schema import CONTRACT_VERSION, json_schemas
 from scripts.write_schemas import write_schemas
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"

@@ -14,7 +14,7 @@ import pytest
 
 import evaluate
 import train
-from datamodules.extraction import PixelRows
+from datamodules.rows import PixelRows
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))

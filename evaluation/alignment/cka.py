@@ -11,16 +11,16 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from cli.errors import UserError
+from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.submissions import DEFAULT_MAX_BYTES, read_submission
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, write_score
 from evaluation.alignment.score_log import log_folder
 from evaluation.alignment.scoring import compare, score
-from evaluation.contract.documents import catalog_path, read_catalog, read_registry, registry_path
-from evaluation.contract.submissions import DEFAULT_MAX_BYTES, read_submission
-from evaluation.dashboard import Dashboard, check_dashboard, publish_score
 from evaluation.extraction import Extraction
-from evaluation.output_folder import output_folder
+from output.dashboard import Dashboard, check_dashboard, publish_score
+from output.errors import UserError
+from output.files import output_folder
 
 
 def cka(

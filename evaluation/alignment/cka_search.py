@@ -10,14 +10,13 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
-from evaluation.alignment.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
+from contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
+from contract.schema import CONTRACT_VERSION
 from evaluation.alignment.scoring import measure, represent
-from evaluation.alignment.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
-from evaluation.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
-from evaluation.contract.schema import CONTRACT_VERSION
 from evaluation.extraction import Extraction
-from evaluation.output_folder import output_folder
-from evaluation.result_files import write_texts
+from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
+from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
+from output.files import output_folder, write_texts
 
 DRAWS = 100
 ROUNDING = 1e-9

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list
 
 from evaluation.alignment.clustering import cluster
-from store.replacing import replacing
+from output.files import replacing
 
 COLOURS = "viridis"
 INK = "#333333"

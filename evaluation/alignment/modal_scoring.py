@@ -11,12 +11,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from cli.errors import UserError
+from contract.documents import Catalog, Registry, read_catalog, read_registry
+from contract.submissions import Submission, read_submission
 from evaluation.alignment.scoring import score
-from evaluation.contract.documents import Catalog, Registry, read_catalog, read_registry
-from evaluation.contract.submissions import Submission, read_submission
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import identify_all, weights_file
+from output.errors import UserError
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
 REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -26,7 +26,7 @@ CACHE_VOLUME, CACHE = "headstart-embeddings", "/cache"
 DATASETS_VOLUME, DATASETS = "headstart-datasets", "/datasets"
 CONTRACT = "/contract"
 REGISTRY, CATALOG = f"{CONTRACT}/model_registry.json", f"{CONTRACT}/stimuli_catalog.jsonl"
-SOURCES = ("cli", "datamodules", "evaluation", "metrics", "modules", "store")
+SOURCES = ("contract", "datamodules", "evaluation", "metrics", "modules", "output", "store")
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 GPU = "L4"
 TIMEOUT_SECONDS = 4 * 3600
@@ -130,7 +130,7 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
             checked = read_submission(path, registry, catalog, team, max_bytes=len(submission))  # type: ignore[arg-type]
         document, _ = score(checked, registry, catalog, Extraction(**options))
     except Exception as error:
-        if isinstance(error, UserError) or type(error).__name__ == "MisconfigurationException":
+        if isinstance(error, UserError) or type(error).__name__ == "UserError":
             return {"refused": str(error)}
         raise
     return {"document": document}

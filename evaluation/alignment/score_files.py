@@ -15,10 +15,10 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.errors import UserError
 from evaluation.alignment.heatmap import draw_heatmap
 from evaluation.alignment.score_log import append_score
-from store.replacing import replacing
+from output.errors import UserError
+from output.files import replacing
 
 # What of a score goes into the log; the matrix stays in the score's own file.
 LOGGED = (

@@ -12,7 +12,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from cli.errors import UserError
+from output.errors import UserError
 
 LOG = "scores.jsonl"
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.errors import UserError
-from evaluation.contract.documents import Catalog, Registry
-from evaluation.contract.schema import CONTRACT_VERSION, Stimulus
-from evaluation.contract.submissions import Submission
+from contract.documents import Catalog, Registry
+from contract.schema import CONTRACT_VERSION, Stimulus
+from contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import identify_all
 from metrics import biased_and_debiased_cka
+from output.errors import UserError
 
 Rows = dict[str, NDArray[np.float32]]
 

@@ -9,10 +9,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.errors import UserError
 from evaluation.stability.study import Study
 from evaluation.stability.table import TransferTable
-from metrics.ranking_measures import MEASURES, Measure
+from metrics.ranking.ranking_measures import MEASURES, Measure
+from output.errors import UserError
 
 Values = NDArray[np.float64]
 

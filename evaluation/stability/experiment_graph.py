@@ -12,11 +12,11 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from evaluation.stability.examples import Panel
-from evaluation.stability.outcome_agreement import agreement_vectors
 from evaluation.stability.report import TITLES
 from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
-from metrics.ranking_measures import MEASURES
+from metrics.ranking.outcome_agreement import agreement_vectors
+from metrics.ranking.ranking_measures import MEASURES
 
 INK = "#333333"
 # Components in the order of the coordinates of an experiment: target, measure, pool.

@@ -19,8 +19,8 @@ from evaluation.stability.experiment_graph import draw_graph
 from evaluation.stability.report import TITLES
 from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
-from metrics.ranking_measures import MEASURES, Measure
-from store.replacing import replacing
+from metrics.ranking.ranking_measures import MEASURES, Measure
+from output.files import replacing
 
 INK, PALE, EQUAL = "#333333", "#999999", "#d62728"
 DPI = 120

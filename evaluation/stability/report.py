@@ -13,8 +13,8 @@ from rich.table import Table
 
 from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
-from evaluation.stability.win_rates import Ties, round_to_100
-from metrics.ranking_measures import MEASURES
+from metrics.ranking.ranking_measures import MEASURES
+from metrics.ranking.win_rates import Ties, round_to_100
 
 COLUMNS = (*MEASURES, "average")
 TITLES = {

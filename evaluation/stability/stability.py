@@ -16,17 +16,16 @@ import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from numpy.typing import NDArray
 
-from cli.errors import UserError
-from evaluation.dashboard import Dashboard, check_dashboard, publish
-from evaluation.output_folder import output_folder
 from evaluation.stability.examples import FigureChoice
 from evaluation.stability.figures import draw_figures
 from evaluation.stability.report import describe, print_report, setup_stability_rows, win_rate_rows
 from evaluation.stability.study import run_study
 from evaluation.stability.table import TransferTable, read_table
-from evaluation.stability.win_rates import Ties
-from metrics.ranking_measures import MEASURES, Measure
-from store.replacing import replacing
+from metrics.ranking.ranking_measures import MEASURES, Measure
+from metrics.ranking.win_rates import Ties
+from output.dashboard import Dashboard, check_dashboard, publish
+from output.errors import UserError
+from output.files import output_folder, replacing
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7

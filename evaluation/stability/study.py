@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.progress import track
 
-from evaluation.stability.outcome_agreement import MeanAgreement, agreement_vectors
 from evaluation.stability.table import TransferTable
-from evaluation.stability.win_rates import Wins
-from metrics.ranking_measures import MEASURES, measure_pools
+from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
+from metrics.ranking.ranking_measures import MEASURES, measure_pools
+from metrics.ranking.win_rates import Wins
 
 # What is computed for so many pools of one target fits into the cache.
 BLOCK = 2048

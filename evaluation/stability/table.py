@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from cli.errors import UserError
 from evaluation.stability.table_rows import read_cells, require_complete
+from output.errors import UserError
 
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
 PAPER_METRICS = {"gbc": "GBC", "leep": "LEEP", "nleep": "N-LEEP", "logme": "LogME", "hscore": "H-score"}

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cli.errors import UserError
+from output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
 # transferability metrics evaluations?, ECCV 2022.

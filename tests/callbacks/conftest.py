@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from callbacks import Results, SampleEfficiency
-from metrics.curves import Curves
+from metrics.sample_efficiency.curves import Curves
 from modules.comparison import Comparison
 from modules.method import Method, Start, draw_head
 

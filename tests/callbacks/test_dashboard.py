@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 import wandb
 import yaml
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.loggers import WandbLogger
 
 from callbacks import DashboardLogger, Results
+from output.errors import UserError
 from train import main
 
 SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
@@ -199,7 +199,7 @@ def test_mode(
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("callbacks.dashboard.find_spec", lambda name: None)
-    with pytest.raises(MisconfigurationException) as caught:
+    with pytest.raises(UserError) as caught:
         DashboardLogger()
     message = "wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
     assert str(caught.value) == f"trainer.logger: {message}"

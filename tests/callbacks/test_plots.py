@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from callbacks.plots import plot_criterion_reached, plot_learning_curves
-from metrics.curves import Curves
+from metrics.sample_efficiency.curves import Curves
 
 CORRECT = np.array(
     [

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from PIL import Image
 
 from callbacks import Results, SampleEfficiency
 from callbacks.results import digest_of
+from output.errors import UserError
 
 Script = Callable[..., Any]
 NAMES = {"config.yaml", "curves.npz", "learning_curves.png", "criterion_reached.png", "results.json"}
@@ -112,7 +112,7 @@ def test_digest_of_a_configuration_is_that_of_its_results() -> None:
 def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
     run = script(COUNTS, results=Results(), config=CONFIG)
     before = files(run.folder)
-    with pytest.raises(MisconfigurationException, match="holds results of another configuration"):
+    with pytest.raises(UserError, match="holds results of another configuration"):
         script(COUNTS, results=Results(), config=config)
     assert files(run.folder) == before
     script(COUNTS, results=Results(overwrite=True), config=config)
@@ -121,7 +121,7 @@ def test_another_configuration_is_refused_unless_overwritten(script: Script, con
 
 def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
-    with pytest.raises(MisconfigurationException, match="another configuration"):
+    with pytest.raises(UserError, match="another configuration"):
         Results().claim(tmp_path, CONFIG, SampleEfficiency())
 
 
@@ -133,7 +133,7 @@ def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> Non
 
 
 WRITERS = [
-    "metrics.curves.Curves.save",
+    "metrics.sample_efficiency.curves.Curves.save",
     "callbacks.plots.plot_learning_curves",
     "callbacks.plots.plot_criterion_reached",
 ]

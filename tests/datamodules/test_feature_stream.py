@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules import extraction
-from datamodules.class_folders import ClassFolders
+from datamodules import rows
 from datamodules.feature_stream import FeatureStream
+from datamodules.photos.class_folders import ClassFolders
 from datamodules.sample_stream import SampleStream
-from modules.backbones import BackboneSpec
-from modules.preprocessing import Preprocessing
+from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
 
 SetUp = Callable[..., SampleStream]
 
@@ -24,7 +24,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect the titles of what is computed."""
     titles: list[str] = []
 
-    class Noted(extraction.FeatureRows):
+    class Noted(rows.FeatureRows):
         def __iter__(self) -> Any:
             titles.append(self.title)
             return super().__iter__()

@@ -8,19 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-from datamodules.class_folders import ClassFolders
 from datamodules.photo_stream import PhotoStream
+from datamodules.photos.class_folders import ClassFolders
 from datamodules.sample_stream import SampleStream
-from modules.backbones import BackboneSpec
+from modules.networks.backbone import BackboneSpec
+from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 
 
 @pytest.mark.parametrize("orderings", [0, 2, 20])
 def test_one_ordering_per_process(photo_folder: Path, tiny: BackboneSpec, orderings: int) -> None:
-    with pytest.raises(MisconfigurationException, match=f"data.orderings: {orderings} asked for.*first_ordering"):
+    with pytest.raises(UserError, match=f"data.orderings: {orderings} asked for.*first_ordering"):
         PhotoStream(orderings=orderings, photos=ClassFolders(str(photo_folder)), backbone=tiny)
 
 
@@ -45,7 +45,7 @@ def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
 
 def test_photos_do_not_depend_on_the_weights(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
     first = set_up(PhotoStream, seed=0)
-    monkeypatch.setattr("datamodules.photos.PhotoFiles.read", None)  # nothing is decoded again
+    monkeypatch.setattr("datamodules.photos.photo_source.PhotoFiles.read", None)  # nothing is decoded again
     second = set_up(PhotoStream, seed=1)
     assert first.weights_digest != second.weights_digest
     assert np.array_equal(first.train_inputs.numpy(), second.train_inputs.numpy())

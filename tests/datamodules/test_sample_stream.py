@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor
 
-from datamodules.class_folders import ClassFolders
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
+from datamodules.photos.class_folders import ClassFolders
 from datamodules.sample_stream import OrderedBatches, SampleStream, draw_ordering, draw_validation
+from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 STREAMS = [FeatureStream, PhotoStream]
@@ -113,7 +113,7 @@ def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, mon
 )
 @pytest.mark.parametrize("kind", STREAMS)
 def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: dict[str, int], message: str) -> None:
-    with pytest.raises(MisconfigurationException, match=message):
+    with pytest.raises(UserError, match=message):
         set_up(kind, orderings=1, **options)
     set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
 
@@ -124,7 +124,7 @@ def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
             photos = super().validation()
             return photos.subset(np.flatnonzero(photos.labels == 0))
 
-    with pytest.raises(MisconfigurationException, match=r"data\.photos, validation: no photo of class light"):
+    with pytest.raises(UserError, match=r"data\.photos, validation: no photo of class light"):
         set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
 
 
@@ -140,7 +140,7 @@ def bad_photos(photo_folder: Path) -> list[str]:
 @pytest.mark.parametrize("kind", STREAMS)
 def test_unreadable_photos_stop_the_run_by_name(set_up: SetUp, kind: type[SampleStream], bad_photos: list[str]) -> None:
     for _ in range(2):  # computed, then found in the store
-        with pytest.raises(MisconfigurationException, match="2 of 24 training photos cannot be decoded") as caught:
+        with pytest.raises(UserError, match="2 of 24 training photos cannot be decoded") as caught:
             set_up(kind, orderings=1)
         assert all(name in str(caught.value) for name in bad_photos[:2])
 
@@ -164,12 +164,12 @@ def test_unreadable_photos_are_left_out_and_recorded(
 
 def test_too_few_are_readable(set_up: SetUp, bad_photos: list[str]) -> None:
     set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=22)
-    with pytest.raises(MisconfigurationException, match="23 asked for, but there are 22 readable training photos"):
+    with pytest.raises(UserError, match="23 asked for, but there are 22 readable training photos"):
         set_up(FeatureStream, orderings=1, on_bad_image="skip", max_samples=23)
 
 
 def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None:
     for path in (photo_folder / "validation" / "light").iterdir():
         path.write_bytes(b"damaged")
-    with pytest.raises(MisconfigurationException, match="none of the validation photos of class light can be decoded"):
+    with pytest.raises(UserError, match="none of the validation photos of class light can be decoded"):
         set_up(FeatureStream, orderings=1, on_bad_image="skip")

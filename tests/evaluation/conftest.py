@@ -13,7 +13,7 @@ import pytest
 from PIL import Image
 
 import evaluate
-from datamodules.extraction import PixelRows
+from datamodules.rows import PixelRows
 
 SIDE = 32
 PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from cli.errors import UserError
 from evaluate import main
 from evaluation.sample_efficiency import sample_efficiency
-from metrics.criterion import required_correct, samples_to_criterion
-from metrics.curves import Curves
+from metrics.sample_efficiency.criterion import required_correct, samples_to_criterion
+from metrics.sample_efficiency.curves import Curves
+from output.errors import UserError
 
 Fit = Callable[..., Path]
 TRACES = np.array(

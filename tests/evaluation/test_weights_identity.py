@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from cli.errors import UserError
-from evaluation.contract.schema import ModelEntry
+from contract.schema import ModelEntry
 from evaluation.weights_identity import identify_weights, weights_file
+from output.errors import UserError
 from tests.evaluation.conftest import make_entry
 
 

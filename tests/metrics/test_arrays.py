@@ -15,15 +15,15 @@ from numpy.typing import NDArray
 
 from metrics import arrays
 from metrics.arrays import to_float64
-from metrics.feature_statistics import FeatureStatistics
-from metrics.gbc import gbc
-from metrics.h_score import h_score
-from metrics.leep import leep, nce
-from metrics.linear_probe import linear_probe_accuracy
-from metrics.log_me import log_me
-from metrics.n_leep import n_leep
-from metrics.num_classes import num_classes
-from metrics.trans_rate import trans_rate
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.gbc import gbc
+from metrics.transferability.h_score import h_score
+from metrics.transferability.leep import leep, nce
+from metrics.transferability.linear_probe import linear_probe_accuracy
+from metrics.transferability.log_me import log_me
+from metrics.transferability.n_leep import n_leep
+from metrics.transferability.num_classes import num_classes
+from metrics.transferability.trans_rate import trans_rate
 
 ROOT = Path(__file__).parents[2]
 METRICS: dict[str, Callable[[Any, Any], float]] = {
@@ -102,5 +102,5 @@ def test_tensors_that_are_not_finite_are_refused_on_their_device(monkeypatch: py
 
 def test_metrics_import_no_torch() -> None:
     modules = "feature_statistics, gbc, h_score, leep, linear_probe, log_me, n_leep, num_classes, trans_rate"
-    program = f"import sys\nfrom metrics import {modules}\nassert 'torch' not in sys.modules"
+    program = f"import sys\nfrom metrics.transferability import {modules}\nassert 'torch' not in sys.modules"
     subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True)

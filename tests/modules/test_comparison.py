@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from torch import Tensor, nn
 
 from modules.comparison import Comparison
-from modules.gradient_descent import GradientDescent
 from modules.method import Method, Start, draw_head
+from modules.methods.gradient_descent import GradientDescent
+from output.errors import UserError
 
 
 def set_up(comparison: Comparison, start: Start) -> None:
@@ -37,7 +37,7 @@ def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> No
 
 
 def test_name_of_the_baseline_is_taken() -> None:
-    with pytest.raises(MisconfigurationException, match="the name 'baseline' is the baseline's own"):
+    with pytest.raises(UserError, match="the name 'baseline' is the baseline's own"):
         Comparison(GradientDescent(), {"baseline": GradientDescent()})
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from evaluation.contract.schema import CONTRACT_VERSION
+from contract.schema import CONTRACT_VERSION
 from scripts.validate_submission import main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"

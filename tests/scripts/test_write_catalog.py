@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from evaluation.contract.documents import read_catalog
+from contract.documents import read_catalog
 from scripts.write_catalog import main, write_catalog
 
 

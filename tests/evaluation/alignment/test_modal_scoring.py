@@ -130,7 +130,9 @@ def test_what_is_sent(arena: Arena, client: Client) -> None:
     }
     assert client.arguments["volumes"] == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
     steps = dict(client.image.steps)
-    assert {"evaluation", "metrics", "modules", "datamodules", "store", "cli"} <= set(steps["add_local_python_source"])
+    assert {"evaluation", "metrics", "modules", "datamodules", "store", "output"} <= set(
+        steps["add_local_python_source"]
+    )
     (project,) = steps["pip_install_from_pyproject"]
     declared = tomllib.loads(Path(project).read_text())["project"]
     assert any(requirement.startswith("torch>") for requirement in declared["dependencies"])

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from cli.errors import UserError
 from evaluation.alignment.score_log import append_score, log_folder
+from output.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 

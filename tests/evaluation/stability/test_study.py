@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from evaluation.stability import study as studies
-from evaluation.stability.outcome_agreement import agreement_vectors
 from evaluation.stability.study import run_study
 from evaluation.stability.table import TransferTable
-from metrics.ranking_measures import MEASURES
+from metrics.ranking.outcome_agreement import agreement_vectors
+from metrics.ranking.ranking_measures import MEASURES
 
 TOLERANCE = 1e-12
 

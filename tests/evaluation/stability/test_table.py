@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cli.errors import UserError
 from evaluation.stability.table import TransferTable, metric_title, read_table
+from output.errors import UserError
 
 PLAIN = ["metric,source,target,score,performance"] + [
     f"{metric},{source},{target},{10 * place + row},{0.1 * (place + 1)}"

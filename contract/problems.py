@@ -1,0 +1,104 @@
+"""What is wrong with a document of the contract: problems, and the error that carries them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from output.errors import UserError
+
+LONGEST_VALUE = 80
+LISTED = 5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One breach of a rule.
+
+    Attributes:
+        pointer: Where, as a JSON pointer (RFC 6901); empty for the whole document.
+        value: What stands there, as short ASCII JSON; empty where nothing does.
+        rule: The rule, and how to keep it.
+    """
+
+    pointer: str
+    value: str
+    rule: str
+
+    def __str__(self) -> str:
+        """Give the problem as one line of ASCII where its rule is ASCII."""
+        where = " ".join(part for part in (self.pointer, self.value) if part)
+        return f"{where}: {self.rule}" if where else self.rule
+
+
+class ContractError(UserError):
+    """A document breaks the contract; the message is one line and names the first problems.
+
+    Args:
+        document: What the problems are in, such as `submission entry.json`.
+        problems: At least one problem.
+    """
+
+    def __init__(self, document: str, problems: Sequence[Problem]) -> None:
+        self.document = printable(document)
+        self.problems = list(problems)
+        count = f"{len(self.problems)} problem{'s' if len(self.problems) > 1 else ''}"
+        listed = [str(problem) for problem in self.problems[:LISTED]]
+        if len(self.problems) > LISTED:
+            listed.append(f"and {len(self.problems) - LISTED} more")
+        super().__init__(f"{self.document}: {count}: {'; '.join(listed)}")
+
+
+def short_json(value: object) -> str:
+    """Show a value of a stranger's document without anything that a terminal could take as a command.
+
+    Args:
+        value: A JSON value.
+
+    Returns:
+        ASCII JSON of at most 80 characters; what is longer ends in dots.
+    """
+    return shorten(_ascii_json(value))
+
+
+def join_pointer(parts: Iterable[str | int]) -> str:
+    """Build a JSON pointer (RFC 6901) that is safe to print.
+
+    Args:
+        parts: Names of fields and places in lists, from the outermost.
+
+    Returns:
+        The pointer; names are escaped as in ASCII JSON and cut to 80 characters.
+    """
+    names = (str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join("/" + shorten(_ascii_json(name)[1:-1]) for name in names)
+
+
+def shorten(text: str) -> str:
+    """Cut a text to 80 characters, the last three of which are then dots.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        The text, or its beginning.
+    """
+    return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
+
+
+def _ascii_json(value: object) -> str:
+    # Of all control characters, JSON leaves only DEL as it is.
+    return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
+
+
+def printable(text: str) -> str:
+    """Escape what a terminal does not show as a character, line breaks and undecodable bytes of paths included.
+
+    Args:
+        text: Any text.
+
+    Returns:
+        One line.
+    """
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

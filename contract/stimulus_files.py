@@ -1,0 +1,114 @@
+"""Find the files of stimuli below the roots of their datasets, which environment variables name."""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+from contract.problems import ContractError, Problem, printable, short_json
+from contract.schema import Stimulus
+
+ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
+
+
+def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
+    """Find the file of every stimulus.
+
+    The root of a dataset is `HACKATHON_DATASET_ROOT_<NAME>`, where NAME is the dataset's in capitals with `_` for what
+    is no letter or digit, else the folder of the dataset's name in `HACKATHON_DATASET_ROOT`.
+
+    Args:
+        stimuli: Any stimuli.
+
+    Returns:
+        One path per stimulus, without symbolic links: what was checked is what will be opened.
+
+    Raises:
+        ContractError: A root is not set or no folder; or a file is missing, is not regular, or lies outside of the root
+            once symbolic links are followed. Every such stimulus is named.
+    """
+    roots: dict[str, Path | _UnresolvedError] = {}
+    names = sorted({stimulus.dataset_name for stimulus in stimuli})
+    for name in names:
+        try:
+            roots[name] = _find_root(name, names)
+        except _UnresolvedError as error:
+            roots[name] = error
+    paths: list[Path] = []
+    problems: list[Problem] = []
+    folders: dict[tuple[str, str], Path] = {}
+    for stimulus in stimuli:
+        try:
+            paths.append(_find_file(stimulus, roots[stimulus.dataset_name], folders))
+        except _UnresolvedError as error:
+            name = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
+            problems.append(Problem("", name, str(error)))
+    if problems:
+        document = "stimuli"
+        raise ContractError(document, problems)
+    return paths
+
+
+class _UnresolvedError(Exception):
+    """Why a root or file cannot be found."""
+
+
+def _variable(dataset: str) -> str:
+    return f"{ROOT_VARIABLE}_{re.sub('[^A-Z0-9]', '_', dataset.upper())}"
+
+
+def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
+    variable = _variable(dataset)
+    own, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
+    if own:
+        sharing = [short_json(name) for name in datasets if _variable(name) == variable]
+        if len(sharing) > 1:
+            msg = f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
+            raise _UnresolvedError(msg)
+        root, source = Path(own).expanduser(), variable
+    elif common:
+        root, source = Path(common).expanduser() / dataset, ROOT_VARIABLE
+    else:
+        msg = f"set {variable} to the dataset's folder, or {ROOT_VARIABLE} to the folder of all datasets"
+        raise _UnresolvedError(msg)
+    if not root.is_dir():
+        msg = f"there is no folder {printable(str(root))}, which {source} leads to"
+        raise _UnresolvedError(msg)
+    return root.resolve()
+
+
+def _find_file(stimulus: Stimulus, root: Path | _UnresolvedError, folders: dict[tuple[str, str], Path]) -> Path:
+    """Resolve the path of a stimulus; folders are resolved once each, because there may be very many stimuli."""
+    if isinstance(root, _UnresolvedError):
+        raise root
+    parent, _, name = stimulus.image_identifier.rpartition("/")
+    place = (stimulus.dataset_name, parent)
+    try:
+        if place not in folders:
+            folders[place] = _require_below(root, (root / parent).resolve())
+        path = folders[place] / name
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            path = _require_below(root, path.resolve(strict=True))
+            status = path.stat()
+    except FileNotFoundError as error:
+        msg = f"there is no file {printable(str(root / stimulus.image_identifier))}"
+        raise _UnresolvedError(msg) from error
+    except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
+        reason = getattr(error, "strerror", None) or str(error)
+        msg = f"cannot be found: {printable(reason)}"
+        raise _UnresolvedError(msg) from error
+    if not stat.S_ISREG(status.st_mode):
+        msg = f"{printable(str(path))} is not a regular file"
+        raise _UnresolvedError(msg)
+    return path
+
+
+def _require_below(root: Path, path: Path) -> Path:
+    if not path.is_relative_to(root):
+        msg = f"a symbolic link leads out of the dataset's root {printable(str(root))}"
+        raise _UnresolvedError(msg)
+    return path

@@ -1,0 +1,1 @@
+"""Drawn pictures: the embedded default and its source task."""

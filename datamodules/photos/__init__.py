@@ -1,0 +1,1 @@
+"""Labelled photos and where they come from."""

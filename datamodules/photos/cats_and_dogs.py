@@ -1,0 +1,143 @@
+"""Photos of cats and dogs, from one folder per class or from Kaggle's flat folder."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+
+from datamodules.photos.class_folders import list_photos, read_class_folders, subfolders
+from datamodules.photos.download import fetch_archive
+from datamodules.photos.photo_source import PhotoFiles, PhotoSource
+from output.errors import UserError
+from store.cache import cache_folder
+
+CLASSES = ("cats", "dogs")
+PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
+_FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.(jpg|jpeg|png)", re.IGNORECASE)
+
+
+class CatsAndDogs(PhotoSource):
+    """Cats (class 0) and dogs (class 1) in one of two layouts, which is found out by looking.
+
+    Either `train/` and `validation/` each hold `cats/` and `dogs/`, as in the public archive, or `train/`
+    holds photos named like `cat.0.jpg`, as in Kaggle's, of which a part is then split off for validation.
+
+    Args:
+        root: Folder that holds train/, or whose one subfolder does; by default a folder in the cache folder.
+        download: Fetch the archive and unpack it into the root, if that is missing or empty.
+        url: Address of the archive.
+        validation_fraction: Share of each class that is split off for validation; for Kaggle's layout only.
+        split_seed: Seed of that split.
+    """
+
+    name = "cats_and_dogs"
+
+    def __init__(
+        self,
+        root: str | None = None,
+        download: bool = False,
+        url: str = PUBLIC_ZIP,
+        validation_fraction: OpenUnitInterval = 1 / 3,
+        split_seed: NonNegativeInt = 0,
+    ) -> None:
+        self.root = _default_root(None) if root is None else Path(root).expanduser()
+        self.rooted = root is not None
+        self.download = download
+        self.url = url
+        self.validation_fraction = validation_fraction
+        self.split_seed = split_seed
+
+    def prepare(self, cache: Path | None = None) -> None:
+        """Download the archive, if that is asked for and the root is missing or empty.
+
+        Args:
+            cache: The cache folder, for a source that was given no root.
+        """
+        if not self.rooted:
+            self.root = _default_root(cache)
+        if self.download:
+            fetch_archive(self.url, self.root)
+
+    def train(self) -> PhotoFiles:
+        """List the training photos."""
+        return self._splits()[0]
+
+    def validation(self) -> PhotoFiles:
+        """List the validation photos."""
+        return self._splits()[1]
+
+    def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
+        base = self._find_base()
+        train = base / "train"
+        in_folders = any((train / name).is_dir() for name in CLASSES)
+        photos = list_photos(train)
+        flat = any(_FLAT_NAME.fullmatch(photo) for photo in photos)
+        if in_folders and not flat:
+            return read_class_folders(base, CLASSES)
+        if flat and not in_folders:
+            return self._split_flat(base, photos)
+        found = "both" if flat else "neither"
+        msg = (
+            f"data.photos.root: {train} must hold either the folders cats/ and dogs/ or photos named like "
+            f"cat.0.jpg; it holds {found}"
+        )
+        raise UserError(msg)
+
+    def _find_base(self) -> Path:
+        if not self.root.is_dir():
+            msg = (
+                f"data.photos.root: there is no folder {self.root}; give the folder that holds the photos, "
+                "or fetch them with data.photos.download=true"
+            )
+            raise UserError(msg)
+        if (self.root / "train").is_dir():
+            return self.root
+        bases = [folder for folder in subfolders(self.root) if (folder / "train").is_dir()]
+        if len(bases) != 1:
+            msg = (
+                f"data.photos.root: {self.root} must hold train/, itself or in one of its folders, of which "
+                f"{len(bases)} do; data.photos.download=true fills a missing or empty folder only"
+            )
+            raise UserError(msg)
+        return bases[0]
+
+    def _split_flat(self, base: Path, photos: list[str]) -> tuple[PhotoFiles, PhotoFiles]:
+        strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]
+        if strange:
+            msg = (
+                f"data.photos.root: {base / 'train'} must hold photos named like cat.0.jpg or dog.0.jpg; "
+                f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
+            )
+            raise UserError(msg)
+        train: list[tuple[str, int]] = []
+        validation: list[tuple[str, int]] = []
+        for label, kind in enumerate(("cat", "dog")):
+            members = [photo for photo in photos if photo.lower().startswith(kind)]
+            if len(members) < 2:
+                msg = (
+                    f"data.photos.root: {base / 'train'} must hold two or more photos named like "
+                    f"{kind}.0.jpg, to split some off for validation; it holds {len(members)}"
+                )
+                raise UserError(msg)
+            chosen = self._choose(members)
+            for photo in members:
+                (validation if photo in chosen else train).append((f"train/{photo}", label))
+        return _photo_files(base, train), _photo_files(base, validation)
+
+    def _choose(self, members: list[str]) -> set[str]:
+        """Choose the validation photos of one class."""
+        # Ranked by a digest, a split is the same on every system and with every version of NumPy.
+        ranked = sorted(members, key=lambda photo: hashlib.sha256(f"{self.split_seed}/{photo}".encode()).digest())
+        size = round(self.validation_fraction * len(members))
+        return set(ranked[: min(max(size, 1), len(members) - 1)])
+
+
+def _default_root(cache: Path | None) -> Path:
+    return (cache or cache_folder()) / "datasets" / "cats_and_dogs_filtered"
+
+
+def _photo_files(base: Path, photos: list[tuple[str, int]]) -> PhotoFiles:
+    return PhotoFiles(base, [name for name, _ in photos], [label for _, label in photos], CLASSES)

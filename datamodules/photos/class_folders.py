@@ -1,0 +1,135 @@
+"""Photos in one folder per class, and the listing that all folders of photos share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from datamodules.photos.photo_source import PhotoFiles, PhotoSource
+from output.errors import UserError
+
+SUFFIXES = (".jpg", ".jpeg", ".png")
+VALIDATION_FOLDERS = ("validation", "val")
+
+
+class ClassFolders(PhotoSource):
+    """Photos in `train/<class>/` and `validation/<class>/`; `val/` will do for the latter.
+
+    The classes are numbered in the order of their names, which must be the same in both splits. Photos end in
+    .jpg, .jpeg or .png; hidden files and files with another ending are ignored.
+
+    Args:
+        root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
+    """
+
+    def __init__(self, root: str) -> None:
+        self.root = Path(root).expanduser()
+        self.name = self.root.resolve().name
+
+    def train(self) -> PhotoFiles:
+        """List the photos in train/."""
+        return self._splits()[0]
+
+    def validation(self) -> PhotoFiles:
+        """List the photos in validation/."""
+        return self._splits()[1]
+
+    def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
+        if not self.root.is_dir():
+            msg = f"data.photos.root: there is no folder {self.root}; give the folder that holds train/ and validation/"
+            raise UserError(msg)
+        return read_class_folders(self.root)
+
+
+def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFiles, PhotoFiles]:
+    """List the photos of both splits, decoding none.
+
+    Args:
+        root: Folder that holds the splits' folders.
+        classes: Names of the class folders, the first being class 0; by default those in train/.
+
+    Returns:
+        The training and the validation photos.
+
+    Raises:
+        UserError: A split or class folder is missing or empty, there is one class only, or a
+            split has a class that the other lacks.
+    """
+    train = root / "train"
+    there = [root / name for name in VALIDATION_FOLDERS if (root / name).is_dir()]
+    if not train.is_dir() or len(there) != 1:
+        found = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
+        msg = f"data.photos.root: {root} must hold train/ and either validation/ or val/; it holds {found}"
+        raise UserError(msg)
+    wanted = list(classes) or [folder.name for folder in subfolders(train)]
+    if len(wanted) < 2:
+        msg = (
+            f"data.photos.root: {train} must hold a folder of photos for each of two or more classes; "
+            f"it holds {', '.join(wanted) or 'none'}"
+        )
+        raise UserError(msg)
+    return read_split(root, train, wanted), read_split(root, there[0], wanted)
+
+
+def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
+    """List the photos of one folder of class folders, decoding none.
+
+    Args:
+        root: Folder that the photos' names are relative to.
+        split: The folder, which may be the root itself.
+        classes: Names of the class folders, the first being class 0.
+
+    Returns:
+        The photos.
+
+    Raises:
+        UserError: There are other class folders than these, or one has no photos.
+    """
+    found = [folder.name for folder in subfolders(split)]
+    if set(found) != set(classes):
+        msg = (
+            f"data.photos.root: {split} must hold exactly the class folders {', '.join(classes)}; "
+            f"it holds {', '.join(found) or 'none'}"
+        )
+        raise UserError(msg)
+    names: list[str] = []
+    labels: list[int] = []
+    within = split.relative_to(root)
+    for label, folder in enumerate(split / name for name in classes):
+        photos = list_photos(folder)
+        if not photos:
+            msg = f"data.photos.root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none"
+            raise UserError(msg)
+        names += [(within / folder.name / photo).as_posix() for photo in photos]
+        labels += [label] * len(photos)
+    return PhotoFiles(root, names, labels, classes)
+
+
+def list_photos(folder: Path) -> list[str]:
+    """List the names of the photos in a folder, numbers in the order of their values.
+
+    Args:
+        folder: The folder; what lies in its subfolders is not listed.
+
+    Returns:
+        File names, in an order that does not depend on the file system.
+    """
+    photos = [
+        path.name
+        for path in folder.iterdir()
+        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
+    ]
+    return sorted(photos, key=_natural)
+
+
+def subfolders(folder: Path) -> list[Path]:
+    """List the folders in a folder, without hidden ones, in the order of their names."""
+    folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    return sorted(folders, key=lambda path: _natural(path.name))
+
+
+def _natural(name: str) -> tuple[list[str | int], str]:
+    # The pattern's group makes every second part a number, so that parts of one place are of one type.
+    parts = re.split("([0-9]+)", name)
+    return [int(part) if place % 2 else part for place, part in enumerate(parts)], name

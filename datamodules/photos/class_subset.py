@@ -1,0 +1,79 @@
+"""Some classes of a larger data set, as a data set of their own."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from datamodules.photos.photo_source import Photos, PhotoSource, PhotoSubset
+from output.errors import UserError
+
+MOST_NAMED = 20
+
+
+class SelectedClasses(PhotoSubset):
+    """The photos of some classes, numbered anew.
+
+    Args:
+        photos: The photos to select from.
+        kept: The classes to keep, by their numbers there, in the order of their new numbers.
+    """
+
+    def __init__(self, photos: Photos, kept: Sequence[int]) -> None:
+        super().__init__(photos, np.flatnonzero(np.isin(photos.labels, kept)))
+        numbers = np.empty(len(photos.classes), dtype=np.int64)
+        numbers[list(kept)] = np.arange(len(kept))
+        self.labels = numbers[self.labels]
+        self.classes = tuple(photos.classes[number] for number in kept)
+
+    def fingerprint(self) -> str:
+        """Digest the selection and the order of its classes."""
+        parts = [super().fingerprint(), *self.classes]
+        return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
+
+
+class ClassSubset(PhotoSource):
+    """Some classes of another data set.
+
+    Args:
+        source: The data set to select from.
+        classes: Names of the classes to keep, two or more; they are numbered in this order.
+    """
+
+    def __init__(self, source: PhotoSource, classes: list[str]) -> None:
+        if not 2 <= len(set(classes)) == len(classes):
+            msg = f"data.photos.classes: {', '.join(classes) or 'none'} given; two or more different ones are needed"
+            raise UserError(msg)
+        self.source = source
+        self.kept = classes
+        self.name = f"{source.name}, {len(classes)} classes"
+
+    def prepare(self, cache: Path | None = None) -> None:
+        """Fetch the larger data set, if it is to be.
+
+        Args:
+            cache: The cache folder.
+        """
+        self.source.prepare(cache)
+
+    def train(self) -> Photos:
+        """Select from the training photos."""
+        return self._select(self.source.train())
+
+    def validation(self) -> Photos:
+        """Select from the validation photos."""
+        return self._select(self.source.validation())
+
+    def _select(self, photos: Photos) -> Photos:
+        unknown = [name for name in self.kept if name not in photos.classes]
+        if unknown:
+            more = ", ..." if len(photos.classes) > MOST_NAMED else ""
+            msg = (
+                f"data.photos.classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
+                f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
+            )
+            raise UserError(msg)
+        return SelectedClasses(photos, [photos.classes.index(name) for name in self.kept])

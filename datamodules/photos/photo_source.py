@@ -1,0 +1,212 @@
+"""Labelled photos: one split of a data set, and the sources that give a training and a validation split."""
+
+from __future__ import annotations
+
+import hashlib
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from output.errors import UserError
+
+
+class Pictures(ABC):
+    """Pictures that are decoded on demand.
+
+    Attributes:
+        names: What each picture is called in messages, unique, `[samples]`.
+    """
+
+    names: Sequence[str]
+
+    def __len__(self) -> int:
+        """Give the number of pictures."""
+        return len(self.names)
+
+    @abstractmethod
+    def read(self, index: int) -> Image.Image:
+        """Decode one picture.
+
+        Args:
+            index: Its place, from 0.
+
+        Returns:
+            The picture in RGB.
+
+        Raises:
+            OSError: The picture cannot be decoded.
+        """
+
+
+class Photos(Pictures):
+    """Labelled photos that are decoded on demand.
+
+    Attributes:
+        labels: Class of each photo, integers from 0, `[samples]`.
+        classes: Names of the classes.
+    """
+
+    labels: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Digest the content: it changes whenever a photo, its name, its label or their order does."""
+
+    def subset(self, indices: NDArray[np.int64]) -> Photos:
+        """Select some of the photos.
+
+        Args:
+            indices: Places of the selected photos, in the order wanted.
+
+        Returns:
+            Photos that read from these.
+        """
+        return PhotoSubset(self, indices)
+
+
+class PhotoSubset(Photos):
+    """Some of the photos of another set.
+
+    Args:
+        photos: The photos to select from.
+        indices: Places of the selected ones.
+    """
+
+    def __init__(self, photos: Photos, indices: NDArray[np.int64]) -> None:
+        self.photos = photos
+        self.indices = indices
+        self.names = [photos.names[i] for i in indices]
+        self.labels = photos.labels[indices]
+        self.classes = photos.classes
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one photo of the subset."""
+        return self.photos.read(int(self.indices[index]))
+
+    def fingerprint(self) -> str:
+        """Digest the full set's fingerprint and the selection."""
+        return hashlib.sha256(self.photos.fingerprint().encode() + self.indices.tobytes()).hexdigest()
+
+
+def decode(
+    path: Path, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
+) -> Image.Image:
+    """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
+
+    Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
+    bits per channel the upper eight are kept.
+
+    Args:
+        path: The file.
+        formats: Formats that are tried, in Pillow's names; all by default.
+        check: Refuses a picture by its header, before any pixel is decoded, with an OSError. Of large pictures it is
+            the judge: Pillow's own warning about them is then not printed.
+
+    Returns:
+        The picture in RGB.
+
+    Raises:
+        OSError: It cannot be decoded or is refused.
+    """
+    try:
+        with warnings.catch_warnings():
+            if check is not None:
+                warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+            opened = Image.open(path, formats=formats)
+        with opened as photo:
+            if check is not None:
+                check(photo)
+            if photo.mode.startswith("I;16"):
+                # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
+                return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
+            return photo.convert("RGB")
+    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        # Pillow's decoders raise these, too, on damaged files.
+        raise OSError(str(error)) from error
+
+
+class PhotoFiles(Photos):
+    """Photos in files, decoded by `decode`.
+
+    Args:
+        root: Folder that the names are relative to.
+        names: Paths relative to the root, with forward slashes.
+        labels: Class of each photo.
+        classes: Names of the classes.
+    """
+
+    def __init__(self, root: Path, names: Sequence[str], labels: Sequence[int], classes: Sequence[str]) -> None:
+        self.root = root
+        self.names = list(names)
+        self.labels = np.asarray(labels, dtype=np.int64)
+        self.classes = tuple(classes)
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one photo."""
+        return decode(self.root / self.names[index])
+
+    def fingerprint(self) -> str:
+        """Digest the names, labels and bytes of all files, read side by side."""
+        with ThreadPoolExecutor() as pool:
+            contents = pool.map(self._digest, self.names)
+            digest = hashlib.sha256("\0".join(self.classes).encode(errors="surrogateescape"))
+            for name, label, content in zip(self.names, self.labels, contents, strict=True):
+                # A name that is not valid UTF-8 comes from the file system with surrogates in it.
+                digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + content)
+        return digest.hexdigest()
+
+    def _digest(self, name: str) -> bytes:
+        return hashlib.sha256((self.root / name).read_bytes()).digest()
+
+
+class PhotoSource(ABC):
+    """A data set with a training and a validation split.
+
+    Attributes:
+        name: What the results call the data set.
+    """
+
+    name: str
+
+    def prepare(self, cache: Path | None = None) -> None:  # noqa: B027  (most data sets have nothing to fetch)
+        """Fetch what is missing on disk, once, before anything is read; nothing by default.
+
+        Args:
+            cache: The cache folder, which holds downloads that were given no folder of their own.
+        """
+
+    @abstractmethod
+    def train(self) -> Photos:
+        """Give the training photos, of which the stream is made."""
+
+    @abstractmethod
+    def validation(self) -> Photos:
+        """Give the validation photos."""
+
+
+def require_classes(photos: Photos, where: str) -> None:
+    """Check that there are two classes at least and that none is empty.
+
+    Args:
+        photos: The photos to check.
+        where: What they are called in the message, an option or a folder.
+
+    Raises:
+        UserError: There is one class only, or a class has no photo.
+    """
+    if len(photos.classes) < 2:
+        found = ", ".join(photos.classes)
+        msg = f"{where}: found {len(photos.classes)} class ({found}), two or more are needed"
+        raise UserError(msg)
+    counts = np.bincount(photos.labels, minlength=len(photos.classes))
+    empty = [name for name, count in zip(photos.classes, counts, strict=True) if count == 0]
+    if empty:
+        msg = f"{where}: no photo of class {', '.join(empty)}"
+        raise UserError(msg)

@@ -1,0 +1,206 @@
+"""The image classification data sets of torchvision, by name."""
+
+from __future__ import annotations
+
+import hashlib
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torchvision
+from PIL import Image
+
+from datamodules.photos.download import fetch_once
+from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from output.errors import UserError
+from store.cache import cache_folder
+
+Arguments = dict[str, Any]
+
+
+def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
+    return {"split": train}, {"split": validation}
+
+
+_FLAGGED = {"train": True}, {"train": False}
+# What gives the training and the validation photos; where there are three splits, validation is not the test.
+SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
+    "CIFAR10": _FLAGGED,
+    "CIFAR100": _FLAGGED,
+    "Caltech101": ({}, None),
+    "Caltech256": ({}, None),
+    "Country211": _named("train", "valid"),
+    "DTD": _named("train", "val"),
+    "EMNIST": ({"split": "balanced", "train": True}, {"split": "balanced", "train": False}),
+    "EuroSAT": ({}, None),
+    "FGVCAircraft": _named("train", "val"),
+    "FashionMNIST": _FLAGGED,
+    "Flowers102": _named("train", "val"),
+    "Food101": _named("train", "test"),
+    "GTSRB": _named("train", "test"),
+    "ImageNet": _named("train", "val"),
+    "Imagenette": _named("train", "val"),
+    "KMNIST": _FLAGGED,
+    "MNIST": _FLAGGED,
+    "OxfordIIITPet": _named("trainval", "test"),
+    "PCAM": _named("train", "val"),
+    "Places365": ({"split": "train-standard", "small": True}, {"split": "val", "small": True}),
+    "QMNIST": _FLAGGED,
+    "RenderedSST2": _named("train", "val"),
+    # Its default is to download.
+    "SEMEION": ({"download": False}, None),
+    "STL10": _named("train", "test"),
+    "SUN397": ({}, None),
+    "SVHN": _named("train", "test"),
+    "StanfordCars": _named("train", "test"),
+    "USPS": _FLAGGED,
+}
+# Those that torchvision takes no option to download for.
+BY_HAND = ("ImageNet",)
+# Where a data set of files keeps them with their labels, in two lists or one; the public way would decode every one.
+FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
+# Where it keeps the names of its classes. Those of ImageNet's photos by WordNet's numbers, as two are called crane.
+CLASS_LISTS = ("wnids", "classes", "categories")
+
+
+class TorchvisionDataset(PhotoSource):
+    """A classification data set of torchvision.
+
+    All of those whose photos have one class each, but for: FER2013 (no download, and no labels in one form of its test
+    photos), INaturalist (folders of classes, which `ClassFolders` lists without decoding every photo), Omniglot and
+    LFWPeople (the splits have different classes), CLEVRClassification (its labels are counts) and FakeData. EMNIST is
+    the balanced variant with 47 classes, Places365 the small pictures; PCAM needs h5py, and ImageNet its archives, put
+    into the root by hand.
+
+    Args:
+        name: Name of torchvision's class, such as CIFAR10, Flowers102 or StanfordCars.
+        root: Folder that torchvision's class is given as its root; by default one in the cache folder.
+        download: Fetch the data set with torchvision, if the root is missing or empty.
+    """
+
+    def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
+        if name not in SPLITS:
+            msg = f"data.photos.name: torchvision's {name!r} is not known here; allowed are {', '.join(SPLITS)}"
+            raise UserError(msg)
+        self.name = name
+        self.root = None if root is None else Path(root).expanduser()
+        self.folder = self.root or _default_root(None, name)
+        self.download = download
+
+    def prepare(self, cache: Path | None = None) -> None:
+        """Download the data set, if that is asked for and the root is missing or empty.
+
+        Args:
+            cache: The cache folder, for a source that was given no root.
+        """
+        self.folder = self.root or _default_root(cache, self.name)
+        if self.download:
+            fetch_once(self.folder, self._fetch)
+
+    def train(self) -> Photos:
+        """Give the training photos."""
+        return self._read(SPLITS[self.name][0])
+
+    def validation(self) -> Photos:
+        """Give the validation photos."""
+        arguments = SPLITS[self.name][1]
+        if arguments is None:
+            msg = f"data.photos.name: torchvision's {self.name} has no validation split; use the training photos"
+            raise UserError(msg)
+        return self._read(arguments)
+
+    def _fetch(self, partial: Path) -> Path:
+        if self.name in BY_HAND:
+            msg = (
+                f"data.photos.download: torchvision does not download {self.name}; put its archives, as torchvision's "
+                "documentation names them, into data.photos.root"
+            )
+            raise UserError(msg)
+        try:
+            for arguments in SPLITS[self.name]:
+                if arguments is not None:
+                    self._create(partial, **{**arguments, "download": True})
+        except (OSError, HTTPException, RuntimeError) as error:
+            msg = (
+                f"data.photos.download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
+                "set data.photos.root to a folder that holds a local copy"
+            )
+            raise UserError(msg) from error
+        return partial
+
+    def _read(self, arguments: Arguments) -> Photos:
+        if not self.folder.is_dir():
+            msg = (
+                f"data.photos.root: there is no folder {self.folder}; give the folder that holds torchvision's "
+                f"{self.name}, or fetch it with data.photos.download=true"
+            )
+            raise UserError(msg)
+        try:
+            dataset = self._create(self.folder, **arguments)
+            return _files(dataset, self.folder) or DatasetPhotos(dataset)
+        except (OSError, RuntimeError, ValueError) as error:
+            msg = (
+                f"data.photos.root: torchvision finds no complete {self.name} in {self.folder} ({_one_line(error)}); "
+                "data.photos.download=true fills a missing or empty folder only"
+            )
+            raise UserError(msg) from error
+
+    def _create(self, root: Path, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
+        return getattr(torchvision.datasets, self.name)(str(root), **arguments)
+
+
+class DatasetPhotos(Photos):
+    """Photos that a data set of torchvision holds in memory, with a fingerprint of their pixels.
+
+    Args:
+        dataset: The data set, whose items are pictures with their labels.
+    """
+
+    def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - one of torchvision's classes
+        self.dataset = dataset
+        digest = hashlib.sha256()
+        labels = []
+        for index in range(len(dataset)):
+            picture, label = dataset[index]
+            digest.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
+            labels.append(int(label))
+        self.labels = np.array(labels, dtype=np.int64)
+        self.classes = _class_names(dataset, labels)
+        self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(labels)]
+        digest.update("\0".join(self.classes).encode())
+        self.digest = digest.hexdigest()
+
+    def read(self, index: int) -> Image.Image:
+        """Give one picture."""
+        picture: Image.Image = self.dataset[index][0]
+        return picture.convert("RGB")
+
+    def fingerprint(self) -> str:
+        """Digest the pixels, labels and classes."""
+        return self.digest
+
+
+def _files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes
+    """List the files of a data set in the order of their names; None where it is not made of files."""
+    lists = next((names for names in FILE_LISTS if all(hasattr(dataset, name) for name in names)), None)
+    if lists is None:
+        return None
+    found = [getattr(dataset, name) for name in lists]
+    pairs = found[0] if len(found) == 1 else zip(*found, strict=True)
+    listed = sorted((Path(path).relative_to(root).as_posix(), int(label)) for path, label in pairs)
+    names, numbers = [name for name, _ in listed], [label for _, label in listed]
+    return PhotoFiles(root, names, numbers, _class_names(dataset, numbers))
+
+
+def _class_names(dataset: Any, labels: list[int]) -> tuple[str, ...]:  # noqa: ANN401 - one of torchvision's classes
+    named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
+    return tuple(named or map(str, range(max(labels, default=-1) + 1)))
+
+
+def _default_root(cache: Path | None, name: str) -> Path:
+    return (cache or cache_folder()) / "datasets" / "torchvision" / name
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).partition("\n")[0] or type(error).__name__

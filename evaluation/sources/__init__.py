@@ -1,0 +1,1 @@
+"""Which source model to transfer to a target."""

@@ -1,0 +1,61 @@
+"""Known performances of source models on targets, from a CSV file."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Collection
+from pathlib import Path
+
+from evaluation.stability.table_rows import finite_number
+from output.errors import UserError
+
+COLUMNS = ("source", "target", "performance")
+
+
+def read_performances(path: Path, sources: Collection[str], targets: Collection[str]) -> dict[tuple[str, str], float]:
+    """Read known performances.
+
+    Args:
+        path: CSV file with the columns source, target and performance; other columns and other pairs do not count.
+        sources: The source models.
+        targets: The targets.
+
+    Returns:
+        Performances by source and target, of those pairs that are known.
+
+    Raises:
+        UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
+    """
+    known: dict[tuple[str, str], float] = {}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            if missing:
+                msg = f"performances: no column {' or '.join(missing)} in the first line of {str(path)!r}"
+                raise UserError(msg)
+            for row in reader:
+                pair = row["source"], row["target"]
+                if pair in known:
+                    msg = f"performances: line {reader.line_num}: source {pair[0]!r} on target {pair[1]!r} once more"
+                    raise UserError(msg)
+                known[pair] = _number(row["performance"], reader.line_num)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        msg = f"performances: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8"
+        raise UserError(msg) from error
+    found = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
+    if not found:
+        msg = (
+            f"performances: {str(path)!r} has no pair of the sources {', '.join(sources)} "
+            f"and the targets {', '.join(targets)}"
+        )
+        raise UserError(msg)
+    return found
+
+
+def _number(text: str | None, line: int) -> float:
+    try:
+        return finite_number(text, "performance")
+    except ValueError as error:
+        msg = f"performances: line {line}: {error}"
+        raise UserError(msg) from error

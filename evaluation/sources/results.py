@@ -1,0 +1,97 @@
+"""What the metrics say of all sources on all targets, as a table and as a document."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from evaluation.sources.ranking import Ranking, rank_sources
+from evaluation.sources.scores import Metric, Score
+from evaluation.sources.targets import Split, Target
+
+COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
+
+
+@dataclass(frozen=True)
+class TargetResults:
+    """What the metrics say of the sources on one target.
+
+    Attributes:
+        target: The target.
+        scores: Scores by source and metric.
+        performances: Known performances by source.
+        features_seconds: Time in which features were computed or read, by source.
+    """
+
+    target: Target
+    scores: Mapping[str, Mapping[Metric, Score]]
+    performances: Mapping[str, float]
+    features_seconds: Mapping[str, float]
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The sources, ranked."""
+        return rank_sources(self.scores)
+
+    def describe_photos(self) -> dict[str, Any]:
+        """Describe the target's photos as JSON values."""
+        return {
+            "dataset": self.target.dataset,
+            "photos": len(self.target.photos),
+            "classes": list(self.target.photos.classes),
+            "fingerprint": self.target.fingerprint,
+        }
+
+    def describe_scores(self) -> dict[str, dict[str, Any]]:
+        """Describe the scores as JSON values, by source and metric."""
+        return {
+            source: {
+                metric: {
+                    "score": score.value,
+                    "rank": self.ranking.ranks.get(metric, {}).get(source),
+                    "seconds": score.seconds,
+                    "reason": score.reason or None,
+                }
+                for metric, score in scores.items()
+            }
+            for source, scores in self.scores.items()
+        }
+
+
+@dataclass(frozen=True)
+class Results:
+    """What the metrics say of the sources on all targets.
+
+    Attributes:
+        metrics: The metrics.
+        split: Which photos of the targets were taken.
+        targets: What they say on each.
+    """
+
+    metrics: Sequence[Metric]
+    split: Split
+    targets: Sequence[TargetResults]
+
+    def rows(self) -> list[list[Any]]:
+        """Give the rows of the plain table under `COLUMNS`; None stands for an empty cell."""
+        return [
+            [metric, source, found.target.name, score.value, found.performances.get(source), score.seconds]
+            for found in self.targets
+            for source, scores in found.scores.items()
+            for metric, score in scores.items()
+        ]
+
+    def document(self) -> dict[str, Any]:
+        """Describe all of it as JSON values, by target, at full precision."""
+        named = [(found.target.name, found) for found in self.targets]
+        return {
+            "metrics": list(self.metrics),
+            "split": self.split,
+            "targets": {name: found.describe_photos() for name, found in named},
+            "scores": {name: found.describe_scores() for name, found in named},
+            "mean_ranks": {name: dict(found.ranking.mean_ranks) for name, found in named},
+            "performances": {name: dict(found.performances) for name, found in named},
+            "features_seconds": {name: dict(found.features_seconds) for name, found in named},
+        }

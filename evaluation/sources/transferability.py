@@ -1,0 +1,158 @@
+"""`evaluate.py transferability`: scores of source models on target data sets, from frozen features."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import platform
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from jsonargparse.typing import NonNegativeInt
+
+from contract.documents import Registry, read_registry, registry_path
+from datamodules.photos.photo_source import PhotoSource
+from evaluation.extraction import Extraction
+from evaluation.sources.performances import read_performances
+from evaluation.sources.report import print_report, write_markdown
+from evaluation.sources.results import COLUMNS, Results, TargetResults
+from evaluation.sources.scores import DEFAULT_METRICS, Metric, Score, score_source
+from evaluation.sources.source_features import source_features
+from evaluation.sources.targets import Split, Target, read_target
+from evaluation.weights_identity import identify_all
+from output.dashboard import Dashboard, check_dashboard, publish
+from output.errors import UserError
+from output.files import output_folder, write_texts
+from store.cache import cache_folder
+
+PACKAGES = ("numpy", "scipy", "torch", "torchvision", "timm")
+
+
+def transferability(
+    targets: dict[str, PhotoSource],
+    models: list[str] | None = None,
+    metrics: list[Metric] | None = None,
+    registry: str | None = None,
+    split: Split = "train",
+    performances: str | None = None,
+    output: str = "runs/transferability",
+    seed: NonNegativeInt = 0,
+    extraction: Extraction = Extraction(),  # noqa: B008 - frozen
+    logger: bool = True,
+    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
+) -> None:
+    """Score how well source models are expected to transfer to target data sets, without any training.
+
+    Writes scores.csv (the plain table that `evaluate.py stability` reads), transferability.json and report.md, and
+    prints the report.
+
+    Args:
+        targets: Target data sets by the names that the table gives them, each a source of photos.
+        models: Source models of the registry; all of them by default.
+        metrics: The metrics; by default all but `linear_probe`, the slow reference.
+        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        split: Which photos of the targets are taken.
+        performances: CSV file with the columns source, target and performance, for the table's last column; a
+            performance that is not known there stays empty.
+        output: Folder for the results.
+        seed: Seed of the metrics that draw, N-LEEP and the linear probe.
+        extraction: How features are computed.
+        logger: Whether to mirror the result in Weights & Biases.
+        dashboard: Where it is mirrored.
+    """
+    start = time.perf_counter()
+    folder = output_folder("output", output)
+    if logger:
+        check_dashboard(dashboard)
+    known = read_registry(registry_path(registry))
+    chosen = list(DEFAULT_METRICS) if metrics is None else metrics
+    sources = list(known.entries) if models is None else models
+    _require_different({"targets": list(targets), "models": sources, "metrics": chosen}, known)
+    performed = {} if performances is None else read_performances(Path(performances), sources, targets)
+    cache = cache_folder(extraction.cache_dir)
+    found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
+    identities = identify_all(sources, known, extraction)
+    weights: dict[str, str] = {}
+    scored = [_score(target, identities, known, extraction, chosen, int(seed), performed, weights) for target in found]
+    results = Results(chosen, split, scored)
+    _require_scores(results)
+    digests = {"registry": known.sha256, "weights": weights}
+    config = {"seed": int(seed), "extraction": asdict(extraction), "digests": digests, "versions": _versions()}
+    document = {**results.document(), **config, "total_seconds": time.perf_counter() - start}
+    files = _write(folder, results, document)
+    print_report(results)
+    print(f"wrote {', '.join(map(str, files))}")
+    if logger:
+        title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
+        settings = {**config, "split": split, "targets": document["targets"], "metrics": chosen}
+        tables = {"scores": (COLUMNS, results.rows())}
+        publish(dashboard, "transferability", title, settings, document, tables, files, folder)
+
+
+def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -> None:
+    """Check that there is something of everything, nothing twice, and that the models are known."""
+    for option, values in given.items():
+        if not values or len(set(values)) < len(values):
+            msg = f"{option}: {', '.join(values) or 'none'} given; one or more are needed, none of them twice"
+            raise UserError(msg)
+    unknown = [name for name in given["models"] if name not in registry.entries]
+    if unknown:
+        msg = f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
+        raise UserError(msg)
+
+
+def _score(
+    target: Target,
+    sources: Mapping[str, Mapping[str, Any]],
+    registry: Registry,
+    extraction: Extraction,
+    metrics: Sequence[Metric],
+    seed: int,
+    performances: Mapping[tuple[str, str], float],
+    weights: dict[str, str],
+) -> TargetResults:
+    """Score all sources, given with the identities of their weights, on one target; note the weights' digests."""
+    scores: dict[str, dict[Metric, Score]] = {}
+    seconds: dict[str, float] = {}
+    for source, identity in sources.items():
+        start = time.perf_counter()
+        found = source_features(registry.entries[source], target, registry.path.parent, extraction, identity)
+        seconds[source] = time.perf_counter() - start
+        weights[source] = found.weights
+        scores[source] = score_source(found, target.photos.labels, metrics, seed)
+    known = {source: value for (source, name), value in performances.items() if name == target.name}
+    return TargetResults(target, scores, known, seconds)
+
+
+def _require_scores(results: Results) -> None:
+    """Refuse to write a table without any score."""
+    reasons = [
+        f"{metric}, {source}, {found.target.name}: {score.reason}"
+        for found in results.targets
+        for source, scores in found.scores.items()
+        for metric, score in scores.items()
+        if score.value is None
+    ]
+    if len(reasons) == len(results.rows()):
+        msg = f"metrics: none of the {len(reasons)} scores can be computed; {reasons[0]}"
+        raise UserError(msg)
+
+
+def _versions() -> dict[str, str]:
+    return {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
+
+
+def _write(folder: Path, results: Results, document: Mapping[str, Any]) -> list[Path]:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *results.rows()])
+    texts = {
+        "scores.csv": table.getvalue(),
+        "transferability.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
+        "report.md": write_markdown(results, document),
+    }
+    return write_texts(folder, texts)

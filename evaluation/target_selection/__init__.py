@@ -1,0 +1,1 @@
+"""Which target one source model transfers to best."""

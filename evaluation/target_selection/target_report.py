@@ -1,0 +1,133 @@
+"""The report on a pool of targets: targets ranked by every metric, beside the number of their classes."""
+
+from __future__ import annotations
+
+from evaluation.sources.report import TITLES
+from evaluation.sources.report_tables import format_number, markdown_table, print_lines, print_table
+from evaluation.sources.scores import Metric
+from evaluation.stability.report import TITLES as MEASURES
+from evaluation.target_selection.target_results import PoolResults
+
+PRINTED_TARGETS = 10
+LEGEND = (
+    "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
+    "being the best. The mean rank is over the metrics but NumC."
+)
+TAU = "tau with NumC"
+TAU_LEGEND = (
+    "tau with NumC: Kendall's tau-b between the ranking of the targets by the metric and that by the number of their "
+    "classes alone, fewer first; 1 says that the metric ranks them no otherwise."
+)
+# Agostinelli et al., How stable are Transferability Metrics evaluations?, ECCV 2022, section 7 and table 4.
+VARYING_WARNING = (
+    "Warning: the targets have from {least} to {most} classes. Fewer classes make an easier target, so that counting "
+    "them foretells performance about as well as the best metrics do: weighted Kendall 0.87 against 0.90 on average in "
+    "Agostinelli et al. (ECCV 2022), table 4a. Such a pool rewards a metric for a bias toward few classes, and is not "
+    "fit to compare metrics; they advise a fixed number of classes (section 7): --class_share=half."
+)
+
+
+def print_report(results: PoolResults) -> None:
+    """Print the metrics, the targets that rank first, and the warnings.
+
+    Args:
+        results: What the metrics say.
+    """
+    more = len(results.targets) - PRINTED_TARGETS
+    print_table("metrics", metric_table(results))
+    title = f"targets by mean rank{f'; {more} more are in report.md' if more > 0 else ''}"
+    print_table(title, target_table(results)[: PRINTED_TARGETS + 1])
+    print_lines([LEGEND, TAU_LEGEND, *remarks(results)])
+
+
+def write_markdown(results: PoolResults, settings: str) -> str:
+    """Write the report.
+
+    Args:
+        results: What the metrics say.
+        settings: A sentence on what was computed, and how.
+
+    Returns:
+        Markdown.
+    """
+    lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
+    lines += [f"- {line}" for line in remarks(results)]
+    lines += ["", "## Metrics", "", *markdown_table(metric_table(results))]
+    lines += ["", "## Targets", "", *markdown_table(target_table(results))]
+    return "\n".join(lines) + "\n"
+
+
+def metric_table(results: PoolResults) -> list[list[str]]:
+    """Tabulate the metrics: which target they rank first and last, how they go with NumC, and their time.
+
+    Args:
+        results: What the metrics say.
+
+    Returns:
+        The header, and a row for every metric.
+    """
+    with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
+    titles = [MEASURES[name] for name in measures]
+    rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
+    for metric in results.metrics:
+        ranks = results.ranking.ranks.get(metric)
+        ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
+        measured = [format_number(found[metric], ".3f") for found in measures.values()]
+        seconds = sum(scores[metric].seconds for scores in results.scores)
+        rows.append(
+            [TITLES[metric], *ends, format_number(with_num_classes[metric], ".3f"), *measured, f"{seconds:.2f}"]
+        )
+    return rows
+
+
+def target_table(results: PoolResults) -> list[list[str]]:
+    """Tabulate the targets by their mean rank.
+
+    Args:
+        results: What the metrics say.
+
+    Returns:
+        The header, and a row for every target.
+    """
+    known = results.performances
+    titles = [TITLES[metric] for metric in results.metrics]
+    rows = [["target", "classes", "photos", "mean rank", *titles, *(["performance"] if known else [])]]
+    places = {name: place for place, name in enumerate(results.targets)}
+    for name in results.ranking.sources:
+        place = places[name]
+        row = [name, str(results.sizes[place]), str(results.photos[place])]
+        row.append(format_number(results.ranking.mean_ranks[name], ".1f"))
+        row += [_cell(results, metric, name, place) for metric in results.metrics]
+        rows.append(row + ([format_number(known.get(name))] if known else []))
+    return rows
+
+
+def remarks(results: PoolResults) -> list[str]:
+    """Warn of what the pool cannot show, and say why scores are missing.
+
+    Args:
+        results: What the metrics say.
+
+    Returns:
+        Sentences.
+    """
+    least, most = min(results.sizes), max(results.sizes)
+    lines = [
+        VARYING_WARNING.format(least=least, most=most)
+        if least < most
+        else f"All targets have {least} classes, so that NumC ranks none of them."
+    ]
+    if results.repeated:
+        lines.append(
+            f"Warning: {results.repeated} of {len(results.targets)} targets have the same classes as an earlier one; "
+            "the data set has too few classes for so many different targets."
+        )
+    for metric, reasons in results.reasons().items():
+        missing = sum(scores[metric].value is None for scores in results.scores)
+        lines.append(f"{TITLES[metric]} has no score for {missing} targets: {'; '.join(reasons)}.")
+    return lines
+
+
+def _cell(results: PoolResults, metric: Metric, name: str, place: int) -> str:
+    rank = results.ranking.ranks.get(metric, {}).get(name)
+    return format_number(results.scores[place][metric].value) + ("" if rank is None else f" ({rank:g})")

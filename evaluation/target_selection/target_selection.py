@@ -1,0 +1,159 @@
+"""`evaluate.py target-selection`: which of many targets one source model is expected to transfer to best."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+
+from contract.documents import Registry, read_registry, registry_path
+from datamodules.photos.photo_source import PhotoSource
+from evaluation.extraction import Extraction
+from evaluation.sources.performances import read_performances
+from evaluation.sources.results import COLUMNS
+from evaluation.sources.scores import DEFAULT_METRICS, Metric
+from evaluation.sources.source_features import source_features
+from evaluation.sources.targets import Split, Target, read_target
+from evaluation.target_selection.target_pools import ClassShare, draw_targets
+from evaluation.target_selection.target_report import print_report, write_markdown
+from evaluation.target_selection.target_results import PoolResults
+from evaluation.target_selection.target_scores import GbcAxes, TargetInputs, score_targets
+from evaluation.weights_identity import identify_all
+from metrics.transferability.dataset_statistics import DatasetStatistics
+from output.dashboard import Dashboard, check_dashboard, publish
+from output.errors import UserError
+from output.files import output_folder, write_texts
+from store.cache import cache_folder
+
+# A mixture of Gaussians has nothing in common with that of other classes, and takes longer than all other metrics.
+SELECTION_METRICS = tuple(metric for metric in DEFAULT_METRICS if metric != "n_leep")
+
+
+def target_selection(
+    source: str,
+    dataset: PhotoSource,
+    targets: PositiveInt = 100,
+    class_share: ClassShare = "half",
+    metrics: list[Metric] | None = None,
+    gbc_axes: GbcAxes = "dataset",
+    registry: str | None = None,
+    split: Split = "train",
+    performances: str | None = None,
+    output: str = "runs/target_selection",
+    seed: NonNegativeInt = 0,
+    extraction: Extraction = Extraction(),  # noqa: B008 - frozen
+    logger: bool = True,
+    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
+) -> None:
+    """Score how well one source model is expected to transfer to targets made of classes of one data set.
+
+    Writes scores.csv (the plain table), targets.json (the classes of each target) and report.md, and prints the report.
+
+    Args:
+        source: Source model of the registry.
+        dataset: The large data set whose classes are sampled, a source of photos.
+        targets: How many targets are sampled.
+        class_share: How many classes a target has: always `half` of them, or `varying`, uniformly from 2 % to 100 %, on
+            which the number of classes alone tells nearly as much as any metric.
+        metrics: The metrics; by default all but `n_leep` and `linear_probe`, of which every target takes as long as if
+            it were the only one.
+        gbc_axes: Coordinates in which the classes of GBC overlap: the 64 principal components of the whole `dataset`,
+            the same for all targets; those of each `target`, as if it were alone, for one decomposition per target;
+            or all `features`, without principal components.
+        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        split: Which photos of the data set are taken.
+        performances: CSV file with the columns source, target and performance, for the table's last column; where it
+            has all targets, the report says how well every metric foretells them.
+        output: Folder for the results.
+        seed: Seed of the targets, and of the metrics that draw.
+        extraction: How features are computed.
+        logger: Whether to mirror the result in Weights & Biases.
+        dashboard: Where it is mirrored.
+    """
+    start = time.perf_counter()
+    folder = output_folder("output", output)
+    if logger:
+        check_dashboard(dashboard)
+    known = read_registry(registry_path(registry))
+    chosen = list(SELECTION_METRICS) if metrics is None else metrics
+    _require_known(source, chosen, known)
+    whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
+    pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
+    names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
+    performed = {} if performances is None else read_performances(Path(performances), [source], names)
+    identity = identify_all([source], known, extraction)[source]
+    features = source_features(known.entries[source], whole, known.path.parent, extraction, identity)
+    statistics = DatasetStatistics(features.features, whole.photos.labels)
+    given = TargetInputs(statistics, whole.photos.labels, features.probabilities(), pool)
+    scores = score_targets(given, chosen, gbc_axes, int(seed))
+    photos = [int(statistics.sizes[classes].sum()) for classes in pool]
+    reached = {name: value for (_, name), value in performed.items()}
+    results = PoolResults(source, chosen, names, pool, photos, scores, reached)
+    config = {
+        "source": source,
+        "dataset": dataset.name,
+        "split": split,
+        "class_share": class_share,
+        "gbc_axes": gbc_axes,
+        "seed": int(seed),
+        "metrics": chosen,
+        "extraction": asdict(extraction),
+        "digests": {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint},
+    }
+    summary = {
+        "kendall_with_num_classes": results.kendall_with_num_classes(),
+        "measures": results.measures(),
+        "total_seconds": time.perf_counter() - start,
+    }
+    described = _describe_targets(results, whole)
+    files = _write(folder, results, {**config, **summary, "targets": described})
+    print_report(results)
+    print(f"wrote {', '.join(map(str, files))}")
+    if logger:
+        title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
+        pool_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
+        tables = {
+            "scores": (COLUMNS, results.rows()),
+            "targets": (("target", "classes", "photos"), pool_rows),
+        }
+        publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
+
+
+def _require_known(source: str, metrics: Sequence[Metric], registry: Registry) -> None:
+    if source not in registry.entries:
+        msg = f"source: {source!r} is not in the registry; it has {', '.join(registry.entries)}"
+        raise UserError(msg)
+    if not metrics or len(set(metrics)) < len(metrics):
+        msg = f"metrics: {', '.join(metrics) or 'none'} given; one or more are needed, none of them twice"
+        raise UserError(msg)
+
+
+def _describe_targets(results: PoolResults, whole: Target) -> dict[str, dict[str, Any]]:
+    """Describe each target by its classes and the number of its photos."""
+    return {
+        name: {"classes": [whole.photos.classes[label] for label in classes], "photos": photos}
+        for name, classes, photos in zip(results.targets, results.classes, results.photos, strict=True)
+    }
+
+
+def _write(folder: Path, results: PoolResults, document: Mapping[str, Any]) -> list[Path]:
+    table = io.StringIO()
+    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *results.rows()])
+    settings = (
+        f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
+        f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
+        f"{document['gbc_axes']}."
+    )
+    texts = {
+        "scores.csv": table.getvalue(),
+        "targets.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
+        "report.md": write_markdown(results, settings),
+    }
+    return write_texts(folder, texts)

@@ -1,1 +1,0 @@
-"""Transferability: scores of source models on target data sets, from frozen features."""

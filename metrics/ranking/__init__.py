@@ -1,0 +1,1 @@
+"""How well metrics rank, and how far rankings agree."""

@@ -1,0 +1,1 @@
+"""The criterion, accuracy traces, and paired comparisons of samples to criterion."""

@@ -1,0 +1,215 @@
+"""Linear centred kernel alignment (CKA) of embeddings, in float64, with the biased and the debiased HSIC.
+
+With `K = X X^T` the Gram matrix of column-centred embeddings `X` `[n, d]` and `k` its diagonal,
+
+    CKA(X, Y) = HSIC(K, L) / sqrt(HSIC(K, K) HSIC(L, L))
+    biased:     HSIC(K, L) = <K, L>_F
+    debiased:   HSIC(K, L) = <K, L>_F - n / (n - 2) k.l + tr K tr L / ((n - 1) (n - 2))
+
+up to factors that cancel. Sources: Kornblith et al., "Similarity of Neural Network Representations Revisited",
+ICML 2019, equations 3 and 4; Song et al., "Feature Selection via Dependence Maximization", JMLR 2012, equation 5,
+written for centred Gram matrices, on which it takes the same value since it does not change with translations.
+Because `|X^T Y|_F^2 = <K, L>_F`, each product can be had from n x n matrices (Gram form) or from d x d ones (feature
+form); the cheaper is taken.
+
+Biased CKA of unrelated embeddings is far from 0 where n is not much larger than d: about 0.96 for Gaussian noise of
+n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be slightly negative.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Matrix, Workspace, as_numpy
+from metrics.similarity.gram_products import GramProducts
+
+BLOCK_BYTES = 256 * 2**20
+
+
+def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
+    """Compute the linear CKA of two embeddings of the same stimuli.
+
+    Real and integer values of any precision are taken, and computed with in float64. Tensors on an accelerator are
+    computed with there.
+
+    Args:
+        x: Embedding, `[n, dx]`, n at least 2, or 4 for the debiased form.
+        y: Embedding of the same n stimuli in the same order, `[n, dy]`.
+        debiased: Whether the debiased HSIC is used instead of the biased.
+
+    Returns:
+        Biased: a value in [0, 1]. Debiased: a value up to 1, about 0 and so possibly negative for unrelated embeddings.
+
+    Raises:
+        ValueError: If an embedding is not 2-D, not real or not finite, if the numbers of rows differ or are too
+            small, or if CKA is undefined: all rows equal, or a debiased self term of 0 (as with equidistant rows).
+    """
+    pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
+    return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
+
+
+def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDArray[np.float64]:
+    """Compute the linear CKA of every pair of m embeddings.
+
+    The Gram matrices of all embeddings are computed once, tile by tile, or, where n is much larger than the widths, the
+    products of pairs chunk by chunk of rows. Memory besides the embeddings: 256 MiB of tiles or up to three times that
+    of chunks; m n numbers; and, growing with the widest embedding, up to 16 n d bytes for two blocks of its rows in
+    float64, or 16 d^2 for a product of features.
+
+    Args:
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
+            blocks, several times.
+        debiased: Whether the debiased HSIC is used instead of the biased.
+
+    Returns:
+        Symmetric matrix `[m, m]` with ones on its diagonal; the values are those of `linear_cka`.
+
+    Raises:
+        ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there is none.
+    """
+    products, names = _read_products(embeddings, debiased)
+    return products.cka(names, debiased)
+
+
+def biased_and_debiased_cka(
+    embeddings: Iterable[Embedding],
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Compute the linear CKA of every pair of m embeddings by both estimates, for the price of one.
+
+    Args:
+        embeddings: As of `pairwise_cka`.
+
+    Returns:
+        What `pairwise_cka` gives biased, and debiased: None where that is undefined for one embedding or more, since
+        there are fewer than 4 rows, or a self term is 0 or lost to rounding.
+
+    Raises:
+        ValueError: As `pairwise_cka` for the biased estimate.
+    """
+    products, names = _read_products(embeddings, debiased=False)
+    biased = products.cka(names, debiased=False)
+    try:
+        return biased, products.cka(names, debiased=True)
+    except ValueError:  # what else can be wrong the biased estimate has refused
+        return biased, None
+
+
+def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
+    """Compute the mean of the linear CKA of all pairs of m embeddings, in one pass and without pairs.
+
+    CKA is the inner product of Gram matrices of length 1, so that with `S = sum_i K_i / |K_i|`
+
+        mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
+
+    Memory besides one embedding is two n x n matrices and the embedding in float64. Where n is much larger than the
+    widths, the mean over the matrix that `pairwise_cka` gives is cheaper.
+
+    Args:
+        embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each; read once, one at a
+            time, so that a generator will do.
+        debiased: Whether the debiased HSIC is used instead of the biased.
+
+    Returns:
+        The mean of `linear_cka` over all pairs.
+
+    Raises:
+        ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
+    """
+    total: Matrix = 0.0
+    count, place = 0, None
+    space, grams = Workspace(), Workspace()
+    for count, values in enumerate(embeddings, start=1):
+        x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
+        place = place or x.place
+        x.check_alike(place, "embeddings[0]")
+        with np.errstate(over="ignore", invalid="ignore"):
+            rows = x.centred(slice(None), space)
+            gram = _multiply(rows, rows, grams.take(rows, place[0], place[0]))
+            products = _own_products(gram)
+        _, norms = products.normed([x.name], debiased)
+        gram *= 1 / float(norms[0])
+        total += gram
+        del rows  # so that its memory is free for a wider embedding
+    if count < 2:
+        msg = f"embeddings: {count} given, at least 2 are needed for a mean over pairs"
+        raise ValueError(msg)
+    mean = (float(_own_products(total).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
+    return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
+
+
+def _read_products(embeddings: Iterable[Embedding], debiased: bool) -> tuple[GramProducts, list[str]]:
+    """Compute the products of all pairs, and what the embeddings are called in messages."""
+    read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
+    if not read:
+        msg = "embeddings: none given, at least 1 is needed"
+        raise ValueError(msg)
+    return _products(read), [x.name for x in read]
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
+    """Compute the products of all pairs by the form that takes fewer multiplications; `GramProducts` tells overflow."""
+    for x in embeddings:
+        x.check_alike(embeddings[0].place, embeddings[0].name)
+    n, m, width = len(embeddings[0].values), len(embeddings), sum(x.width for x in embeddings)
+    # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
+    return _gram_form(embeddings) if n * (width + m * m / 2) <= width * width else _feature_form(embeddings)
+
+
+def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
+    """Sum over the square tiles of the upper triangle of all Gram matrices."""
+    n, m, mean = len(embeddings[0].values), len(embeddings), embeddings[0].mean
+    tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
+    # The first tile is the largest, so that the memory taken for it does for all.
+    side = math.ceil(n / tiles)
+    blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
+    products, diagonals = np.zeros((m, m)), np.empty((m, n))
+    left, right, workspace = Workspace(), Workspace(), Workspace()
+    for i, rows in enumerate(blocks):
+        for columns in blocks[i:]:
+            tile = workspace.take(mean, m, rows.stop - rows.start, columns.stop - columns.start)
+            for gram, x in zip(tile, embeddings, strict=True):
+                first = x.centred(rows, left)
+                _multiply(first, first if rows == columns else x.centred(columns, right), gram)
+            flat = tile.reshape(m, -1)
+            products += (1 if columns == rows else 2) * as_numpy(flat @ flat.T)
+            if columns == rows:
+                diagonals[:, rows] = as_numpy(flat[:, :: tile.shape[2] + 1])
+    return GramProducts.of(products, diagonals)
+
+
+def _multiply(left: Matrix, right: Matrix, out: Matrix) -> Matrix:
+    # Where both are the very same array, BLAS computes only half of the product, which is symmetric.
+    if isinstance(out, np.ndarray):
+        return np.matmul(left, right.T, out=out)
+    return out.copy_(left @ right.T)
+
+
+def _own_products(gram: Matrix) -> GramProducts:
+    flat = gram.reshape(-1)
+    return GramProducts.of(np.array([[float(flat @ flat)]]), as_numpy(flat[:: len(gram) + 1])[None])
+
+
+def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
+    """Multiply the features of every pair, summed over chunks of rows."""
+    n, m = len(embeddings[0].values), len(embeddings)
+    products, diagonals = np.empty((m, m)), np.empty((m, n))
+    workspaces = Workspace(), Workspace()
+    for i, x in enumerate(embeddings):
+        for j, y in enumerate(embeddings[: i + 1]):
+            step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
+            product: Matrix = 0.0
+            for start in range(0, n, step):
+                rows = slice(start, start + step)
+                left = x.centred(rows, workspaces[0])
+                right = left if i == j else y.centred(rows, workspaces[1])
+                product += left.T @ right
+                if i == j:
+                    diagonals[i, rows] = as_numpy((left * left).sum(1))
+            flat = product.reshape(-1)
+            products[i, j] = products[j, i] = float(flat @ flat)
+    return GramProducts.of(products, diagonals)

@@ -1,0 +1,243 @@
+"""Linear CKA as a torchmetrics class, which takes the embeddings in batches and keeps only sums of them."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
+
+from metrics.similarity.gram_products import GramProducts
+
+
+class LinearCKA(Metric):
+    """Linear CKA of two embeddings of the same stimuli, given batch by batch.
+
+    Equals `metrics.linear_cka` on all rows up to rounding in float64, however they are split into batches and
+    processes. Memory is O((dx + dy)^2), whatever the number of rows; the widths are those of the first batch.
+
+    Called as a function (`forward`), it takes a batch and gives the value of that batch, which is NaN where CKA of the
+    batch alone is undefined: too few rows, all rows equal, or values that are not finite.
+
+    Args:
+        debiased: Whether the debiased HSIC is used instead of the biased, which needs at least 4 rows instead of 2.
+        kwargs: Options of `torchmetrics.Metric`.
+    """
+
+    is_differentiable = False
+    higher_is_better = True
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+
+    # Packed moments, since torchmetrics gathers from processes that have seen no batch only flat lists.
+    moments: list[Tensor]
+
+    def __init__(self, debiased: bool = False, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.debiased = debiased
+        self._in_forward = False
+        self.set_dtype(torch.float64)
+        self.add_state("moments", default=[], dist_reduce_fx="cat")
+
+    def update(self, x: Tensor, y: Tensor) -> None:
+        """Take a batch.
+
+        Args:
+            x: Rows of the one embedding, `[batch, dx]`, real.
+            y: Rows of the other for the same stimuli, `[batch, dy]`, real.
+
+        Raises:
+            ValueError: If one is not a tensor, not 2-D or not real, the numbers of rows differ, or a width is not that
+                of before. The rows so far are kept.
+        """
+        before = self._checked(x, y)
+        if len(x) == 0:
+            return
+        rows = torch.cat([x.detach().double(), y.detach().double()], dim=1)
+        shift = rows[0] if before is None else before.shift
+        batch = Moments.of(rows, x.shape[1], shift)
+        self.moments = [(batch if before is None else before + batch).packed()]
+
+    def compute(self) -> Tensor:
+        """Compute linear CKA of all rows so far.
+
+        Returns:
+            A float64 scalar.
+
+        Raises:
+            ValueError: As `metrics.linear_cka`: too few rows, values that are not finite, or CKA is undefined.
+        """
+        try:
+            value = self._value()
+        except ValueError:
+            # Raised in the midst of forward, it would lose the rows of all earlier batches.
+            if not self._in_forward:
+                raise
+            value = math.nan
+        return torch.tensor(value, dtype=torch.float64, device=self.device)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        """Take a batch, and compute linear CKA of it alone.
+
+        Args:
+            x: As of `update`.
+            y: As of `update`.
+
+        Returns:
+            A float64 scalar, NaN where CKA of the batch is undefined; its rows count all the same.
+
+        Raises:
+            ValueError: As `update`.
+        """
+        self._checked(x, y)
+        self._in_forward = True
+        try:
+            value: Tensor = super().forward(x, y)
+        finally:
+            self._in_forward = False
+        return value
+
+    def _checked(self, x: Tensor, y: Tensor) -> Moments | None:
+        """Refuse a batch that does not fit, and give the moments so far."""
+        for name, values in (("x", x), ("y", y)):
+            if not isinstance(values, Tensor):
+                msg = f"{name}: {type(values).__name__}, but a tensor [batch, dim] is needed; see torch.as_tensor"
+                raise ValueError(msg)
+            if values.ndim != 2 or values.is_complex():
+                msg = f"{name}: {values.dtype} of shape {list(values.shape)}, but a real matrix [batch, dim] is needed"
+                raise ValueError(msg)
+        if len(x) != len(y):
+            msg = f"y: {len(y)} rows, but x has {len(x)}; both must be of the same stimuli"
+            raise ValueError(msg)
+        before = self._merged()
+        if len(x) and before is not None and before.widths != (x.shape[1], y.shape[1]):
+            msg = f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}"
+            raise ValueError(msg)
+        return before
+
+    def _value(self) -> float:
+        moments = self._merged()
+        if moments is None:
+            msg = "x: no rows so far; update must come before compute"
+            raise ValueError(msg)
+        return float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
+
+    def _merged(self) -> Moments | None:
+        parts = Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []
+        return reduce(Moments.__add__, parts) if parts else None
+
+    def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
+        # Called by forward and merge_state; without it, a forward in a loop would collect a part at every step.
+        super()._reduce_states(incoming_state)
+        merged = self._merged()
+        self.moments = [] if merged is None else [merged.packed()]
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows `z = [x, y]`, from which the products of the centred Gram matrices follow.
+
+    With `u = x - s`, `v = y - t` for a shift `[s, t]` near the rows, which keeps the sums accurate, every row is
+    written as `w = [1, u, v, |u|^2, |v|^2]`. The products need no more than `sum w w^T`; and because `w` for another
+    shift is a linear map of `w` for this one, so do sums for different shifts, and centring at the mean.
+
+    Attributes:
+        shift: `[s, t]`, `[dx + dy]`.
+        sums: `sum w w^T`, `[dx + dy + 3, dx + dy + 3]`.
+        split: dx.
+    """
+
+    shift: Tensor
+    sums: Tensor
+    split: int
+
+    @classmethod
+    def of(cls, rows: Tensor, split: int, shift: Tensor) -> Moments:
+        """Sum rows up.
+
+        Args:
+            rows: `[x, y]`, `[rows, dx + dy]`.
+            split: dx.
+            shift: Any row near them, `[dx + dy]`.
+
+        Returns:
+            Their moments for that shift.
+        """
+        near = rows - shift
+        squares = [part.square().sum(dim=1, keepdim=True) for part in (near[:, :split], near[:, split:])]
+        lifted = torch.cat([torch.ones_like(near[:, :1]), near, *squares], dim=1)
+        return cls(shift, lifted.T @ lifted, split)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """The widths dx and dy."""
+        return self.split, len(self.shift) - self.split
+
+    def __add__(self, other: Moments) -> Moments:
+        """Give the moments of the rows of both, for the shift of the first."""
+        return Moments(self.shift, self.sums + other.shifted(self.shift).sums, self.split)
+
+    def shifted(self, shift: Tensor) -> Moments:
+        """Give the moments of the same rows for another shift.
+
+        Args:
+            shift: The other, `[dx + dy]`.
+
+        Returns:
+            The moments.
+        """
+        step = shift - self.shift
+        return Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split) if step.any() else self
+
+    def _lift(self, sums: Tensor, step: Tensor) -> Tensor:
+        """Map the rows of the sums as `u - e` and `|u - e|^2 = |u|^2 - 2 e.u + |e|^2` follow from u."""
+        lifted = sums.clone()
+        lifted[1:-2] -= torch.outer(step, sums[0])
+        for row, part in ((-2, slice(0, self.split)), (-1, slice(self.split, None))):
+            lifted[row] += step[part].square().sum() * sums[0] - 2 * step[part] @ sums[1:-2][part]
+        return lifted
+
+    def products(self) -> GramProducts:
+        """Compute the products of the centred Gram matrices K of x and L of y, by `<K, L> = |sum u v^T|_F^2`.
+
+        Returns:
+            The products, with m = 2.
+        """
+        n = float(self.sums[0, 0])
+        sums = self.shifted(self.shift + self.sums[0, 1:-2] / n).sums
+        parts = slice(1, 1 + self.split), slice(1 + self.split, -2)
+        grams = torch.stack([sums[i, j].square().sum() for i in parts for j in parts]).reshape(2, 2)
+        return GramProducts(round(n), *(part.cpu().numpy() for part in (grams, sums[-2:, -2:], sums[0, -2:])))
+
+    def packed(self) -> Tensor:
+        """Write the moments as a vector that starts with the widths.
+
+        Returns:
+            float64, one-dimensional.
+        """
+        return torch.cat([self.shift.new_tensor(self.widths), self.shift, self.sums.flatten()])
+
+    @classmethod
+    def unpacked(cls, packed: Tensor) -> list[Moments]:
+        """Read moments that were packed, one after the other.
+
+        Args:
+            packed: Any number of packed moments, joined.
+
+        Returns:
+            The moments.
+        """
+        moments = []
+        while len(packed):
+            split, width = int(packed[0]), int(packed[:2].sum())
+            shift, sums, packed = packed[2:].split(
+                [width, (width + 3) ** 2, len(packed) - 2 - width - (width + 3) ** 2]
+            )
+            moments.append(cls(shift, sums.reshape(width + 3, width + 3), split))
+        return moments

@@ -1,0 +1,159 @@
+"""The subset of models whose representations agree most, from the matrix of their similarities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import combinations, islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from output.errors import UserError
+
+EXACT_LIMIT = 1_000_000
+# Subsets enumerated at a time: bounds the memory.
+CHUNK = 20_000
+# Subsets that are grown greedily and then improved by exchanges; the best of one per model.
+STARTS = 32
+# Exchanges that gain less, in sums of similarities, are taken for rounding.
+TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search found.
+
+    Attributes:
+        chosen: Indices of the subset, ascending.
+        value: Mean over its pairs of models: of similarities, or of biased linear CKA.
+        exact: Whether it is certain that no other subset of this size is better.
+    """
+
+    chosen: tuple[int, ...]
+    value: float
+    exact: bool
+
+
+def best_model_subset(similarity: NDArray[np.floating], size: int) -> Search:
+    """Find the models with the highest mean pairwise similarity.
+
+    All subsets are enumerated where there are at most `EXACT_LIMIT` (a few seconds). Otherwise a subset is grown
+    greedily from every model, and the best `STARTS` of these are improved by exchanges of one model for another, the
+    best exchange first, until none gains.
+
+    Args:
+        similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
+        size: Models to choose.
+
+    Returns:
+        The subset and its mean similarity over pairs.
+
+    Raises:
+        UserError: `size` is below 2 or above the number of models.
+    """
+    check_size(size, len(similarity), "models")
+    pairs = _without_diagonal(similarity)
+    exact = math.comb(len(pairs), size) <= EXACT_LIMIT
+    if exact:
+        chosen = _enumerate(pairs, size)
+    else:
+        grown = sorted(_grow(pairs, size), key=lambda members: -_mean_pair(pairs, members))
+        improved = [_improve(pairs, members) for members in grown[:STARTS]]
+        chosen = max(improved, key=lambda members: _mean_pair(pairs, members))
+    return Search(tuple(sorted(chosen.tolist())), _mean_pair(pairs, chosen), exact)
+
+
+def random_model_subsets(
+    similarity: NDArray[np.floating], size: int, draws: int = 100, seed: int = 0
+) -> NDArray[np.float64]:
+    """Give the mean pairwise similarities of random subsets of models.
+
+    Args:
+        similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
+        size: Models in a subset.
+        draws: Subsets, drawn independently.
+        seed: Seed of the draws.
+
+    Returns:
+        One mean per subset, `[draws]`.
+
+    Raises:
+        UserError: `size` is below 2 or above the number of models.
+    """
+    check_size(size, len(similarity), "models")
+    pairs = _without_diagonal(similarity)
+    generator = np.random.default_rng(seed)
+    subsets = (generator.choice(len(pairs), size, replace=False) for _ in range(draws))
+    return np.array([_mean_pair(pairs, subset) for subset in subsets], dtype=np.float64)
+
+
+def check_size(size: int, available: int, things: str) -> None:
+    """Refuse the size of a subset that no submission can have.
+
+    Args:
+        size: Members of the subset.
+        available: Things to choose from.
+        things: What they are, in the plural.
+
+    Raises:
+        UserError: `size` is below 2 or above `available`.
+    """
+    if not 2 <= size <= available:
+        msg = f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"
+        raise UserError(msg)
+
+
+def _without_diagonal(similarity: NDArray[np.floating]) -> NDArray[np.float64]:
+    pairs = np.array(similarity, dtype=np.float64)
+    np.fill_diagonal(pairs, 0)
+    return pairs
+
+
+def _mean_pair(pairs: NDArray[np.float64], members: NDArray[np.intp]) -> float:
+    """Average over the pairs of a subset."""
+    return float(pairs[np.ix_(members, members)].sum() / (len(members) * (len(members) - 1)))
+
+
+def _enumerate(pairs: NDArray[np.float64], size: int) -> NDArray[np.intp]:
+    """Find the best subset by going through all of them, or of their complements where those are smaller."""
+    models = len(pairs)
+    by_complement = size > models - size
+    # What every member adds to the sum over pairs: leaving one out loses its row, and a pair left out is lost twice.
+    weights = -pairs.sum(axis=1) if by_complement else np.zeros(models)
+    subsets = combinations(range(models), models - size if by_complement else size)
+    best, best_sum = np.empty(0, dtype=np.intp), -np.inf
+    while rows := list(islice(subsets, CHUNK)):
+        chunk = np.array(rows, dtype=np.intp)
+        sums = weights[chunk].sum(axis=1)
+        for first, second in combinations(range(chunk.shape[1]), 2):
+            sums += pairs[chunk[:, first], chunk[:, second]]
+        leader = int(np.argmax(sums))
+        if sums[leader] > best_sum:
+            best, best_sum = chunk[leader], sums[leader]
+    return np.setdiff1d(np.arange(models), best) if by_complement else best
+
+
+def _grow(pairs: NDArray[np.float64], size: int) -> list[NDArray[np.intp]]:
+    """Grow a subset from every model, always by the model most similar to its members; give those that differ."""
+    models = np.arange(len(pairs))
+    chosen = np.eye(len(pairs), dtype=bool)
+    sums = pairs.copy()
+    for _ in range(size - 1):
+        best = np.where(chosen, -np.inf, sums).argmax(axis=1)
+        chosen[models, best] = True
+        sums += pairs[best]
+    return [np.flatnonzero(row) for row in np.unique(chosen, axis=0)]
+
+
+def _improve(pairs: NDArray[np.float64], members: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Exchange a member for another model, the best exchange first, until none gains."""
+    members = members.copy()
+    while True:
+        others = np.setdiff1d(np.arange(len(pairs)), members)
+        sums = pairs[:, members].sum(axis=1)
+        gains = sums[others] - sums[members][:, None] - pairs[np.ix_(members, others)]
+        leaver, joiner = np.unravel_index(np.argmax(gains), gains.shape)
+        if gains[leaver, joiner] <= TOLERANCE:
+            return members
+        members[leaver] = others[joiner]

@@ -1,0 +1,1 @@
+"""Transferability metrics."""

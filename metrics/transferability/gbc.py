@@ -1,0 +1,118 @@
+"""Gaussian Bhattacharyya coefficient (GBC)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+from metrics.arrays import Array, check_integer, like, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+
+Covariance = Literal["spherical", "diagonal"]
+Variant = Literal["textbook", "released"]
+
+VARIANCE_FLOOR = 1e-4
+PRINCIPAL_COMPONENTS = 64
+
+
+def gbc(
+    features: Array | FeatureStatistics,
+    labels: Array | None = None,
+    covariance: Covariance = "spherical",
+    pca: int | None = PRINCIPAL_COMPONENTS,
+    variant: Variant = "textbook",
+) -> float:
+    """Compute the GBC, the negative sum of the Bhattacharyya coefficients of all ordered pairs of classes.
+
+    Source: Michal Pándy et al., "Transferability Estimation using Bhattacharyya Class Separability", CVPR 2022,
+    equations 5 to 7. A class is a Gaussian with the mean and the variances of its samples (divided by their number,
+    raised to at least 1e-4); spherical: with the mean of its variances in every direction. As the sum is over ordered
+    pairs, each pair counts twice.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        covariance: `spherical` or `diagonal`.
+        pca: How many principal components the features are first reduced to, at most; None keeps the features.
+        variant: `textbook`, or `released`, which in the spherical distance leaves out the number of dimensions as a
+            factor of the logarithm of the variances, as the program does whose scores Andrea Agostinelli et al.
+            published with "How stable are Transferability Metrics evaluations?", ECCV 2022.
+
+    Returns:
+        The score, from -classes (classes - 1) to 0; 0 for a single class, the lowest for constant features.
+
+    Raises:
+        ValueError: An option is none of those above, or the features or labels do not fit.
+    """
+    check_options(covariance, variant)
+    if pca is not None:
+        check_integer("pca", pca, 1)
+    statistics = FeatureStatistics.of(features, labels)
+    rows = statistics.centred if pca is None else statistics.principal_components(pca)
+    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
+    deviations = rows - means[like(statistics.labels, means)]
+    variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts
+    return negative_overlap(means, variances, covariance, variant)
+
+
+def check_options(covariance: str, variant: str) -> None:
+    """Refuse options that GBC does not have.
+
+    Args:
+        covariance: See `gbc`.
+        variant: See `gbc`.
+
+    Raises:
+        ValueError: One of them does not exist.
+    """
+    for name, value, allowed in (
+        ("covariance", covariance, ("spherical", "diagonal")),
+        ("variant", variant, ("textbook", "released")),
+    ):
+        if value not in allowed:
+            msg = f"{name} must be {' or '.join(allowed)}, not {value!r}"
+            raise ValueError(msg)
+
+
+def negative_overlap(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> float:
+    """Compute the GBC of Gaussians.
+
+    Args:
+        means: `[classes, features]`.
+        variances: Not yet raised to the floor, `[classes, features]`.
+        covariance: See `gbc`.
+        variant: See `gbc`.
+
+    Returns:
+        The score.
+    """
+    return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
+
+
+def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:
+    """Compute the Bhattacharyya coefficients of all pairs of Gaussians, for each class with all later ones at once.
+
+    Args:
+        means: `[classes, features]`.
+        variances: Not yet raised to the floor, `[classes, features]`.
+        covariance: See `gbc`.
+        variant: See `gbc`.
+
+    Returns:
+        `[classes, classes]`, 0 on the diagonal.
+    """
+    xp = namespace(means)
+    # A spherical class is kept as one column, which stands for as many dimensions as its weight says.
+    spread, weight = xp.clip(variances, VARIANCE_FLOOR, None), 1
+    if covariance == "spherical":
+        spread = spread.mean(1)[:, None]
+        weight = means.shape[1] if variant == "textbook" else 1
+    logarithms = xp.log(spread).sum(1)
+    overlaps = like(np.zeros((len(means), len(means))), means)
+    for i in range(len(means) - 1):
+        middle = (spread[i] + spread[i + 1 :]) / 2
+        distances = ((means[i] - means[i + 1 :]) ** 2 / middle).sum(1) / 8
+        determinants = xp.log(middle).sum(1) - (logarithms[i] + logarithms[i + 1 :]) / 2
+        overlaps[i, i + 1 :] = xp.exp(-distances - weight * determinants / 2)
+    return overlaps + overlaps.T

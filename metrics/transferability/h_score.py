@@ -1,0 +1,68 @@
+"""H-score, as published and with the covariance regularised by shrinkage."""
+
+from __future__ import annotations
+
+from metrics.arrays import Array, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+
+
+def h_score(features: Array | FeatureStatistics, labels: Array | None = None, shrinkage: bool = False) -> float:
+    """Compute the H-score `trace(pinv(cov(F)) cov(E[F | y]))`.
+
+    Source: Yajie Bao et al., "An Information-Theoretic Approach to Transferability in Task Transfer Learning", ICIP
+    2019, definition 2. It lies in [0, classes - 1], and is exactly classes - 1 where centred samples have the largest
+    rank that they can, samples - 1. Linear maps of the features that lose no direction of their spread leave it.
+
+    With shrinkage: Shibal Ibrahim, Natalia Ponomareva, Rahul Mazumder, "Newer is not always better: Rethinking
+    transferability metrics, their peculiarities, stability and performance", 2021:
+    `trace(inverse((1 - a) S + a m I) (1 - a) cov(E[F | y]))`, where S is the covariance, m the mean of its diagonal and
+    a the intensity of Olivier Ledoit, Michael Wolf, "A well-conditioned estimator for large-dimensional covariance
+    matrices", Journal of Multivariate Analysis, 2004. Both covariances are divided by the number of samples.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        shrinkage: Whether the covariance is regularised.
+
+    Returns:
+        The score; 0 for a single class and for constant features.
+    """
+    statistics = FeatureStatistics.of(features, labels)
+    if shrinkage:
+        return _shrunk(statistics)
+    return explained_classes(statistics.spectrum, statistics.counts)
+
+
+def explained_classes(spectrum: Spectrum, counts: Array) -> float:
+    """Compute the H-score in the coordinates in which the covariance is diagonal.
+
+    Args:
+        spectrum: Of the centred Gram matrix.
+        counts: Samples of each class, none 0, `[classes, 1]`.
+
+    Returns:
+        The score.
+    """
+    rank, most = spectrum.rank, float(len(counts) - 1)
+    # Centred samples have at most this rank, at which their coordinates tell all classes apart.
+    if rank >= int(counts.sum()) - 1:
+        return most
+    score = float((spectrum.class_sums[:, :rank] ** 2 / spectrum.eigenvalues[:rank] / counts).sum())
+    return min(score, most)
+
+
+def _shrunk(statistics: FeatureStatistics) -> float:
+    spectrum, samples, features = statistics.spectrum, statistics.samples, statistics.dimensions
+    rank = spectrum.rank
+    if not rank:
+        return 0.0
+    variances = spectrum.eigenvalues[:rank] / samples
+    mean = float(variances.sum()) / features
+    squared = float((variances**2).sum())
+    norms = namespace(variances).einsum("ij,ij->i", statistics.centred, statistics.centred)
+    spread = max(squared - features * mean**2, 0.0)
+    error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
+    intensity = error / spread if error > 0 else 0.0
+    between = (spectrum.class_sums[:, :rank] ** 2 / statistics.counts).sum(0) / samples
+    score = float(((1 - intensity) * between / ((1 - intensity) * variances + intensity * mean)).sum())
+    return min(score, float(statistics.classes - 1))

@@ -1,0 +1,166 @@
+"""Metrics that are computed for all targets at once, where targets are made of classes of one data set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import xlogy
+
+from metrics.transferability.dataset_statistics import DatasetStatistics, TargetStatistics
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
+from metrics.transferability.leep import leep
+from metrics.transferability.trans_rate import EPSILON, coding_rate
+
+Targets = Sequence[NDArray[np.int64]]
+Scores = NDArray[np.float64]
+
+
+def holding(targets: Targets, classes: int) -> NDArray[np.bool_]:
+    """Tell which target holds which class.
+
+    Args:
+        targets: Classes of each target.
+        classes: Classes of the data set.
+
+    Returns:
+        `[targets, classes]`.
+    """
+    holds = np.zeros((len(targets), classes), dtype=bool)
+    for row, chosen in zip(holds, targets, strict=True):
+        row[chosen] = True
+    return holds
+
+
+def gbc_of_targets(dataset: DatasetStatistics, targets: Targets, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
+    """Compute the spherical GBC of every target, see `metrics.transferability.gbc.gbc`.
+
+    The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
+    own. The principal components are those of the whole data set, in place of each target's own, in which classes would
+    overlap otherwise from target to target.
+
+    Args:
+        dataset: Statistics of the data set.
+        targets: Classes of each target.
+        pca: How many principal components the features are first reduced to, at most; None keeps the features, which
+            gives exactly the GBC of every target.
+
+    Returns:
+        `[targets]`.
+    """
+    if pca is None:
+        means, variances = dataset.means, sum_by_class(dataset.within**2, dataset.sizes) / dataset.sizes[:, None]
+    else:
+        whole = TargetStatistics(dataset, np.arange(dataset.classes))
+        rows = whole.principal_components(pca)
+        means = sum_by_class(rows, dataset.sizes) / whole.counts
+        variances = sum_by_class((rows - means[whole.labels]) ** 2, dataset.sizes) / whole.counts
+    overlaps = class_overlaps(means, variances, "spherical", "textbook")
+    return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in targets])
+
+
+def leep_of_targets(
+    probabilities: NDArray[np.float64], labels: NDArray[np.int64], dataset: DatasetStatistics, targets: Targets
+) -> Scores:
+    """Compute LEEP of every target, see `metrics.transferability.leep.leep`.
+
+    The sums of probabilities over each class are gathered once; one pass over the rows then serves all targets.
+
+    Args:
+        probabilities: Of the source classes, `[samples, source classes]`; rows sum to 1.
+        labels: `[samples]`.
+        dataset: Statistics of the data set.
+        targets: Classes of each target.
+
+    Returns:
+        `[targets]`.
+
+    Raises:
+        ValueError: These are no probabilities.
+    """
+    # Checks the rows.
+    leep(probabilities, labels)
+    joint = sum_by_class(probabilities[dataset.order], dataset.sizes)
+    holds = holding(targets, dataset.classes)
+    marginal = holds @ joint
+    totals = np.zeros(len(targets))
+    for label, rows in enumerate(dataset.rows):
+        among = np.flatnonzero(holds[:, label])
+        if len(among):
+            shares = joint[label] / np.where(marginal[among] > 0, marginal[among], 1)
+            totals[among] += np.log(probabilities[dataset.order[rows]] @ shares.T).sum(0)
+    totals[holds.sum(1) == 1] = 0
+    return np.minimum(totals / (holds @ dataset.sizes), 0)
+
+
+def nce_of_targets(probabilities: NDArray[np.float64], dataset: DatasetStatistics, targets: Targets) -> Scores:
+    """Compute NCE of every target with the most likely source classes, see `metrics.transferability.leep.nce`.
+
+    It takes how often each class goes with each source class, which is counted once.
+
+    Args:
+        probabilities: Of the source classes, `[samples, source classes]`.
+        dataset: Statistics of the data set.
+        targets: Classes of each target.
+
+    Returns:
+        `[targets]`.
+    """
+    predicted = probabilities.argmax(1)[dataset.order]
+    joint = np.stack([np.bincount(predicted[rows], minlength=probabilities.shape[1]) for rows in dataset.rows])
+    holds = holding(targets, dataset.classes)
+    marginal = holds @ joint
+    entropies: Scores = xlogy(marginal, marginal).sum(1) - holds @ xlogy(joint, joint).sum(1)
+    return 0 - np.maximum(entropies / (holds @ dataset.sizes), 0)
+
+
+def coding_rate_of_samples(statistics: FeatureStatistics) -> float:
+    """Compute the coding rate of all samples of a target, the first term of TransRate.
+
+    Args:
+        statistics: Of the target.
+
+    Returns:
+        In nats.
+    """
+    return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
+
+
+def coding_rates_of_classes(dataset: DatasetStatistics, targets: Targets) -> Scores:
+    """Compute the mean coding rate of the classes of every target, the second term of TransRate.
+
+    A class is centred at its target's mean, which adds a matrix of rank one to its own covariance: with `d` the
+    difference of the means and `A = I + C / epsilon`, the determinant is `det(A) (1 + d' inverse(A) d / epsilon)`. One
+    decomposition of each class therefore serves all targets.
+
+    Args:
+        dataset: Statistics of the data set.
+        targets: Classes of each target.
+
+    Returns:
+        In nats, `[targets]`.
+    """
+    holds = holding(targets, dataset.classes)
+    centres = np.stack([TargetStatistics(dataset, chosen).mean for chosen in targets])
+    totals = np.zeros(len(targets))
+    for label, rows in enumerate(dataset.rows):
+        among = np.flatnonzero(holds[:, label])
+        if len(among):
+            totals[among] += _coding_rates(dataset.within[rows], dataset.means[label] - centres[among])
+    rates: Scores = totals / holds.sum(1)
+    return rates
+
+
+def _coding_rates(x: NDArray[np.float64], shifts: NDArray[np.float64]) -> Scores:
+    """Compute the coding rates of the rows `x + shift`, with x centred `[size, features]`, `[shifts]`."""
+    size, dimensions = x.shape
+    eigenvalues, vectors = np.linalg.eigh(x.T @ x if dimensions <= size else x @ x.T)
+    kept = eigenvalues > max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
+    scaled = eigenvalues[kept] / (size * EPSILON)
+    axes = vectors[:, kept] if dimensions <= size else x.T @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
+    squares = (shifts @ axes) ** 2
+    beyond = np.maximum((shifts**2).sum(1) - squares.sum(1), 0)
+    rates: Scores = (np.log1p(scaled).sum() + np.log1p(((squares / (1 + scaled)).sum(1) + beyond) / EPSILON)) / 2
+    return rates

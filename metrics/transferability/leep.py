@@ -1,0 +1,105 @@
+"""LEEP, and NCE, its counterpart for hard predictions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
+from metrics.transferability.feature_statistics import sort_by_class, sum_by_class
+
+# Softmax in bfloat16 misses a sum of 1 by up to about this much.
+SUM_TOLERANCE = 1e-2
+
+
+def leep(probabilities: Array, labels: Array) -> float:
+    """Compute LEEP, the mean log of the expected empirical prediction.
+
+    Source: Cuong Nguyen et al., "LEEP: A New Measure to Evaluate Transferability of Learned Representations", ICML
+    2020, equations 1 and 2: the mean over samples of `log(sum over z of P(y | z) theta(x)_z)`, where theta(x) are the
+    probabilities that the source model gives its own classes z, and P(y | z) is empirical.
+
+    Args:
+        probabilities: Of the source classes, `[samples, source classes]`; rows sum to 1.
+        labels: Target labels, integers from 0, `[samples]`.
+
+    Returns:
+        The score, at most 0; 0 for a single target class.
+
+    Raises:
+        ValueError: These are no probabilities, or the labels do not fit.
+    """
+    values = to_float64("probabilities", probabilities)
+    if values.ndim != 2 or 0 in values.shape:
+        msg = f"probabilities must be [samples, source classes], at least one of each, not {list(values.shape)}"
+        raise ValueError(msg)
+    order, _, _, sizes = sort_by_class(labels, len(values))
+    rows = values[like(order, values)]
+    sums = to_host(rows.sum(1))
+    # NaN fails the comparison, too.
+    wrong = np.flatnonzero(~(np.abs(sums - 1) <= SUM_TOLERANCE))
+    if len(wrong):
+        msg = f"probabilities must sum to 1 in every row; row {order[wrong[0]]} sums to {sums[wrong[0]]:g}"
+        raise ValueError(msg)
+    if (lowest := float(rows.min())) < 0:
+        msg = f"probabilities must be 0 or more, not {lowest:g}"
+        raise ValueError(msg)
+    return expected_log_prediction(rows, sizes)
+
+
+def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> float:
+    """Compute LEEP of probabilities that are sorted by class and known to be some.
+
+    Args:
+        rows: `[samples, source classes]`.
+        class_sizes: Samples of each target class, `[classes]`.
+
+    Returns:
+        The score.
+    """
+    xp = namespace(rows)
+    joint = sum_by_class(rows, class_sizes)
+    marginal = joint.sum(0)
+    conditional = joint / xp.where(marginal > 0, marginal, xp.ones_like(marginal))
+    if len(class_sizes) == 1:
+        return 0.0
+    total, end = 0.0, 0
+    for label, size in enumerate(class_sizes.tolist()):
+        # A sample's own share in P(y | z) keeps its prediction above 0.
+        total += float(xp.log(rows[end : end + size] @ conditional[label]).sum())
+        end += size
+    return min(total / end, 0.0)
+
+
+def nce(source_labels: Array, target_labels: Array) -> float:
+    """Compute the negative conditional entropy of the target labels given the source labels.
+
+    Source: Anh T. Tran, Cuong V. Nguyen, Tal Hassner, "Transferability and Hardness of Supervised Classification
+    Tasks", ICCV 2019, equation 7: `-H(Y | Z)`, the sum over pairs of `P(y, z) log P(y | z)`, in nats.
+
+    Args:
+        source_labels: Labels of the source task, or the source model's predicted classes, integers from 0,
+            `[samples]`.
+        target_labels: Integers from 0, `[samples]`.
+
+    Returns:
+        The score, at most 0; 0 where the source label determines the target label.
+
+    Raises:
+        ValueError: The labels do not fit one another, or are not integers from 0.
+    """
+    shape = to_host(as_array("source_labels", source_labels)).shape
+    if len(shape) != 1 or not shape[0]:
+        msg = f"source_labels must be [samples], at least one, not {list(shape)}"
+        raise ValueError(msg)
+    pairs = []
+    for name, labels in (("source_labels", source_labels), ("target_labels", target_labels)):
+        order, codes, _, _ = sort_by_class(labels, shape[0], name)
+        restored = np.empty_like(codes)
+        restored[order] = codes
+        pairs.append(restored)
+    source, target = pairs
+    _, joint = np.unique(source * (target.max() + 1) + target, return_counts=True)
+    marginal = np.bincount(source)
+    entropy = float((marginal * np.log(marginal)).sum() - (joint * np.log(joint)).sum()) / len(source)
+    return 0.0 - max(entropy, 0.0)

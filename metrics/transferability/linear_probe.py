@@ -1,0 +1,113 @@
+"""Accuracy of a linear probe under cross-validation."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, check_integer, like, namespace, to_host
+from metrics.transferability.feature_statistics import FeatureStatistics
+
+PENALTY = 1.0
+GRADIENT_TOLERANCE = 1e-5
+ITERATIONS = 1000
+
+
+def linear_probe_accuracy(
+    features: Array | FeatureStatistics, labels: Array | None = None, folds: int = 5, seed: int = 0
+) -> float:
+    """Measure how well logistic regression on the features predicts the labels of samples it was not fitted to.
+
+    Each fold is predicted by a fit to the others: features standardised with the mean and the standard deviation of
+    the samples fitted to, and `|W|^2 / 2 + sum of cross-entropies` minimised, the intercept unpenalised (the
+    convention of scikit-learn's `LogisticRegression`). Folds are drawn class by class, so that each has its share of
+    every class, give or take one sample.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        folds: How many, from 2 to the number of samples.
+        seed: Of the drawing of folds.
+
+    Returns:
+        Mean accuracy over folds. A class with one sample is never predicted when that sample is.
+
+    Raises:
+        ValueError: The number of folds or the seed is out of range, or the features or labels do not fit.
+    """
+    statistics = FeatureStatistics.of(features, labels)
+    check_integer("folds", folds, 2)
+    check_integer("seed", seed, 0)
+    if folds > statistics.samples:
+        msg = f"folds must be at most the number of samples, {statistics.samples}, not {folds}"
+        raise ValueError(msg)
+    number = draw_folds(statistics.class_sizes, folds, seed)
+    accuracies = []
+    for fold in range(folds):
+        fitted, held = (like(np.flatnonzero(chosen), statistics.centred) for chosen in (number != fold, number == fold))
+        accuracies.append(
+            _accuracy(
+                statistics.centred[fitted],
+                statistics.labels[number != fold],
+                statistics.centred[held],
+                statistics.labels[number == fold],
+            )
+        )
+    return float(np.mean(accuracies))
+
+
+def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
+    """Draw the fold of every sample, class by class.
+
+    Args:
+        class_sizes: Samples of each class, `[classes]`.
+        folds: How many.
+        seed: Of the drawing.
+
+    Returns:
+        From 0 to `folds - 1`, for samples sorted by class, `[samples]`.
+    """
+    generator = np.random.default_rng(seed)
+    turns = np.arange(class_sizes.sum()) % folds
+    return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])
+
+
+def _accuracy(rows: Array, labels: NDArray[np.int64], held: Array, expected: NDArray[np.int64]) -> float:
+    xp = namespace(rows)
+    mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
+    deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
+    present, codes = np.unique(labels, return_inverse=True)
+    weight, intercept = _fit((rows - mean) / deviation, codes, len(present))
+    scores = ((held - mean) / deviation) @ weight + intercept
+    return float((present[to_host(scores.argmax(1))] == expected).mean())
+
+
+def _fit(rows: Array, labels: NDArray[np.int64], classes: int) -> tuple[Array, Array]:
+    """Fit weights `[features, classes]` and intercepts `[classes]`."""
+    from scipy.optimize import minimize  # slow to import, and no other metric needs it
+
+    xp = namespace(rows)
+    samples, features = rows.shape
+    targets = like(np.eye(classes)[labels], rows)
+
+    def objective(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        matrix = like(parameters.reshape(features + 1, classes), rows)
+        weight = matrix[:-1]
+        scores = rows @ weight + matrix[-1]
+        scores -= xp.amax(scores, 1)[:, None]
+        exponentials = xp.exp(scores)
+        sums = exponentials.sum(1)[:, None]
+        loss = xp.log(sums).sum() - (scores * targets).sum() + PENALTY / 2 * (weight**2).sum()
+        errors = exponentials / sums - targets
+        gradient = xp.concatenate([rows.T @ errors + PENALTY * weight, errors.sum(0)[None]])
+        return float(loss) / samples, to_host(gradient).ravel() / samples
+
+    result = minimize(
+        objective,
+        np.zeros((features + 1) * classes),
+        method="L-BFGS-B",
+        jac=True,
+        options={"maxiter": ITERATIONS, "gtol": GRADIENT_TOLERANCE, "ftol": 0.0},
+    )
+    matrix = like(result.x.reshape(features + 1, classes), rows)
+    return matrix[:-1], matrix[-1]

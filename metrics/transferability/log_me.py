@@ -1,0 +1,106 @@
+"""LogME."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from metrics.arrays import Array, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+
+# Of the ratio of precisions, relative. The evidence is stationary there, so that its own error is of the square.
+TOLERANCE = 1e-8
+ITERATIONS = 1000
+# How far beyond the eigenvalues the ratio may drift where the evidence rises all the way to 0 or to infinity.
+DRIFT = 1e15
+
+
+def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
+    """Compute LogME, the mean over classes of the log evidence per sample of a linear model, at a maximum.
+
+    Source: Kaichao You et al., "LogME: Practical Assessment of Pre-trained Models for Transfer Learning", ICML 2021,
+    equation 2, with the fixed point of Kaichao You et al., "Ranking and Tuning Pre-trained Models: A New Paradigm for
+    Exploiting Model Hubs", JMLR 2022, algorithm 3, iterated until the ratio t of the two precisions alpha and beta
+    changes by less than 1e-8 of itself.
+
+    The target of a class is its indicator, the features are not centred, the model has no intercept. With the
+    precisions alpha = t beta of the weights and beta of the noise, eigenvalues s of F'F and the squared coordinates x
+    of the target along the singular vectors, the evidence at the best beta is
+
+    `n/2 log(n / (2 pi Q)) - n/2 - sum(log(1 + s / t)) / 2` with `Q = sum(x t / (t + s)) + residual`,
+
+    which is the published one wherever both precisions are stationary. Over t it may have several maxima. The score is
+    of the one that the iteration reaches from t = 1, as published, which need not be the highest and, being where it is
+    relative to s, depends on the scale of the features. With a single maximum, the scale does not matter.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+
+    Returns:
+        The score; infinite where there are more samples than independent features and the indicator of a class is a
+        linear combination of features without any error.
+    """
+    statistics = FeatureStatistics.of(features, labels)
+    return mean_log_evidence(
+        statistics.uncentred_spectrum, statistics.counts, statistics.samples, statistics.dimensions
+    )
+
+
+def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimensions: int) -> float:
+    """Compute LogME in the coordinates in which the Gram matrix is diagonal.
+
+    Args:
+        spectrum: Of the Gram matrix of features that are not centred.
+        counts: Samples of each class, none 0, `[classes, 1]`.
+        samples: Number of samples.
+        dimensions: Number of features.
+
+    Returns:
+        The score.
+    """
+    xp = namespace(counts)
+    rank = min(spectrum.rank, samples)
+    eigenvalues = spectrum.eigenvalues[:rank]
+    squares = spectrum.class_sums[:, :rank] ** 2 / eigenvalues
+    residuals = counts[:, 0] - squares.sum(1)
+    rounding = max(samples, dimensions) * np.finfo(np.float64).eps
+    # With as many independent features as samples, the features span every target.
+    exact = (residuals <= rounding * counts[:, 0]) | (rank == samples)
+    residuals = xp.where(exact, xp.zeros_like(residuals), residuals)
+    if rank < samples and bool(exact.any()):
+        return math.inf
+    if rank:
+        ratios = _fixed_point(eigenvalues, squares, residuals, samples)[:, None]
+        misfit = (squares * (ratios / (ratios + eigenvalues))).sum(1) + residuals
+        evidence = -samples * xp.log(misfit) - xp.log1p(eigenvalues / ratios).sum(1)
+    else:
+        evidence = -samples * xp.log(residuals)
+    constant = math.log(samples / (2 * math.pi)) - 1
+    return (float(evidence.mean()) / samples + constant) / 2
+
+
+def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: int) -> Array:
+    """Iterate the ratio of the precisions of every class to where it stays, from 1, `[classes]`."""
+    xp = namespace(squares)
+    rank = len(eigenvalues)
+    lowest, highest = float(eigenvalues[-1]) / DRIFT, float(eigenvalues[0]) * DRIFT
+    ratios = xp.ones_like(residuals)
+    active = xp.ones_like(residuals) > 0
+    for _ in range(ITERATIONS):
+        ratio, square = ratios[active][:, None], squares[active]
+        shrunk = ratio / (ratio + eigenvalues)
+        effective = (1 - shrunk).sum(1)
+        weights = (square * (1 - shrunk) * shrunk).sum(1) / ratio[:, 0]
+        errors = (square * shrunk**2).sum(1) + residuals[active]
+        free = samples - rank + shrunk.sum(1)
+        # Weights of 0 send the ratio to infinity.
+        updated = xp.clip(effective * errors / xp.clip(free * weights, 1e-300, None), lowest, highest)
+        ratios[active] = updated
+        moving = xp.abs(xp.log(updated / ratio[:, 0])) > TOLERANCE
+        if not bool(moving.any()):
+            break
+        places = active.nonzero()
+        active[places[0] if isinstance(places, tuple) else places[:, 0]] = moving
+    return ratios

@@ -1,0 +1,62 @@
+"""N-LEEP."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+from metrics.arrays import Array, check_integer, to_host
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.gaussian_mixture import fit_mixture
+from metrics.transferability.leep import expected_log_prediction
+
+
+def n_leep(
+    features: Array | FeatureStatistics,
+    labels: Array | None = None,
+    pca: float = 0.8,
+    components_per_class: int = 5,
+    seed: int = 0,
+) -> float:
+    """Compute N-LEEP: LEEP with the components of a mixture of Gaussians in place of the source classes.
+
+    Source: Yandong Li et al., "Ranking Neural Checkpoints", CVPR 2021, section 3.3: principal components, then a
+    mixture with full covariances, whose responsibilities are the probabilities. No source head is needed.
+
+    Memory: a covariance per component, `5 classes * axes^2` numbers, and `samples * 5 classes` responsibilities.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        pca: Share of the variance that the principal components must exceed, above 0 and at most 1.
+        components_per_class: Gaussians per target class.
+        seed: Of the start of the fit.
+
+    Returns:
+        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
+
+    Raises:
+        ValueError: There are fewer samples than Gaussians, an option is out of range, or the features or labels
+            do not fit.
+    """
+    if not (isinstance(pca, Real) and 0 < pca <= 1):
+        msg = f"pca must be above 0 and at most 1, not {pca!r}"
+        raise ValueError(msg)
+    check_integer("components_per_class", components_per_class, 1)
+    check_integer("seed", seed, 0)
+    statistics = FeatureStatistics.of(features, labels)
+    components = components_per_class * statistics.classes
+    if components > statistics.samples:
+        msg = (
+            f"components_per_class: {components_per_class} for each of {statistics.classes} classes need as many "
+            f"samples, but features have {statistics.samples} rows"
+        )
+        raise ValueError(msg)
+    rank = statistics.spectrum.rank
+    variances = to_host(statistics.spectrum.eigenvalues)
+    shares = np.cumsum(variances) / max(variances.sum(), np.finfo(np.float64).tiny)
+    axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
+    # Without any spread, all samples are one component.
+    rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
+    return expected_log_prediction(fit_mixture(rows, components, seed).responsibilities, statistics.class_sizes)

@@ -1,0 +1,64 @@
+"""TransRate."""
+
+from __future__ import annotations
+
+from numbers import Real
+
+import numpy as np
+
+from metrics.arrays import Array, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics
+
+# The distortion of the published scores.
+EPSILON = 1e-4
+
+
+def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None, epsilon: float = EPSILON) -> float:
+    """Compute TransRate, the coding rate of the features less the mean coding rate of the classes.
+
+    Source: Long-Kai Huang et al., "Frustratingly Easy Transferability Estimation", ICML 2022: `R(Z) - mean over classes
+    of R(Z_c)` with `R(Z) = log det(I + Z'Z / (n epsilon)) / 2`, all centred at the common mean, classes weighing
+    alike, as in the program printed there. It depends on the scale of the features.
+
+    Determinants are products of eigenvalues: those of all samples come with the spectrum that other metrics share,
+    those of a class from the smaller of Z'Z and ZZ', so that it costs its number of samples squared times the number of
+    features. Eigenvalues that are but rounding errors count as 0, however large the features are.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        epsilon: The distortion that the code may have.
+
+    Returns:
+        The score in nats; 0 for a single class and for constant features.
+
+    Raises:
+        ValueError: The distortion is not above 0, or the features or labels do not fit.
+    """
+    if not (isinstance(epsilon, Real) and epsilon > 0):
+        msg = f"epsilon must be above 0, not {epsilon!r}"
+        raise ValueError(msg)
+    statistics = FeatureStatistics.of(features, labels)
+    if statistics.classes == 1:
+        return 0.0
+    whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
+    classes = 0.0
+    for x in statistics.class_rows:
+        size, dimensions = x.shape
+        eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
+        least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
+        classes += coding_rate(eigenvalues[eigenvalues > least], size * epsilon)
+    return whole - classes / statistics.classes
+
+
+def coding_rate(eigenvalues: Array, scale: float) -> float:
+    """Compute the coding rate of samples.
+
+    Args:
+        eigenvalues: Of their Gram matrix, `[r]`.
+        scale: Number of samples, times the distortion.
+
+    Returns:
+        In nats.
+    """
+    return float(namespace(eigenvalues).log1p(eigenvalues / scale).sum()) / 2

@@ -1,0 +1,296 @@
+"""Transferability metrics as torchmetrics classes, where batches can be accumulated.
+
+What is accumulated are sums in float64, merged across processes by addition, so that the memory does not grow with
+the number of samples; LEEP alone keeps its rows. Features whose mean is far larger than their spread lose digits in
+such sums, which the functions on whole arrays do not. The states keep their precision: `set_dtype` changes nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+from torchmetrics.utilities import dim_zero_cat
+
+from metrics.arrays import check_integer
+from metrics.transferability.feature_statistics import Spectrum, decompose
+from metrics.transferability.gbc import Covariance, Variant, check_options, negative_overlap
+from metrics.transferability.h_score import explained_classes
+from metrics.transferability.leep import leep
+from metrics.transferability.log_me import mean_log_evidence
+
+
+class _KeptPrecision(Metric):
+    """A metric whose states keep their precision."""
+
+    full_state_update = False
+
+    def set_dtype(self, dst_type: str | torch.dtype) -> Self:
+        """Keep the states as they are: sums in less than float64 would lose digits of the score.
+
+        Args:
+            dst_type: Of no effect.
+
+        Returns:
+            This metric.
+        """
+        return self
+
+
+class _ClassSums(_KeptPrecision):
+    """Numbers of samples and sums of features of every class.
+
+    A class without samples is no class: the metrics leave it out.
+
+    Args:
+        num_classes: Number of target classes; labels are below it.
+        num_features: Number of features.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    counts: Tensor
+    sums: Tensor
+
+    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        check_integer("num_classes", num_classes, 1)
+        check_integer("num_features", num_features, 1)
+        self._add_sum("counts", num_classes)
+        self._add_sum("sums", num_classes, num_features)
+
+    def _add_sum(self, name: str, *shape: int) -> None:
+        self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+
+    def update(self, features: Tensor, labels: Tensor) -> None:
+        """Add a batch.
+
+        Args:
+            features: `[samples, features]`.
+            labels: Integers from 0, `[samples]`.
+
+        Raises:
+            ValueError: The shapes do not fit, features are not finite, or labels are not of these classes.
+        """
+        self._add(self._checked(features, labels), labels.long())
+
+    def _add(self, features: Tensor, labels: Tensor) -> None:
+        self.counts.index_add_(0, labels, torch.ones_like(features[:, 0]))
+        self.sums.index_add_(0, labels, features)
+
+    def _checked(self, features: Tensor, labels: Tensor) -> Tensor:
+        classes, dimensions = self.sums.shape
+        if features.ndim != 2 or features.shape[1] != dimensions:
+            msg = f"features must be [samples, {dimensions}], not {list(features.shape)}"
+            raise ValueError(msg)
+        _check_labels(labels, len(features))
+        if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
+            msg = f"labels must be from 0 to {classes - 1}, not from {int(labels.min())} to {int(labels.max())}"
+            raise ValueError(msg)
+        double = features.detach().double()
+        if not bool(double.isfinite().all()):
+            msg = "features must be finite"
+            raise ValueError(msg)
+        return double
+
+    @property
+    def _present(self) -> Tensor:
+        present = self.counts > 0
+        if not bool(present.any()):
+            msg = "features: none have been added yet"
+            raise ValueError(msg)
+        return present
+
+
+def _check_labels(labels: Tensor, samples: int) -> None:
+    if labels.shape != (samples,):
+        msg = f"labels must be [{samples}], one for every sample, not {list(labels.shape)}"
+        raise ValueError(msg)
+    if labels.is_floating_point() or labels.is_complex():
+        msg = f"labels must be integers, not {labels.dtype}"
+        raise ValueError(msg)
+
+
+class _ClassMoments(_ClassSums):
+    """Class sums, and sums of squared features of every class."""
+
+    squares: Tensor
+
+    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
+        super().__init__(num_classes, num_features, **kwargs)
+        self._add_sum("squares", num_classes, num_features)
+
+    def _add(self, features: Tensor, labels: Tensor) -> None:
+        super()._add(features, labels)
+        self.squares.index_add_(0, labels, features**2)
+
+    def _means_and_variances(self) -> tuple[Tensor, Tensor]:
+        means = self.sums / self.counts[:, None]
+        return means, (self.squares / self.counts[:, None] - means**2).clamp(min=0)
+
+
+class ClassStatistics(_ClassMoments):
+    """Numbers of samples, means and variances of every class.
+
+    Args:
+        num_classes: Number of target classes; labels are below it.
+        num_features: Number of features.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    def compute(self) -> dict[str, Tensor]:
+        """Compute the statistics of the samples so far.
+
+        Returns:
+            `counts` `[classes]`, `means` and `variances` `[classes, features]`, NaN where a class has no samples;
+            variances are divided by the number of samples.
+        """
+        means, variances = self._means_and_variances()
+        return {"counts": self.counts, "means": means, "variances": variances}
+
+
+class GBC(_ClassMoments):
+    """GBC of all features, see `metrics.transferability.gbc`.
+
+    Without a reduction to principal components: the variances of a class along axes that are known only in the end
+    would take its whole covariance, `classes * features^2` numbers. Features that were projected onto fixed axes can
+    be given instead.
+
+    Args:
+        num_classes: Number of target classes; labels are below it.
+        num_features: Number of features.
+        covariance: `spherical` or `diagonal`.
+        variant: `textbook` or `released`.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    higher_is_better = True
+
+    def __init__(
+        self,
+        num_classes: int,
+        num_features: int,
+        covariance: Covariance = "spherical",
+        variant: Variant = "textbook",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(num_classes, num_features, **kwargs)
+        check_options(covariance, variant)
+        self.covariance, self.variant = covariance, variant
+
+    def compute(self) -> Tensor:
+        """Compute the score of the samples so far."""
+        means, variances = (moment[self._present] for moment in self._means_and_variances())
+        score = negative_overlap(means, variances, self.covariance, self.variant)
+        return self.sums.new_tensor(score)
+
+
+class _SecondMoments(_ClassSums):
+    """Class sums, and the Gram matrix of all features."""
+
+    higher_is_better = True
+    moments: Tensor
+
+    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
+        super().__init__(num_classes, num_features, **kwargs)
+        self._add_sum("moments", num_features, num_features)
+
+    def _add(self, features: Tensor, labels: Tensor) -> None:
+        super()._add(features, labels)
+        self.moments += features.T @ features
+
+    def _spectrum(self, centred: bool) -> tuple[Spectrum, Tensor]:
+        """Give the spectrum, and the counts of the classes that have samples, `[classes, 1]`."""
+        present = self._present
+        counts, sums, gram = self.counts[present, None], self.sums[present], self.moments
+        if centred:
+            mean = sums.sum(0) / counts.sum()
+            gram = gram - counts.sum() * mean[:, None] * mean
+            sums = sums - counts * mean
+        rounding = max(float(counts.sum()), len(gram)) * np.finfo(np.float64).eps
+        eigenvalues, vectors = decompose(gram, rounding, float(self.moments.diagonal().max()))
+        return Spectrum(eigenvalues, vectors, sums @ vectors), counts
+
+
+class HScore(_SecondMoments):
+    """H-score, see `metrics.transferability.h_score`.
+
+    Without shrinkage, whose intensity takes the fourth powers of distances from a mean that is known only in the end.
+
+    Args:
+        num_classes: Number of target classes; labels are below it.
+        num_features: Number of features.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    def compute(self) -> Tensor:
+        """Compute the score of the samples so far."""
+        return self.sums.new_tensor(explained_classes(*self._spectrum(centred=True)))
+
+
+class LogME(_SecondMoments):
+    """LogME, see `metrics.transferability.log_me`.
+
+    Args:
+        num_classes: Number of target classes; labels are below it.
+        num_features: Number of features.
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    def compute(self) -> Tensor:
+        """Compute the score of the samples so far."""
+        spectrum, counts = self._spectrum(centred=False)
+        return self.sums.new_tensor(mean_log_evidence(spectrum, counts, int(counts.sum()), self.sums.shape[1]))
+
+
+class LEEP(_KeptPrecision):
+    """LEEP, see `metrics.transferability.leep`.
+
+    It keeps every row, in the precision in which it comes: the logarithm is of a mixture whose weights, the
+    probabilities of the target classes given a source class, are known only when the last sample has been seen.
+
+    Args:
+        **kwargs: As for any metric of torchmetrics.
+    """
+
+    higher_is_better = True
+    probabilities: list[Tensor]
+    labels: list[Tensor]
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.add_state("probabilities", [], dist_reduce_fx="cat")
+        self.add_state("labels", [], dist_reduce_fx="cat")
+
+    def update(self, probabilities: Tensor, labels: Tensor) -> None:
+        """Add a batch.
+
+        Args:
+            probabilities: Of the source classes, `[samples, source classes]`.
+            labels: Target labels, integers from 0, `[samples]`.
+
+        Raises:
+            ValueError: The shapes do not fit, there are not as many source classes as before, or labels are not
+                integers from 0.
+        """
+        width = self.probabilities[0].shape[1] if self.probabilities else None
+        shape = probabilities.shape
+        if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
+            msg = f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}"
+            raise ValueError(msg)
+        _check_labels(labels, len(probabilities))
+        if len(labels) and int(labels.min()) < 0:
+            msg = f"labels must be 0 or more, not {int(labels.min())}"
+            raise ValueError(msg)
+        self.probabilities.append(probabilities.detach())
+        self.labels.append(labels)
+
+    def compute(self) -> Tensor:
+        """Compute the score of the samples so far."""
+        if not len(self.probabilities):
+            msg = "probabilities: none have been added yet"
+            raise ValueError(msg)
+        probabilities = dim_zero_cat(self.probabilities)
+        return probabilities.new_tensor(leep(probabilities, dim_zero_cat(self.labels)), dtype=torch.float64)

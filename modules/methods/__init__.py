@@ -1,0 +1,1 @@
+"""Transfer methods, one file each."""

@@ -1,0 +1,68 @@
+"""The baseline: standard gradient descent."""
+
+from __future__ import annotations
+
+import torch
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor, nn
+from torch.nn import functional
+
+from modules.method import Method, Start, linear_logits
+from output.errors import UserError
+
+COUPLING = (torch.optim.LBFGS, torch.optim.Adafactor, torch.optim.Muon)
+
+
+class GradientDescent(Method):
+    """Standard gradient descent on the cross-entropy, one optimiser step per batch.
+
+    On frozen features it trains the head; with a trainable backbone it fine-tunes the whole network. The loss is
+    the mean over a batch and the sum over orderings, so that gradients of different orderings do not mix and
+    element-wise optimisers (SGD, Adam and their kin) train every ordering as if it were alone.
+
+    Args:
+        optimizer: Optimiser and its settings; it must work element by element.
+    """
+
+    def __init__(self, optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3)) -> None:
+        super().__init__()
+        self.make_optimizer = optimizer
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head for every ordering."""
+        super().begin(start)
+        self.weight = nn.Parameter(start.head.expand(start.orderings, -1, -1).clone())
+        self.bias = nn.Parameter(start.bias.expand(start.orderings, -1).clone())
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Create one optimiser over everything that is trained."""
+        self.optimizer = self.make_optimizer(list(self.parameters()))
+        if isinstance(self.optimizer, COUPLING):
+            msg = (
+                f"optimizer: {type(self.optimizer).__name__} does not work element by element, so that orderings would "
+                "change each other; take SGD, Adam or one of their kin"
+            )
+            raise UserError(msg)
+        return [self.optimizer]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy: mean over the batch, sum over orderings.
+
+        Args:
+            logits: `[orderings, batch, classes]`.
+            labels: `[orderings, batch]`.
+
+        Returns:
+            A scalar.
+        """
+        return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum") / labels.shape[1]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take one optimiser step on the batch."""
+        self.optimizer.zero_grad()
+        self.loss(self(inputs), labels).backward()
+        self.optimizer.step()
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Apply every ordering's head to the features."""
+        return linear_logits(self.features(inputs), self.weight, self.bias)

@@ -1,0 +1,64 @@
+"""Linear probing, then fine-tuning."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveInt
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor
+
+from modules.method import Start, linear_logits
+from modules.methods.gradient_descent import GradientDescent
+from output.errors import UserError
+
+
+class LinearProbeThenFineTune(GradientDescent):
+    """Train the head alone for the first samples, then the whole network.
+
+    Source: Ananya Kumar, Aditi Raghunathan, Robbie Jones, Tengyu Ma, Percy Liang, "Fine-Tuning can Distort
+    Pretrained Features and Underperform Out-of-Distribution", ICLR 2022, section 3.4: a head that fits before the
+    backbone moves spares the pre-trained features the distortion by a random head's gradients.
+
+    Args:
+        probe_samples: Samples for which the head alone is trained.
+        optimizer: Optimiser of the whole network afterwards; it must work element by element.
+        probe_optimizer: Optimiser of the head until then.
+    """
+
+    def __init__(
+        self,
+        probe_samples: PositiveInt = 32,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-4),
+        probe_optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3),
+    ) -> None:
+        super().__init__(optimizer)
+        self.probe_samples = probe_samples
+        self.make_probe_optimizer = probe_optimizer
+        self.samples_seen = 0
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head and the backbone."""
+        if start.backbone is None:
+            msg = "model.methods: LinearProbeThenFineTune trains the backbone; feed it photos, with data=PhotoStream"
+            raise UserError(msg)
+        super().begin(start)
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Create the optimiser of the whole network and that of the head."""
+        self.probe_optimizer = self.make_probe_optimizer([self.weight, self.bias])
+        return [*super().build_optimizers(), self.probe_optimizer]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take one step, on the head or on everything."""
+        if self.samples_seen < self.probe_samples:
+            self._probe(inputs, labels)
+        else:
+            super().adapt(inputs, labels)
+        self.samples_seen += labels.shape[1]
+
+    def _probe(self, inputs: Tensor, labels: Tensor) -> None:
+        with torch.no_grad():
+            features = self.features(inputs)
+        self.probe_optimizer.zero_grad()
+        self.loss(linear_logits(features, self.weight, self.bias), labels).backward()
+        self.probe_optimizer.step()

@@ -1,0 +1,61 @@
+"""Gradient descent on the head with a replay buffer of all samples seen."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveInt
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor
+
+from modules.method import Start
+from modules.methods.gradient_descent import GradientDescent
+from modules.methods.samples_seen import SamplesSeen
+from output.errors import UserError
+
+
+class Replay(GradientDescent):
+    """Gradient descent whose every step also sees samples drawn from those seen before.
+
+    Source: Arslan Chaudhry, Marcus Rohrbach, Mohamed Elhoseiny, Thalaiyasingam Ajanthan, Puneet K. Dokania,
+    Philip H. S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486,
+    2019, algorithm 1: each step descends on the new batch joined with samples drawn evenly, without
+    replacement, from the memory. Here the memory keeps everything, and each batch is worth several steps.
+
+    Args:
+        optimizer: Optimiser and its settings; it must work element by element.
+        replay_size: Samples drawn for each step from those seen before, fewer while there are fewer.
+        steps: Optimiser steps per batch.
+    """
+
+    def __init__(
+        self,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3),
+        replay_size: PositiveInt = 16,
+        steps: PositiveInt = 4,
+    ) -> None:
+        super().__init__(optimizer)
+        self.replay_size = replay_size
+        self.steps = steps
+
+    def begin(self, start: Start) -> None:
+        """Start with an empty memory.
+
+        Raises:
+            UserError: The backbone is trainable, so that features in memory would go stale.
+        """
+        if start.backbone is not None:
+            msg = "Replay keeps features, which a trainable backbone changes: use it on frozen features"
+            raise UserError(msg)
+        super().begin(start)
+        self.memory = SamplesSeen(start.orderings, start.max_samples, start.features)
+        self.generator = torch.Generator().manual_seed(start.seed)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take several optimiser steps, each on the batch and a fresh draw from the memory."""
+        before = self.memory.count
+        self.memory.append(inputs, labels)
+        new = torch.arange(before, self.memory.count)
+        for _ in range(self.steps):
+            drawn = torch.randperm(before, generator=self.generator)[: self.replay_size]
+            rows = torch.cat([new, drawn]).to(labels.device)
+            super().adapt(self.memory.features[:, rows], self.memory.labels[:, rows])

@@ -1,0 +1,107 @@
+"""Nearest class mean among the class vectors of the source head, with a prior."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveFloat
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from modules.method import Method, Start, linear_logits
+from output.errors import UserError
+
+
+class SemanticClassMean(Method):
+    """Nearest class mean where a sample lies among the source classes that the source head takes it for.
+
+    The source head knows which directions of the features tell things apart and which source classes are alike.
+    A sample becomes the mean of the source classes' weight vectors, each weighted by its probability under the
+    source head, scaled to unit length: Mohammad Norouzi, Tomas Mikolov, Samy Bengio, Yoram Singer, Jonathon
+    Shlens, Andrea Frome, Greg S. Corrado, Jeffrey Dean, "Zero-Shot Learning by Convex Combination of Semantic
+    Embeddings", ICLR, 2014, equation 2, with weight vectors in the place of word vectors. The vectors are
+    centred on their mean, so the origin is what an average source class looks like.
+
+    Class means among them are estimated under the prior that they are drawn around this origin:
+    `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
+    of the Gaussian distribution", 2007, section 2). So a class without a sample sits at the origin and can be
+    predicted: a photo unlike the only class seen is of another one. Of several such classes the first is
+    predicted.
+
+    What the source head cannot tell apart, the features may. So the scores are mixed with those of plain class
+    means of the features, scaled to unit length, whose share `n / (n + evidence)` grows with the samples n of
+    the rarest class. The mixture is this suite's own.
+
+    Args:
+        temperature: Divides the source head's logits before the softmax; higher spreads a sample over more
+            source classes.
+        prior: Weight of the prior on the class means, in samples.
+        evidence: Samples of the rarest class at which plain class means weigh as much as those among the source
+            classes.
+    """
+
+    source_head: Tensor
+    source_bias: Tensor
+    sums: Tensor
+    counts: Tensor
+
+    def __init__(
+        self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, evidence: PositiveFloat = 10.0
+    ) -> None:
+        super().__init__()
+        self.temperature = temperature
+        self.prior = prior
+        self.evidence = evidence
+
+    def begin(self, start: Start) -> None:
+        """Centre the source head's class vectors and start without any sample.
+
+        Raises:
+            UserError: There is no source head.
+        """
+        super().begin(start)
+        if start.source_head is None:
+            msg = "SemanticClassMean needs the backbone's own classifier: choose one pre-trained as a classifier"
+            raise UserError(msg)
+        self.register_buffer("source_bias", start.source_bias, persistent=False)
+        centred = start.source_head - start.source_head.mean(0)
+        self.register_buffer("source_head", centred, persistent=False)
+        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, 2 * start.features))
+        self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
+        # The same validation samples come after every batch, and placing them costs more than all the rest.
+        self.placed = WeakTensorKeyDictionary()
+
+    def place(self, inputs: Tensor) -> Tensor:
+        """Place samples among the source classes, and among the features.
+
+        Args:
+            inputs: As for `forward`.
+
+        Returns:
+            Two unit vectors behind each other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
+        """
+        features = self.features(inputs)
+        # Centring the vectors takes the same from all logits, which the softmax does not see.
+        probabilities = ((features @ self.source_head.mT + self.source_bias) / self.temperature).softmax(-1)
+        semantic = functional.normalize(probabilities @ self.source_head, dim=-1)
+        return torch.cat([semantic, functional.normalize(features, dim=-1)], -1)
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Add the batch to the sums and counts of its classes."""
+        one_hot = functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
+        self.sums.baddbmm_(one_hot.mT, self.place(inputs))
+        self.counts += one_hot.sum(1)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Score by the negative squared distances to the class means in both spaces."""
+        rarest = self.counts.amin(1)[:, None, None]
+        share = rarest / (rarest + self.evidence)
+        semantic, plain = self.sums.chunk(2, -1)
+        semantic = semantic / (self.counts + self.prior)[..., None]
+        plain = plain / self.counts.clamp(min=1)[..., None]
+        weight = torch.cat([(1 - share) * semantic, share * plain], -1)
+        bias = -0.5 * (weight * torch.cat([semantic, plain], -1)).sum(-1)
+        if inputs not in self.placed:
+            self.placed[inputs] = self.place(inputs)
+        return linear_logits(self.placed[inputs], weight.mT, bias)

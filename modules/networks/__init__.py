@@ -1,0 +1,1 @@
+"""Frozen networks: which, with which weights, and what they give."""

@@ -1,0 +1,157 @@
+"""Backbones: pre-trained networks without their classifier, from torchvision, timm or a local file."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.fx.experimental.optimization import fuse
+
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.weights import WEIGHT_FILES, create_classifier, find_heads, load_weights, weights_digest
+from output.errors import UserError
+
+RANDOM = "random"
+EMBEDDED = "embedded"
+EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
+EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
+
+
+class Backbone(nn.Module):
+    """A network without its classifier, from photos to features.
+
+    Batch norm runs on its stored statistics and dropout is off, also while it is trained: a stream in small
+    batches has no usable batch statistics.
+
+    Args:
+        network: The network, its classifier replaced by the identity.
+        width: Number of features.
+        source_head: The classifier it was trained with, from features to source classes, if it has one.
+        preprocessing: How photos are prepared for it.
+
+    Attributes:
+        source_head: Weights of that classifier, `[source classes, features]`.
+        source_bias: Its bias, `[source classes]`.
+    """
+
+    source_head: Tensor | None
+    source_bias: Tensor | None
+
+    def __init__(
+        self, network: nn.Module, width: int, source_head: nn.Linear | None, preprocessing: Preprocessing
+    ) -> None:
+        super().__init__()
+        self.network = network.to(memory_format=torch.channels_last)
+        self.width = width
+        self.preprocessing = preprocessing
+        weight = bias = None
+        if source_head is not None:
+            weight = source_head.weight.detach().clone()
+            bias = torch.zeros(len(weight)) if source_head.bias is None else source_head.bias.detach().clone()
+        self.register_buffer("source_head", weight, persistent=False)
+        self.register_buffer("source_bias", bias, persistent=False)
+        self.eval()
+
+    def train(self, mode: bool = True) -> Backbone:
+        """Stay in evaluation mode, whichever mode is asked for."""
+        return super().train(False)
+
+    def forward(self, photos: Tensor) -> Tensor:
+        """Compute features.
+
+        Args:
+            photos: Prepared photos, uint8 `[samples, 3, height, width]`.
+
+        Returns:
+            `[samples, features]`.
+        """
+        images = self.preprocessing.normalize(photos).contiguous(memory_format=torch.channels_last)
+        features: Tensor = self.network(images)
+        return features
+
+    def folded(self) -> Backbone:
+        """Give a backbone for inference with every batch norm folded into the convolution before it.
+
+        The features are the same but for rounding, at up to twice the speed. A network whose code cannot be traced
+        runs as it is. The source head stays behind.
+        """
+        try:
+            network: nn.Module = fuse(self.network)
+        except Exception:  # tracing fails with errors of many unrelated kinds
+            network = self.network
+        return Backbone(network, self.width, None, self.preprocessing)
+
+    def digest(self) -> str:
+        """Digest every weight and statistic of the network, by name."""
+        return weights_digest(self.network)
+
+
+@dataclass(frozen=True)
+class BackboneSpec:
+    """Which backbone to take, and with which weights.
+
+    Args:
+        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), or `timm/` and any timm model
+            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`).
+        weights: Name of torchvision's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
+            those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
+            any size; `embedded` for those of the small network that comes with the suite; `random` for none.
+        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`.
+        preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
+            from a file the usual one of ImageNet (resize 256, crop 224).
+    """
+
+    name: str = "mobilenet_v2"
+    weights: str = "DEFAULT"
+    model_args: dict[str, Any] = field(default_factory=dict)
+    preprocessing: Preprocessing | None = None
+
+    def build(self, seed: int) -> Backbone:
+        """Build the backbone with its weights.
+
+        Args:
+            seed: Seed of random weights; without effect on pre-trained ones.
+
+        Returns:
+            The backbone, in evaluation mode and the channels-last layout.
+
+        Raises:
+            UserError: The model, the weights' name or the file is unknown, a file's keys do not
+                fit, or a download failed.
+        """
+        path = self.weights_file()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            if path is None:
+                by_name = None if self.weights == RANDOM else self.weights
+                network, preprocessing = create_classifier(self.name, by_name, self.model_args)
+            else:
+                network, preprocessing = self._load(path)
+        preparation = self.preprocessing or preprocessing
+        if preparation is None:
+            msg = f"backbone.preprocessing: {self.name} wants more than a square centre crop; give resize and crop"
+            raise UserError(msg)
+        heads = find_heads(network)
+        for name in heads:
+            network.set_submodule(name, nn.Identity())
+        # Two classifiers that are averaged are no linear head of one layer's features.
+        head = next(iter(heads.values())) if len(heads) == 1 and self.weights != RANDOM else None
+        width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
+        return Backbone(network, width, head, preparation)
+
+    def weights_file(self) -> Path | None:
+        """Give the path where `weights` names a file, else None."""
+        path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
+        return path if path.suffix in WEIGHT_FILES else None
+
+    def _load(self, path: Path) -> tuple[nn.Module, Preprocessing | None]:
+        network, preprocessing = create_classifier(self.name, None, self.model_args)
+
+        def rebuild(classes: int) -> nn.Module:
+            return create_classifier(self.name, None, {**self.model_args, "num_classes": classes})[0]
+
+        network = load_weights(network, path, rebuild)
+        return network, EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else preprocessing

@@ -1,0 +1,200 @@
+"""Embeddings at layers of a frozen network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from modules.networks.embedding_strategy import Prefix, Strategy
+from modules.networks.layer_records import Point, Record, recording
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.weights import first_line, linear_heads
+from output.errors import UserError
+
+PENULTIMATE = "penultimate"
+LOGITS = "logits"
+# Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
+REPEATS_WITHIN = 1e-3
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Where an embedding is taken.
+
+    Args:
+        layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
+            itself, whose output a classifier's logits are, unless a module has that path.
+        strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
+            flatten on vectors.
+        width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
+            if that has. None for the output as it is. Under `penultimate` what enters the classifier has to have it.
+    """
+
+    layer: str
+    strategy: Strategy | None
+    width: int | None
+
+
+class LayerEmbedding(nn.Module):
+    """A frozen network, from photos to embeddings at its layers.
+
+    It stays in evaluation mode, whichever mode is asked for. One photo of noise goes through the network twice when
+    this is made, so that a layer that does not fit, or whose values are drawn anew in every pass, is an error before a
+    long computation.
+
+    Args:
+        name: The model's name, for messages.
+        network: The network.
+        taps: Where embeddings are taken; they are put side by side.
+        preprocessing: How photos are prepared for the network.
+        forward_args: Further arguments of the network's forward call.
+
+    Attributes:
+        points: The side of the layer that each tap was found to mean.
+        widths: Columns of each tap's embedding.
+
+    Raises:
+        UserError: The network cannot run on a photo, or a layer is unknown, is called never or more
+            than once in a pass, has no embedding of the width, or gives another one in each pass.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        network: nn.Module,
+        taps: Sequence[Tap],
+        preprocessing: Preprocessing,
+        forward_args: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.network = network
+        self.preprocessing = preprocessing
+        self.forward_args = dict(forward_args or {})
+        self.eval()
+        candidates = [self._find_points(tap) for tap in taps]
+        passes = zip(*self._probe([point for points in candidates for point in points]), strict=True)
+        chosen = [self._choose([next(passes) for _ in points]) for points in candidates]
+        self.points = [record.point for record, _ in chosen]
+        self.widths = [width for _, width in chosen]
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is; a network without parameters runs on the processor."""
+        return next(self.network.parameters(), torch.empty(0)).device
+
+    def train(self, mode: bool = True) -> LayerEmbedding:
+        """Stay in evaluation mode, whichever mode is asked for."""
+        return super().train(False)
+
+    @torch.no_grad()
+    def forward(self, photos: Tensor) -> Tensor:
+        """Compute embeddings.
+
+        Args:
+            photos: Prepared photos, uint8 `[samples, 3, height, width]`.
+
+        Returns:
+            float32 `[samples, sum of widths]`.
+
+        Raises:
+            UserError: A layer is called more or less than once, or gives another shape than before.
+        """
+        rows = []
+        for record, width in zip(self._run(photos, self.points), self.widths, strict=True):
+            self._check_calls(record)
+            if record.rows is None or record.rows.shape[1] != width:
+                msg = f"{self._layer(record.point)}: {record}, where one photo gave {width} columns"
+                raise UserError(msg)
+            rows.append(record.rows)
+        return torch.cat(rows, 1)
+
+    def _find_points(self, tap: Tap) -> list[Point]:
+        path = self._resolve(tap.layer)
+        prefix = Prefix.around(self.network, path)
+        output = Point(path, "output", tap.strategy, tap.width, prefix)
+        inputs = replace(output, side="input")
+        if tap.layer == PENULTIMATE != path:
+            return [inputs]
+        return [output] if tap.width is None else [output, inputs]
+
+    def _resolve(self, layer: str) -> str:
+        modules = [path for path, _ in self.network.named_modules(remove_duplicate=False) if path]
+        if layer in modules:
+            return layer
+        if layer == LOGITS:
+            return ""
+        if layer == PENULTIMATE:
+            heads = list(linear_heads(self.network))
+            if len(heads) == 1:
+                return heads[0]
+            found = " and ".join(heads) or "none"
+            msg = (
+                f"model {self.name!r}: layer {layer!r} needs one linear classifier, but there is {found}; name a layer"
+            )
+        else:
+            close = "".join(get_close_matches(layer, modules, n=1, cutoff=0.0))
+            msg = f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close or 'none'}"
+        raise UserError(msg)
+
+    def _probe(self, points: list[Point]) -> tuple[list[Record], list[Record]]:
+        """Record two passes of one photo, with different random numbers where the network draws any."""
+        side = self.preprocessing.crop
+        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+        photo = noise.to(self.device)
+        try:
+            with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+                return self._run(photo, points), self._run(photo, points)
+        except Exception as error:  # code of any network
+            msg = (
+                f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
+                f"{self.forward_args}: {type(error).__name__}: {first_line(error)}"
+            )
+            raise UserError(msg) from error
+
+    def _run(self, photos: Tensor, points: Sequence[Point]) -> list[Record]:
+        # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
+        images = self.preprocessing.normalize(photos).contiguous()
+        records = [Record(point, len(photos)) for point in points]
+        with recording(self.network, records):
+            self.network(images, **self.forward_args)
+        return records
+
+    def _choose(self, sides: list[tuple[Record, Record]]) -> tuple[Record, int]:
+        """Choose the side of a layer, each recorded twice, that gives the embedding, and tell its columns."""
+        records = [record for record, _ in sides]
+        point = records[0].point
+        self._check_calls(records[0])
+        for record, again in sides:
+            if record.rows is not None and point.width in {None, record.rows.shape[1]}:
+                self._check_repeats(record.rows, again)
+                return record, record.rows.shape[1]
+        expected = "" if point.width is None else f", and output_dim is {point.width}"
+        how = "" if point.strategy is None else f" with embedding {point.strategy!r}"
+        msg = f"{self._layer(point)}{how}: {'; '.join(map(str, records))}{expected}"
+        raise UserError(msg)
+
+    def _check_repeats(self, rows: Tensor, again: Record) -> None:
+        same = again.rows is not None and again.rows.shape == rows.shape
+        if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
+            msg = (
+                f"{self._layer(again.point)} gives other values in a second pass of the same photo; the network draws "
+                "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
+            )
+            raise UserError(msg)
+
+    def _check_calls(self, record: Record) -> None:
+        if record.calls != 1:
+            msg = (
+                f"{self._layer(record.point)} is called {record.calls} times in one forward pass; "
+                "name a layer that is called once"
+            )
+            raise UserError(msg)
+
+    def _layer(self, point: Point) -> str:
+        return f"model {self.name!r}: layer {point.path or LOGITS!r}"

@@ -1,0 +1,181 @@
+"""The libraries that a registry's models come from: which models and weights they know, and how they create them."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from typing import Any
+
+import torchvision
+from torch import nn
+
+from output.errors import UserError
+
+DEFAULT = "DEFAULT"
+_NO_SEPARATOR = r"[^_\-./:@ ]"
+
+
+class Library(ABC):
+    """A source of networks.
+
+    Attributes:
+        title: What the library is called.
+        argument: The first argument of its constructor, which names the model.
+        classifies: Whether networks end in a classifier, whose width the argument `num_classes` gives.
+    """
+
+    title: str
+    argument: str = "model_name"
+    classifies: bool = True
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """List the models."""
+
+    @abstractmethod
+    def identifiers(self, model: str) -> list[str]:
+        """List the pretrained weights of a model."""
+
+    @abstractmethod
+    def create(self, model: str, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:
+        """Create a network.
+
+        Args:
+            model: One of the names.
+            weights: One of the model's identifiers, which is downloaded unless it was before; None draws weights.
+            parameters: Further arguments of the constructor.
+
+        Returns:
+            The network.
+        """
+
+    def choose(self, key: str, given: object) -> str:
+        """Choose the model that a registry entry means.
+
+        Args:
+            key: The entry's name.
+            given: What the entry gives the constructor as its first argument, None for nothing.
+
+        Returns:
+            The given model; else the one of the key; else the one whose name the key contains between separators,
+            if all other names that the key contains are parts of that name.
+
+        Raises:
+            UserError: There is no such model, or more than one may be meant.
+        """
+        names = self.names()
+        if given is not None:
+            if given not in names:
+                close = ", ".join(get_close_matches(str(given), names)) or "nothing alike"
+                msg = f"model_parameters.{self.argument}: {self.title} has no model {given!r}; it has {close}"
+                raise UserError(msg)
+            return str(given)
+        if key in names:
+            return key
+        found = sorted((model for model in names if model in key), key=len)
+        if not found or not _is_all_there_is(found[-1], found, key):
+            listed = " and ".join(reversed(found)) or "no name"
+            alone = ", and none of them alone between separators" if found else ""
+            msg = (
+                f"model_name: it contains {listed} of {self.title}'s models{alone}; "
+                f"model_parameters.{self.argument} names the one that is meant"
+            )
+            raise UserError(msg)
+        return found[-1]
+
+
+def _is_all_there_is(model: str, found: Sequence[str], key: str) -> bool:
+    """Tell whether all names that a key contains lie in places where it has one model's name between separators."""
+    places = [match.span() for match in re.finditer(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key)]
+    return all(
+        any(start <= match.start() and match.start() + len(name) <= end for start, end in places)
+        for name in found
+        for match in re.finditer(rf"(?={re.escape(name)})", key)
+    )
+
+
+class Torchvision(Library):
+    """Classifiers of torchvision, `torchvision.models.get_model`."""
+
+    title = "torchvision"
+    argument = "name"
+
+    def names(self) -> list[str]:
+        """List the classifiers; other models take no single photo or give no single output."""
+        return list(torchvision.models.list_models(module=torchvision.models))
+
+    def identifiers(self, model: str) -> list[str]:
+        """List the weights' names, such as IMAGENET1K_V2."""
+        names = [entry.name for entry in torchvision.models.get_model_weights(model)]
+        return [*names, DEFAULT] if names else []
+
+    def create(self, model: str, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:
+        """Create a classifier."""
+        entry = None if weights is None else torchvision.models.get_model_weights(model)[weights]
+        network: nn.Module = torchvision.models.get_model(model, weights=entry, **parameters)
+        return network
+
+
+class Timm(Library):
+    """Models of timm, `timm.create_model`, by their name alone or with the tag of weights, `name.tag`."""
+
+    title = "timm"
+
+    def names(self) -> list[str]:
+        """List the models without and with tags."""
+        import timm  # slow to import
+
+        return [*timm.list_models(), *timm.list_models(pretrained=True)]
+
+    def identifiers(self, model: str) -> list[str]:
+        """List the tags of a model, or the one that its name has."""
+        import timm
+
+        architecture, _, tag = model.partition(".")
+        tagged = timm.list_models(f"{architecture}.*", pretrained=True)
+        tags = [tag] if tag else [name.partition(".")[2] for name in tagged]
+        return [*tags, DEFAULT] if tags else []
+
+    def create(self, model: str, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:
+        """Create a model."""
+        import timm
+
+        name = model if weights in {None, DEFAULT} else f"{model.partition('.')[0]}.{weights}"
+        network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
+        return network
+
+
+class OpenClip(Library):
+    """Models of open_clip, `open_clip.create_model`; called with photos alone, they run their image tower alone."""
+
+    title = "open_clip"
+    classifies = False
+
+    def names(self) -> list[str]:
+        """List the built-in models."""
+        return list(_import_open_clip().list_models())
+
+    def identifiers(self, model: str) -> list[str]:
+        """List the pretrained tags of a model."""
+        return list(_import_open_clip().list_pretrained_tags_by_model(model))
+
+    def create(self, model: str, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:
+        """Create a model; without weights neither tower downloads any of its own."""
+        network: nn.Module = _import_open_clip().create_model(
+            model, pretrained=weights, pretrained_image=False, pretrained_text=False, **parameters
+        )
+        return network
+
+
+def _import_open_clip() -> Any:  # noqa: ANN401 - an optional package without types
+    try:
+        return import_module("open_clip")
+    except ImportError as error:
+        msg = f"open_clip cannot be imported ({error}); pip install 'headstart[open_clip]'"
+        raise UserError(msg) from error
+
+
+LIBRARIES: dict[str, Library] = {library.title: library for library in (Torchvision(), Timm(), OpenClip())}

@@ -1,0 +1,99 @@
+"""How photos are prepared for a backbone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from PIL import Image
+from torch import Tensor
+from torchvision.transforms.v2 import InterpolationMode
+from torchvision.transforms.v2 import functional as transforms
+
+from output.errors import UserError
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """Resize, crop and normalisation; the defaults are the usual ones of ImageNet.
+
+    Decoding, resizing and cropping happen photo by photo and give bytes; the normalisation happens batch by
+    batch on the backbone's device, so that a quarter of the memory travels.
+
+    Args:
+        resize: Length in pixels that the photo's short side is scaled to.
+        crop: Side in pixels of the square cut from the centre.
+        mean: Mean of the three colours, on the scale from 0 to 1.
+        std: Standard deviation of the three colours, on the same scale.
+        interpolation: How pixels are interpolated when the photo is scaled.
+    """
+
+    resize: int = 256
+    crop: int = 224
+    mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
+    std: tuple[float, float, float] = (0.229, 0.224, 0.225)
+    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+
+    def __post_init__(self) -> None:
+        """Check the sizes."""
+        if not 1 <= self.crop <= self.resize:
+            msg = f"backbone.preprocessing: crop {self.crop} must be 1 or more and at most resize, {self.resize}"
+            raise UserError(msg)
+
+    @classmethod
+    def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it
+        """Take over the preset that comes with torchvision's weights.
+
+        Args:
+            preset: What `weights.transforms()` gives.
+
+        Returns:
+            The same preparation.
+        """
+        (resize,), (crop,) = preset.resize_size, preset.crop_size
+        return cls(resize, crop, tuple(preset.mean), tuple(preset.std), preset.interpolation.value)
+
+    @classmethod
+    def from_timm(cls, config: dict[str, Any]) -> Preprocessing | None:
+        """Take over timm's data configuration.
+
+        Args:
+            config: What `timm.data.resolve_model_data_config` gives.
+
+        Returns:
+            The same preparation; None where the model wants something else than a square centre crop.
+        """
+        _, height, width = config["input_size"]
+        if height != width or config["crop_mode"] != "center" or config["interpolation"] not in {"bilinear", "bicubic"}:
+            return None
+        resize = math.floor(height / config["crop_pct"])
+        return cls(resize, height, config["mean"], config["std"], config["interpolation"])
+
+    def prepare(self, photo: Image.Image) -> Tensor:
+        """Resize and crop one photo.
+
+        Args:
+            photo: In RGB, any size.
+
+        Returns:
+            uint8, `[3, crop, crop]`.
+        """
+        if min(photo.size) != self.resize:
+            photo = transforms.resize(photo, [self.resize], InterpolationMode(self.interpolation))
+        pixels: Tensor = transforms.pil_to_tensor(transforms.center_crop(photo, [self.crop]))
+        return pixels
+
+    def normalize(self, photos: Tensor) -> Tensor:
+        """Normalise a batch.
+
+        Args:
+            photos: uint8, `[samples, 3, height, width]`.
+
+        Returns:
+            float32, same shape.
+        """
+        mean = torch.tensor(self.mean, device=photos.device)[:, None, None]
+        std = torch.tensor(self.std, device=photos.device)[:, None, None]
+        return photos.to(torch.float32).div_(255).sub_(mean).div_(std)

@@ -1,0 +1,1 @@
+"""What a person sees: errors, parsers, files, tables and the dashboard."""

@@ -1,0 +1,80 @@
+"""Folders and files of results: checked before anything is computed, and each file complete or not there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from output.errors import UserError
+
+
+def output_folder(option: str, chosen: str | Path) -> Path:
+    """Check that a folder can be written, without creating it: a command that fails later leaves none behind.
+
+    Args:
+        option: What the folder is called in messages.
+        chosen: The folder.
+
+    Returns:
+        Its path.
+
+    Raises:
+        UserError: Nothing is given, or the folder, or the closest one above it that exists, cannot be written.
+    """
+    if not str(chosen):
+        msg = f"{option}: nothing is given; name a folder"
+        raise UserError(msg)
+    path = Path(chosen).expanduser()
+    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+        msg = f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
+        raise UserError(msg)
+    return path
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a temporary path to write to, which takes the file's place once that is done.
+
+    After an exception the file is as it was, and nothing else is left. Two processes that write the same file do not
+    meet: one of them has the last word.
+
+    Args:
+        path: The file.
+
+    Yields:
+        A path in the same folder.
+    """
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+    try:
+        yield partial
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
+    """Write texts.
+
+    Args:
+        folder: Folder of the files, created where it is missing.
+        texts: Contents by file name.
+
+    Returns:
+        The files, in order.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, text in texts.items():
+            with replacing(folder / name) as partial:
+                partial.write_text(text, encoding="utf-8", newline="")
+    except OSError as error:
+        msg = f"output: {str(folder)!r} cannot be written ({error}); choose another folder"
+        raise UserError(msg) from error
+    return [folder / name for name in texts]

@@ -1,0 +1,183 @@
+"""The operator's documents: the model registry and the stimuli catalog."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.problems import ContractError, Problem
+
+CONFIGS = Path(__file__).parents[2] / "configs"
+
+
+def entry(name: str, **changes: Any) -> dict[str, Any]:
+    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
+    place = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
+    return {"model_name": name, **place, "input_size": [64, 64], "preprocess": preprocess, **changes}
+
+
+def stimulus(identifier: str, dataset: str = "photos") -> str:
+    return json.dumps({"dataset_name": dataset, "image_identifier": identifier})
+
+
+def write(tmp_path: Path, content: Any) -> Path:
+    path = tmp_path / "document"
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def registry_problems(tmp_path: Path, content: Any) -> list[Problem]:
+    with pytest.raises(ContractError, match=r"^model registry ") as caught:
+        read_registry(write(tmp_path, content))
+    return caught.value.problems
+
+
+def catalog_problems(tmp_path: Path, *lines: str | bytes) -> list[Problem]:
+    content = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
+    with pytest.raises(ContractError, match=r"^stimuli catalog ") as caught:
+        read_catalog(write(tmp_path, content))
+    return caught.value.problems
+
+
+def test_both_forms_of_a_registry(tmp_path: Path) -> None:
+    entries = [entry("b"), entry("a", source="custom", notes="x")]
+    for content in (entries, {"models": entries}, {"contract_version": "1.0", "models": entries}):
+        path = write(tmp_path, content)
+        registry = read_registry(path)
+        assert list(registry.entries) == ["b", "a"]
+        assert registry.entries["a"].model_dump(mode="json", exclude_unset=True) == entries[1]
+        assert registry.path == path
+        (digest,) = subprocess.check_output(["sha256sum", "--", path.name], cwd=tmp_path, text=True).split()[:1]
+        assert registry.sha256 == digest
+
+
+@pytest.mark.parametrize("prefix", ["", "/models"])
+def test_repeated_names(tmp_path: Path, prefix: str) -> None:
+    entries = [entry("caf\u00e9"), entry("b"), entry("CAFE\u0301"), entry("b")]
+    found = registry_problems(tmp_path, {"models": entries} if prefix else entries)
+    assert [problem.pointer for problem in found] == [f"{prefix}/2/model_name", f"{prefix}/3/model_name"]
+    assert [problem.value for problem in found] == ['"CAFE\\u0301"', '"b"']
+    assert f'the same name as {prefix}/0/model_name, "caf\\u00e9"' in found[0].rule
+    assert f"the same name as {prefix}/1/model_name" in found[1].rule
+
+
+def test_all_problems_of_a_registry_at_once(tmp_path: Path) -> None:
+    entries = [entry("a", output_dim=0), entry("b"), entry("c", source="keras", weights=3)]
+    pointers = [problem.pointer for problem in registry_problems(tmp_path, entries)]
+    assert pointers == ["/0/output_dim", "/2/source", "/2/weights"]
+
+
+@pytest.mark.parametrize("content", [[], {"models": []}])
+def test_empty_registry(tmp_path: Path, content: Any) -> None:
+    (problem,) = registry_problems(tmp_path, content)
+    assert problem.rule == "must have at least 1 items, not 0"
+
+
+def test_registry_of_another_version(tmp_path: Path) -> None:
+    (problem,) = registry_problems(tmp_path, {"contract_version": "2.0", "models": [entry("a")]})
+    assert problem.pointer == "/contract_version"
+    assert '"2.0"' in problem.rule
+    assert '"1.0"' in problem.rule
+
+
+@pytest.mark.parametrize(
+    ("content", "rule"),
+    [(b"", "is empty"), (b"[", "not JSON"), (b'{"models": [], "models": []}', "more than once"), (b"3", "must be an")],
+)
+def test_registry_that_is_none(tmp_path: Path, content: bytes, rule: str) -> None:
+    assert rule in registry_problems(tmp_path, content)[0].rule
+
+
+def test_too_large_documents(tmp_path: Path) -> None:
+    path = tmp_path / "large"
+    for size, read in [(16_000_001, read_registry), (64_000_001, read_catalog)]:
+        with path.open("wb") as file:
+            file.truncate(size)
+        with pytest.raises(ContractError, match=f"is larger than {size - 1:,} bytes"):
+            read(path)
+
+
+def test_catalog(tmp_path: Path) -> None:
+    lines = [stimulus("b/2.png"), "", stimulus("a/1.png", "other"), "  \t", stimulus("é\u2028.png") + "\r"]
+    content = ("\n".join(lines) + "\n\n").encode()
+    catalog = read_catalog(write(tmp_path, content))
+    assert [(each.dataset_name, each.image_identifier) for each in catalog.stimuli] == [
+        ("photos", "b/2.png"),
+        ("other", "a/1.png"),
+        ("photos", "é\u2028.png"),
+    ]
+    assert catalog.sha256 == hashlib.sha256(content).hexdigest()
+
+
+def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
+    found = catalog_problems(
+        tmp_path,
+        stimulus("a.png"),
+        "",
+        stimulus("../a.png"),
+        '{"dataset_name": "photos", "dataset_name": "photos", "image_identifier": "b.png"}',
+        "[]",
+        b'{"dataset_name": "photos", "image_identifier": "\xff"}',
+        '{"dataset_name": "photos"',
+        '{"dataset_name": "photos"}, {}',
+        '{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}',
+        stimulus("A.png"),
+    )
+    lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in found]
+    assert lines == [
+        (3, "/image_identifier"),
+        (4, "/dataset_name"),
+        (5, ""),
+        (6, ""),
+        (7, ""),
+        (8, ""),
+        (9, "/label"),
+        (10, ""),
+    ]
+
+
+@pytest.mark.parametrize("spelling", ["Dir/\u00e9.png", "dir/E\u0301.PNG", "\uff44ir/\u00e9.png"])
+def test_stimuli_that_come_twice(tmp_path: Path, spelling: str) -> None:
+    (problem,) = catalog_problems(tmp_path, stimulus("dir/e.png"), stimulus("dir/\u00e9.png"), "", stimulus(spelling))
+    assert problem.rule == "line 4: the same stimulus as in line 2; stimuli must be unique"
+    assert problem.value == json.dumps(f"photos/{spelling}")
+
+
+def test_same_path_in_another_dataset(tmp_path: Path) -> None:
+    content = "\n".join([stimulus("a.png"), stimulus("a.png", "other")]).encode()
+    assert len(read_catalog(write(tmp_path, content)).stimuli) == 2
+
+
+@pytest.mark.parametrize("content", ["", "\n \n"])
+def test_empty_catalog(tmp_path: Path, content: str) -> None:
+    (problem,) = catalog_problems(tmp_path, content)
+    assert problem.rule == "is empty; one line per stimulus is needed"
+
+
+@pytest.mark.parametrize("read", [read_registry, read_catalog])
+def test_missing_document(tmp_path: Path, read: Any) -> None:
+    with pytest.raises(ContractError, match="there is no such file"):
+        read(tmp_path / "absent")
+
+
+@pytest.mark.parametrize(
+    ("choose", "variable", "shipped"),
+    [
+        (registry_path, "HACKATHON_MODEL_REGISTRY", "model_registry.json"),
+        (catalog_path, "HACKATHON_STIMULI_CATALOG", "stimuli_catalog.jsonl"),
+    ],
+)
+def test_choice_of_a_document(choose: Any, variable: str, shipped: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/operator")
+    for value in (None, ""):
+        monkeypatch.delenv(variable, raising=False) if value is None else monkeypatch.setenv(variable, value)
+        assert choose(None) == CONFIGS / shipped
+    monkeypatch.setenv(variable, "~/file")
+    assert choose(None) == Path("/home/operator/file")
+    assert choose("chosen") == Path("chosen")

@@ -1,0 +1,84 @@
+"""Whatever a stranger's file holds, reading it gives a submission or a contract error, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.documents import Catalog, Registry
+from contract.problems import ContractError
+from contract.schema import ModelEntry, Preprocess, Stimulus
+from contract.submissions import read_submission
+
+MODELS = ["resnet50", "vit_tiny", "caf\u00e9"]
+STIMULI = [{"dataset_name": "photos", "image_identifier": f"{name}.png"} for name in "abc"]
+SCALARS = [None, True, 0, -1.5, "", "timm", "../a", "./a.png", "\x1b", "1.0", "2.0", *MODELS]
+KEYS = ["models", "differentiating_images", "contract_version", "model_name", "source", "model_parameters"]
+KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
+
+
+def is_valid(path: Path) -> bool:
+    """Read a submission and tell whether it is valid; any error but the contract's fails the test."""
+    preprocess = Preprocess(mean=(0, 0, 0), std=(1, 1, 1), resize=8, crop=8)
+    place: dict[str, Any] = {"weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
+    entries = {
+        name: ModelEntry(model_name=name, source="timm", input_size=(8, 8), preprocess=preprocess, **place)
+        for name in MODELS
+    }
+    catalog = Catalog(path, tuple(Stimulus(**stimulus) for stimulus in STIMULI), "")
+    try:
+        read_submission(path, Registry(path, entries, ""), catalog)
+    except ContractError as error:
+        if not error.problems or not str(error).isprintable():
+            pytest.fail(repr(error))
+        return False
+    return True
+
+
+def random_value(source: random.Random, depth: int = 0) -> Any:
+    kind = source.random()
+    if depth > 4 or kind < 0.3:
+        return source.choice(SCALARS)
+    if kind < 0.6:
+        return [random_value(source, depth + 1) for _ in range(source.randrange(4))]
+    return {source.choice(KEYS): random_value(source, depth + 1) for _ in range(source.randrange(4))}
+
+
+def random_entries(source: random.Random) -> Any:
+    """Give one to four entries, most of them right."""
+    good: list[Any] = [*MODELS, *({"model_name": name, "source": "timm"} for name in MODELS)]
+    key = source.choice(["models", "differentiating_images"])
+    choices = good if key == "models" else STIMULI
+    return {
+        key: [
+            random_value(source, 3) if source.random() < 0.2 else source.choice(choices)
+            for _ in range(source.randrange(1, 5))
+        ]
+    }
+
+
+def test_random_values(tmp_path: Path) -> None:
+    source = random.Random(0)
+    outcomes = []
+    for _ in range(600):
+        document = source.choice([random_value, random_entries])(source)
+        (tmp_path / "entry.json").write_text(json.dumps(document))
+        outcomes.append(is_valid(tmp_path / "entry.json"))
+    assert set(outcomes) == {True, False}
+
+
+def test_random_bytes(tmp_path: Path) -> None:
+    source = random.Random(0)
+    content = json.dumps({"contract_version": "1.0", "differentiating_images": STIMULI}).encode()
+    outcomes = []
+    for _ in range(600):
+        damaged = bytearray(content)
+        for _ in range(source.randrange(4)):
+            damaged[source.randrange(len(damaged))] = source.randrange(256)
+        (tmp_path / "entry.json").write_bytes(damaged[: source.choice([None, source.randrange(len(damaged))])])
+        outcomes.append(is_valid(tmp_path / "entry.json"))
+    assert set(outcomes) == {True, False}

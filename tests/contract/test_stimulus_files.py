@@ -1,0 +1,164 @@
+"""Stimuli are found below the roots of their datasets, and nowhere else."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from contract.problems import ContractError, Problem
+from contract.schema import Stimulus
+from contract.stimulus_files import locate_stimuli
+
+COMMON = "HACKATHON_DATASET_ROOT"
+
+Link = Callable[[str, str | Path], None]
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Set the common root, with a dataset `photos` in it and a file outside of it."""
+    for name in [name for name in os.environ if name.startswith(COMMON)]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv(COMMON, str(tmp_path / "roots"))
+    photos = tmp_path / "roots" / "photos"
+    for name in ("a.png", "deep/er/b.png"):
+        (photos / name).parent.mkdir(parents=True, exist_ok=True)
+        (photos / name).write_text(name)
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside" / "secret").write_text("secret")
+    return photos
+
+
+def stimuli(*identifiers: str, dataset: str = "photos") -> list[Stimulus]:
+    return [Stimulus(dataset_name=dataset, image_identifier=identifier) for identifier in identifiers]
+
+
+def problems_of(chosen: list[Stimulus]) -> list[Problem]:
+    with pytest.raises(ContractError, match=r"^stimuli: \d+ problems?: ") as caught:
+        locate_stimuli(chosen)
+    return caught.value.problems
+
+
+def test_files_in_the_order_of_the_stimuli(root: Path) -> None:
+    found = locate_stimuli(stimuli("deep/er/b.png", "a.png", "deep/er/b.png"))
+    assert found == [root / "deep/er/b.png", root / "a.png", root / "deep/er/b.png"]
+    assert locate_stimuli([]) == []
+
+
+def test_root_of_one_dataset_wins(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "c.png").touch()
+    monkeypatch.setenv(f"{COMMON}_CIFAR_100_V1", str(own))
+    both = [*stimuli("c.png", dataset="cifar-100.v1"), *stimuli("a.png")]
+    assert locate_stimuli(both) == [own / "c.png", root / "a.png"]
+    monkeypatch.delenv(COMMON)
+    assert locate_stimuli(both[:1]) == [own / "c.png"]
+
+
+def test_home_folder_and_relative_roots(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for value in ("~/roots", "roots"):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setenv(COMMON, value)
+        assert locate_stimuli(stimuli("a.png")) == [root / "a.png"]
+
+
+@pytest.mark.parametrize("value", [None, ""])
+def test_root_that_is_not_set(root: Path, value: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(COMMON)
+    if value is not None:
+        monkeypatch.setenv(COMMON, value)
+        monkeypatch.setenv(f"{COMMON}_PHOTOS", value)
+    found = problems_of(stimuli("a.png", "b.png"))
+    assert [problem.value for problem in found] == ['"photos/a.png"', '"photos/b.png"']
+    rule = "set HACKATHON_DATASET_ROOT_PHOTOS to the dataset's folder, or HACKATHON_DATASET_ROOT to the folder"
+    assert all(problem.rule.startswith(rule) for problem in found)
+
+
+def test_root_that_is_no_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (problem,) = problems_of(stimuli("a.png", dataset="drawings"))
+    folder = root.parent / "drawings"
+    assert problem == Problem(
+        "", '"drawings/a.png"', f"there is no folder {folder}, which HACKATHON_DATASET_ROOT leads to"
+    )
+    monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root / "a.png"))
+    assert "HACKATHON_DATASET_ROOT_PHOTOS leads to" in problems_of(stimuli("a.png"))[0].rule
+
+
+def test_datasets_that_share_a_variable(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (root.parent / "Photos").mkdir()
+    (root.parent / "Photos" / "a.png").touch()
+    both = [*stimuli("a.png"), *stimuli("a.png", dataset="Photos")]
+    assert locate_stimuli(both) == [root / "a.png", root.parent / "Photos" / "a.png"]
+    monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root))
+    found = problems_of(both)
+    assert [problem.value for problem in found] == ['"photos/a.png"', '"Photos/a.png"']
+    assert '"Photos" and "photos" share the variable HACKATHON_DATASET_ROOT_PHOTOS' in found[0].rule
+    assert locate_stimuli(both[:1]) == [root / "a.png"]
+
+
+def test_every_missing_file_is_named(root: Path) -> None:
+    found = problems_of(stimuli("absent.png", "a.png", "no/folder/b.png", "a.png/c", "x" * 300))
+    assert [problem.value[1:20] for problem in found] == [
+        'photos/absent.png"',
+        "photos/no/folder/b.",
+        'photos/a.png/c"',
+        "photos/" + "x" * 12,
+    ]
+    assert found[0].rule == f"there is no file {root / 'absent.png'}"
+    assert found[1].rule == f"there is no file {root / 'no/folder/b.png'}"
+    assert "Not a directory" in found[2].rule
+    assert "File name too long" in found[3].rule
+
+
+def test_what_is_no_regular_file(root: Path) -> None:
+    os.mkfifo(root / "pipe")
+    (root / "to_pipe").symlink_to("pipe")
+    for name in ("deep", "pipe", "to_pipe"):
+        (problem,) = problems_of(stimuli(name))
+        assert problem.rule.endswith("is not a regular file")
+
+
+def test_links_that_stay_within_the_root(root: Path) -> None:
+    (root / "link.png").symlink_to("deep/er/b.png")
+    (root / "absolute.png").symlink_to(root / "a.png")
+    (root / "folder").symlink_to("deep", target_is_directory=True)
+    (root / "deep" / "up.png").symlink_to("../a.png")
+    found = locate_stimuli(stimuli("link.png", "absolute.png", "folder/er/b.png", "deep/up.png", "folder/up.png"))
+    assert [path.read_text() for path in found] == ["deep/er/b.png", "a.png", "deep/er/b.png", "a.png", "a.png"]
+    assert all(path == path.resolve() for path in found)
+
+
+def test_root_may_be_a_link(root: Path) -> None:
+    (root.parent / "alias").symlink_to(root, target_is_directory=True)
+    assert locate_stimuli(stimuli("a.png", dataset="alias")) == [root / "a.png"]
+
+
+def test_links_that_leave_the_root(root: Path, tmp_path: Path) -> None:
+    sibling = tmp_path / "roots" / "photos_private"
+    sibling.mkdir()
+    (sibling / "a.png").touch()
+    outside = tmp_path / "outside"
+    (root / "absolute").symlink_to(outside / "secret")
+    (root / "relative").symlink_to("../../outside/secret")
+    (root / "chain").symlink_to("absolute")
+    (root / "folder").symlink_to(outside, target_is_directory=True)
+    (root / "deep" / "folder").symlink_to("../folder", target_is_directory=True)
+    (root / "sibling").symlink_to(sibling / "a.png")
+    names = ["absolute", "relative", "chain", "folder/secret", "deep/folder/secret", "sibling"]
+    found = problems_of(stimuli("a.png", *names))
+    assert [problem.value for problem in found] == [f'"photos/{name}"' for name in names]
+    assert {problem.rule for problem in found} == {f"a symbolic link leads out of the dataset's root {root}"}
+
+
+def test_links_that_lead_nowhere(root: Path) -> None:
+    (root / "dangling").symlink_to("absent")
+    (root / "loop").symlink_to("loop")
+    (root / "here").symlink_to("there", target_is_directory=True)
+    (root / "there").symlink_to("here", target_is_directory=True)
+    found = problems_of(stimuli("dangling", "loop", "here/a.png"))
+    assert [problem.value for problem in found] == ['"photos/dangling"', '"photos/loop"', '"photos/here/a.png"']

@@ -1,0 +1,100 @@
+"""Behaviour of the embedded default's target task."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+
+from datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
+
+PER_CLASS = 300
+
+
+def _pixels(label: int, index: int, seed: int = 0, size: int = 64) -> NDArray[np.uint8]:
+    return np.asarray(draw_pet(label, index, seed, size))
+
+
+@pytest.fixture(scope="module")
+def drawings() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    pictures = [_pixels(label, index, seed=5) for label in (0, 1) for index in range(PER_CLASS)]
+    return np.stack(pictures) / 255.0, np.repeat([0, 1], PER_CLASS)
+
+
+def _held_out_accuracy(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    fitted = np.arange(len(labels)) % 3 > 0
+    model = LogisticRegression(C=0.1, max_iter=500).fit(features[fitted], labels[fitted])
+    return float(model.score(features[~fitted], labels[~fitted]))
+
+
+def test_cat_comes_before_dog() -> None:
+    assert PET_CLASSES == ("cat", "dog")
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_same_arguments_give_the_same_picture_whatever_was_drawn_before(label: int) -> None:
+    first = _pixels(label, 7)
+    draw_pet(1 - label, 7)
+    draw_pet(label, 8)
+    np.testing.assert_array_equal(_pixels(label, 7), first)
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_index_and_seed_each_select_another_picture(label: int) -> None:
+    pictures = {_pixels(label, index, seed).tobytes() for index in range(20) for seed in (0, 1)}
+    assert len(pictures) == 40
+
+
+def test_class_selects_another_picture_with_another_background() -> None:
+    cat, dog = _pixels(0, 3), _pixels(1, 3)
+    assert (cat[:3] != dog[:3]).any()
+
+
+@pytest.mark.parametrize("size", [32, 64, 96])
+def test_pictures_are_rgb_of_the_size_asked_for(size: int) -> None:
+    picture = draw_pet(1, 0, size=size)
+    assert isinstance(picture, Image.Image)
+    assert (picture.mode, picture.size) == ("RGB", (size, size))
+
+
+def test_pictures_are_neither_blank_nor_saturated(
+    drawings: tuple[NDArray[np.float64], NDArray[np.int64]],
+) -> None:
+    pictures = drawings[0].reshape(2 * PER_CLASS, -1)
+    assert pictures.std(axis=1).min() > 0.02
+    assert ((pictures == 0.0) | (pictures == 1.0)).mean() < 0.1
+
+
+def test_unknown_label_is_refused() -> None:
+    with pytest.raises(IndexError):
+        draw_pet(2, 0)
+
+
+def test_global_random_state_is_neither_used_nor_changed() -> None:
+    def global_states() -> tuple[object, ...]:
+        return random.getstate(), str(np.random.get_state()), torch.get_rng_state().tolist()
+
+    before, picture = global_states(), _pixels(0, 11)
+    assert global_states() == before
+    random.seed(1)
+    np.random.seed(1)
+    torch.manual_seed(1)
+    np.testing.assert_array_equal(_pixels(0, 11), picture)
+
+
+def test_mean_colour_does_not_tell_the_class(
+    drawings: tuple[NDArray[np.float64], NDArray[np.int64]],
+) -> None:
+    pictures, labels = drawings
+    assert _held_out_accuracy(pictures.mean(axis=(1, 2)), labels) < 0.65
+
+
+def test_thumbnails_do_not_tell_the_class(drawings: tuple[NDArray[np.float64], NDArray[np.int64]]) -> None:
+    pictures, labels = drawings
+    thumbnails = pictures.reshape(-1, 8, 8, 8, 8, 3).mean(axis=(2, 4)).reshape(len(labels), -1)
+    assert _held_out_accuracy(thumbnails, labels) < 0.68

@@ -1,0 +1,38 @@
+"""The embedded default as a data set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from datamodules import DrawnPets
+from datamodules.drawings.drawn_pets import draw_pet
+
+
+def test_splits_are_balanced_and_apart() -> None:
+    source = DrawnPets(train_size=10, validation_size=6)
+    train, validation = source.train(), source.validation()
+    assert np.bincount(train.labels).tolist() == [5, 5]
+    assert np.bincount(validation.labels).tolist() == [3, 3]
+    assert not set(train.names) & set(validation.names)
+    pictures = {split.read(i).tobytes() for split in (train, validation) for i in range(len(split))}
+    assert len(pictures) == 16
+
+
+def test_drawings_are_those_of_the_generator() -> None:
+    train = DrawnPets(train_size=4, drawing_seed=3).train()
+    for i in range(4):
+        assert train.read(i).tobytes() == draw_pet(i % 2, i, seed=3).tobytes()
+
+
+def test_another_size_leaves_the_others_alone() -> None:
+    small, large = DrawnPets(train_size=4), DrawnPets(train_size=8)
+    assert small.train().names == large.train().names[:4]
+    assert small.validation().fingerprint() == large.validation().fingerprint()
+
+
+@pytest.mark.parametrize("change", [{"train_size": 5}, {"drawing_seed": 1}])
+def test_fingerprint_changes_with_what_is_drawn(change: dict[str, int]) -> None:
+    assert (
+        DrawnPets(**{"train_size": 4, **change}).train().fingerprint() != DrawnPets(train_size=4).train().fingerprint()
+    )

@@ -1,0 +1,112 @@
+"""Photos in class folders are listed in one order, and what is wrong is said before anything is decoded."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from datamodules.photos.class_folders import ClassFolders
+from output.errors import UserError
+
+TRAIN = ["train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"]
+VALIDATION = ["validation/ant/2.jpg", "validation/bee/2.jpg", "validation/cow/2.jpg"]
+LAYOUT = TRAIN + VALIDATION
+
+
+def lay_out(root: Path, *names: str) -> ClassFolders:
+    """Create files that are no photos: nothing may be decoded while listing."""
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).touch()
+    return ClassFolders(str(root))
+
+
+def refusal(source: ClassFolders) -> str:
+    """Give the message that both splits refuse with."""
+    messages = set()
+    for listing in (source.train, source.validation):
+        with pytest.raises(UserError) as caught:
+            listing()
+        messages.add(str(caught.value))
+    (message,) = messages
+    assert "\n" not in message
+    assert message.startswith("data.photos.root: ")
+    assert str(source.root) in message
+    return message
+
+
+@pytest.mark.parametrize("validation", ["validation", "val"])
+def test_any_number_of_classes(tmp_path: Path, validation: str) -> None:
+    names = [name.replace("validation", validation) for name in LAYOUT]
+    source = lay_out(tmp_path / "animals", *reversed(names))
+    assert source.name == "animals"
+    train, held_out = source.train(), source.validation()
+    assert train.classes == held_out.classes == ("ant", "bee", "cow")
+    assert list(train.names) == names[:3]
+    assert list(held_out.names) == names[3:]
+    assert train.labels.tolist() == held_out.labels.tolist() == [0, 1, 2]
+
+
+def test_order_follows_numbers_not_the_file_system(tmp_path: Path) -> None:
+    numbers = ["10.jpg", "2.jpg", "a.jpg", "a10b1.jpg", "1.jpg", "a2b10.jpg", "02.jpg", "a2b1.jpg"]
+    source = lay_out(tmp_path, *LAYOUT, *(f"train/dog/{name}" for name in numbers), "validation/dog/1.jpg")
+    train = source.train()
+    listed = [name.rpartition("/")[2] for name in train.names if name.startswith("train/dog")]
+    assert listed == ["1.jpg", "02.jpg", "2.jpg", "10.jpg", "a2b1.jpg", "a2b10.jpg", "a10b1.jpg", "a.jpg"]
+
+
+def test_endings_hidden_files_and_folders(tmp_path: Path) -> None:
+    photos = {"train/ant/2.JPG", "train/ant/3.jpeg", "train/ant/4.Png"}
+    others = ["train/ant/._1.jpg", "train/ant/.DS_Store", "train/ant/Thumbs.db", "train/ant/notes.txt"]
+    others += ["train/.cache/1.jpg", "train/stray.jpg", "train/ant/deep/1.jpg", ".git/config"]
+    train = lay_out(tmp_path, *LAYOUT, *photos, *others).train()
+    assert set(train.names) == {*TRAIN, *photos}
+
+
+def test_folder_named_like_a_photo_is_none(tmp_path: Path) -> None:
+    source = lay_out(tmp_path, *LAYOUT)
+    (tmp_path / "train" / "ant" / "folder.jpg").mkdir()
+    assert source.train().names == TRAIN
+
+
+def test_relative_root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lay_out(tmp_path / "animals", *LAYOUT)
+    monkeypatch.chdir(tmp_path / "animals")
+    source = ClassFolders(os.curdir)
+    assert source.name == "animals"
+    assert source.train().names == TRAIN
+
+
+def test_missing_root(tmp_path: Path) -> None:
+    assert "there is no folder" in refusal(ClassFolders(str(tmp_path / "absent")))
+
+
+def test_missing_split(tmp_path: Path) -> None:
+    assert "it holds train/" in refusal(lay_out(tmp_path, *TRAIN))
+
+
+def test_two_validation_folders(tmp_path: Path) -> None:
+    assert "train/, val/, validation/" in refusal(lay_out(tmp_path, *LAYOUT, "val/ant/1.jpg"))
+
+
+def test_one_class_only(tmp_path: Path) -> None:
+    assert "two or more classes; it holds ant" in refusal(lay_out(tmp_path, TRAIN[0], VALIDATION[0]))
+
+
+def test_no_class_folder(tmp_path: Path) -> None:
+    assert "it holds none" in refusal(lay_out(tmp_path, "train/1.jpg", "validation/2.jpg"))
+
+
+def test_empty_class_folder(tmp_path: Path) -> None:
+    source = lay_out(tmp_path, *LAYOUT)
+    (tmp_path / VALIDATION[1]).rename(tmp_path / "validation" / "bee" / "2.txt")
+    assert f"{Path('validation', 'bee')} must hold photos" in refusal(source)
+
+
+@pytest.mark.parametrize("split", ["train", "validation"])
+def test_class_in_one_split_only(tmp_path: Path, split: str) -> None:
+    message = refusal(lay_out(tmp_path, *LAYOUT, f"{split}/dog/1.jpg"))
+    assert str(tmp_path / "validation") in message
+    assert "ant, bee, cow, dog" in message

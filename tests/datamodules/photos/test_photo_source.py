@@ -1,0 +1,182 @@
+"""Photos in files: what they decode to, and when their fingerprint changes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from datamodules.photos.photo_source import PhotoFiles, require_classes
+from output.errors import UserError
+
+COLOR = (200, 100, 50)
+CLASSES = ("cats", "dogs")
+
+
+def photo(size: tuple[int, int] = (48, 32)) -> Image.Image:
+    return Image.new("RGB", size, COLOR)
+
+
+def one(path: Path) -> PhotoFiles:
+    return PhotoFiles(path.parent, [path.name], [0], CLASSES)
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    for name, shade in (("a.png", 0), ("b.png", 100), ("c.png", 200)):
+        Image.new("RGB", (4, 4), (shade, shade, shade)).save(tmp_path / name)
+    return tmp_path
+
+
+def fingerprint(
+    root: Path,
+    names: Sequence[str] = ("a.png", "b.png", "c.png"),
+    labels: Sequence[int] = (0, 1, 1),
+    classes: Sequence[str] = CLASSES,
+) -> str:
+    return PhotoFiles(root, names, labels, classes).fingerprint()
+
+
+def test_fingerprint_changes_with_content(three: Path) -> None:
+    before = fingerprint(three)
+    (three / "b.png").rename(three / "d.png")
+    renamed = fingerprint(three, names=("a.png", "d.png", "c.png"))
+    (three / "d.png").rename(three / "b.png")
+    changed = {
+        "name": renamed,
+        "label": fingerprint(three, labels=(0, 0, 1)),
+        "class": fingerprint(three, classes=("cats", "wolves")),
+        "order": fingerprint(three, names=("a.png", "c.png", "b.png")),
+        "fewer": fingerprint(three, names=("a.png", "b.png"), labels=(0, 1)),
+    }
+    content = bytearray((three / "b.png").read_bytes())
+    content[-1] ^= 1
+    (three / "b.png").write_bytes(content)
+    changed["byte"] = fingerprint(three)
+    assert before not in changed.values()
+    assert len(set(changed.values())) == len(changed)
+
+
+def test_fingerprint_ignores_time_and_place(three: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    before = fingerprint(three)
+    os.utime(three / "a.png", (1, 1))
+    assert fingerprint(three) == before
+    assert fingerprint(three.rename(tmp_path_factory.mktemp("other") / "place")) == before
+
+
+def test_fingerprint_of_a_name_that_is_not_unicode(tmp_path: Path) -> None:
+    name = os.fsdecode(b"caf\xe9.png")
+    try:
+        photo().save(tmp_path / name)
+    except OSError:
+        pytest.skip("this file system refuses such names")
+    assert len(fingerprint(tmp_path, names=(name,), labels=(0,))) == 64
+
+
+def test_subset(three: Path) -> None:
+    photos = PhotoFiles(three, ["a.png", "b.png", "c.png"], [0, 1, 1], CLASSES)
+    subset = photos.subset(np.array([2, 0]))
+    assert len(subset) == 2
+    assert list(subset.names) == ["c.png", "a.png"]
+    assert subset.labels.tolist() == [1, 0]
+    assert subset.classes == CLASSES
+    assert [subset.read(i).getpixel((0, 0)) for i in range(2)] == [(200, 200, 200), (0, 0, 0)]
+    prints = {photos.subset(np.array(choice)).fingerprint() for choice in ([2, 0], [0, 2], [0, 1, 2], [0], [1])}
+    assert len(prints) == 5
+    assert photos.subset(np.array([2, 0])).fingerprint() == subset.fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        ("rgb.jpg", "RGB"),
+        ("gray.jpg", "L"),
+        ("cmyk.jpg", "CMYK"),
+        ("palette.png", "P"),
+        ("alpha.png", "RGBA"),
+    ],
+)
+def test_every_mode_becomes_rgb(tmp_path: Path, name: str, mode: str) -> None:
+    original = photo().convert(mode)
+    original.save(tmp_path / name)
+    decoded = one(tmp_path / name).read(0)
+    assert decoded.mode == "RGB"
+    assert decoded.size == (48, 32)
+    expected = np.asarray(original.convert("RGB")).astype(int)
+    assert np.abs(np.asarray(decoded).astype(int) - expected).max() <= 3
+
+
+def test_sixteen_bits_are_scaled(tmp_path: Path) -> None:
+    levels = np.array([[0, 255, 256, 32_768, 65_535]], dtype=np.uint16)
+    Image.fromarray(levels).save(tmp_path / "deep.png")
+    decoded = one(tmp_path / "deep.png").read(0)
+    assert decoded.mode == "RGB"
+    assert np.asarray(decoded)[0, :, 0].tolist() == [0, 0, 1, 128, 255]
+
+
+def test_orientation_noted_by_the_camera_is_not_applied(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    photo().save(tmp_path / "turned.jpg", exif=exif)
+    assert one(tmp_path / "turned.jpg").read(0).size == (48, 32)
+
+
+def jpeg(path: Path) -> bytes:
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path)
+    return path.read_bytes()
+
+
+@pytest.mark.parametrize("damage", ["empty", "text", "no header", "half", "broken tables"])
+def test_damaged_jpeg(tmp_path: Path, damage: str) -> None:
+    path = tmp_path / "cat.666.jpg"
+    whole = jpeg(path)
+    damaged = {
+        "empty": b"",
+        "text": b"<html>no photo</html>",
+        "no header": b"\0" * 100 + whole[100:],
+        "half": whole[: len(whole) // 2],
+        "broken tables": whole[:2] + bytes(300) + whole[302:],
+    }
+    path.write_bytes(damaged[damage])
+    with pytest.raises(OSError, match=r".+"):
+        one(path).read(0)
+
+
+def test_any_damage_to_a_png_is_an_os_error(tmp_path: Path) -> None:
+    path = tmp_path / "cat.png"
+    photo().save(path)
+    whole = path.read_bytes()
+    refused = 0
+    for place in range(len(whole)):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 0xFF]) + whole[place + 1 :])
+        try:
+            one(path).read(0)
+        except OSError:
+            refused += 1
+    assert refused > len(whole) // 2
+
+
+def test_absurd_size_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    photo().save(tmp_path / "bomb.png")
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    with pytest.raises(OSError, match="decompression bomb"):
+        one(tmp_path / "bomb.png").read(0)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes", "reason"),
+    [([0, 0], ("cats",), "found 1 class"), ([1, 1], CLASSES, "no photo of class cats")],
+)
+def test_classes_that_cannot_be_told_apart(labels: list[int], classes: tuple[str, ...], reason: str) -> None:
+    photos = PhotoFiles(Path(), ["a.png", "b.png"], labels, classes)
+    with pytest.raises(UserError, match=f"the training photos: {reason}"):
+        require_classes(photos, "the training photos")
+
+
+def test_two_filled_classes_are_enough() -> None:
+    require_classes(PhotoFiles(Path(), ["a.png", "b.png"], [1, 0], CLASSES), "the training photos")

@@ -1,0 +1,225 @@
+"""Torchvision's data sets by name, laid out small as torchvision expects them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+from numpy.typing import NDArray
+from PIL import Image
+
+from datamodules.photos.photo_source import Photos
+from datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
+from output.errors import UserError
+
+
+def save(path: Path, value: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.new("RGB", (5, 4), (value, 0, 0)).save(path)
+
+
+def lay_out_food(root: Path) -> None:
+    for place, kind in enumerate(("ramen", "apple_pie")):
+        for number in range(3):
+            save(root / "food-101" / "images" / kind / f"{number}.jpg", 80 * place + number)
+    meta = root / "food-101" / "meta"
+    meta.mkdir()
+    for split, numbers in (("train", (2, 0)), ("test", (1,))):
+        listed = {kind: [f"{kind}/{number}" for number in numbers] for kind in ("ramen", "apple_pie")}
+        (meta / f"{split}.json").write_text(json.dumps(listed))
+
+
+def lay_out_textures(root: Path) -> None:
+    folder = root / "dtd" / "dtd"
+    (folder / "labels").mkdir(parents=True)
+    for split, number in (("train", 0), ("val", 1), ("test", 2)):
+        for kind in ("woven", "banded"):
+            save(folder / "images" / kind / f"{kind}_{number}.jpg", 40 * number)
+        lines = [f"{kind}/{kind}_{number}.jpg\n" for kind in ("woven", "banded")]
+        (folder / "labels" / f"{split}1.txt").write_text("".join(lines))
+
+
+def lay_out_satellite(root: Path) -> None:
+    for place, kind in enumerate(("Forest", "River")):
+        for number in range(2):
+            save(root / "eurosat" / "2750" / kind / f"{kind}_{number}.jpg", 80 * place + number)
+
+
+def lay_out_digits(root: Path) -> None:
+    generator = np.random.default_rng(0)
+    for split, count in (("train", 6), ("t10k", 3)):
+        folder = root / "MNIST" / "raw"
+        folder.mkdir(parents=True, exist_ok=True)
+        labels = np.arange(count, dtype=np.uint8)[::-1]
+        images = generator.integers(0, 256, (count, 4, 4)).astype(np.uint8)
+        write_idx(folder / f"{split}-labels-idx1-ubyte", labels)
+        write_idx(folder / f"{split}-images-idx3-ubyte", images)
+
+
+def write_idx(path: Path, array: NDArray[np.uint8]) -> None:
+    path.write_bytes(struct.pack(f">BBBB{array.ndim}I", 0, 0, 8, array.ndim, *array.shape) + array.tobytes())
+
+
+def lay_out_objects(root: Path) -> None:
+    for place, kind in enumerate(("001.ak47", "002.flag")):
+        for number in (1, 2):
+            name = f"{place + 1:03d}_{number:04d}.jpg"
+            save(root / "caltech256" / "256_ObjectCategories" / kind / name, 80 * place + number)
+
+
+def lay_out_letters(root: Path) -> None:
+    for split, count in (("train", 6), ("test", 3)):
+        folder = root / "EMNIST" / "raw"
+        folder.mkdir(parents=True, exist_ok=True)
+        prefix = f"emnist-balanced-{split}"
+        write_idx(folder / f"{prefix}-labels-idx1-ubyte", np.arange(40, 40 + count, dtype=np.uint8))
+        write_idx(folder / f"{prefix}-images-idx3-ubyte", np.arange(16 * count, dtype=np.uint8).reshape(-1, 4, 4))
+
+
+LAYOUTS: dict[str, Callable[[Path], None]] = {
+    "Food101": lay_out_food,
+    "DTD": lay_out_textures,
+    "EuroSAT": lay_out_satellite,
+    "MNIST": lay_out_digits,
+    "Caltech256": lay_out_objects,
+    "EMNIST": lay_out_letters,
+}
+
+
+def items(photos: Photos) -> list[tuple[bytes, str]]:
+    return sorted((photos.read(i).tobytes(), photos.classes[label]) for i, label in enumerate(photos.labels))
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_photos_and_labels_are_those_of_torchvision(tmp_path: Path, name: str) -> None:
+    LAYOUTS[name](tmp_path)
+    source = TorchvisionDataset(name, str(tmp_path))
+    splits = {"train": source.train}
+    if SPLITS[name][1] is not None:
+        splits["validation"] = source.validation
+    prints = set()
+    for (kind, give), arguments in zip(splits.items(), SPLITS[name], strict=False):
+        photos = give()
+        dataset: Any = getattr(torchvision.datasets, name)(str(tmp_path), **(arguments or {}))
+        classes = dataset.categories if name == "Caltech256" else dataset.classes
+        pairs = [dataset[place] for place in range(len(dataset))]
+        expected = [(picture.convert("RGB").tobytes(), classes[label]) for picture, label in pairs]
+        assert items(photos) == sorted(expected), kind
+        assert len(set(photos.names)) == len(photos) > 0
+        prints.add(photos.fingerprint())
+        assert give().fingerprint() == photos.fingerprint()
+    assert len(prints) == len(splits)
+
+
+def test_files_are_listed_and_not_decoded(tmp_path: Path) -> None:
+    lay_out_food(tmp_path)
+    for path in (tmp_path / "food-101" / "images").rglob("*.jpg"):
+        path.write_bytes(b"no photo")
+    photos = TorchvisionDataset("Food101", str(tmp_path)).train()
+    names = ["apple_pie/0.jpg", "apple_pie/2.jpg", "ramen/0.jpg", "ramen/2.jpg"]
+    assert list(photos.names) == [f"food-101/images/{name}" for name in names]
+    assert photos.labels.tolist() == [0, 0, 1, 1]
+
+
+def test_fingerprint_follows_the_pixels_in_memory(tmp_path: Path) -> None:
+    lay_out_digits(tmp_path)
+    before = TorchvisionDataset("MNIST", str(tmp_path)).train().fingerprint()
+    path = tmp_path / "MNIST" / "raw" / "train-images-idx3-ubyte"
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+    assert TorchvisionDataset("MNIST", str(tmp_path)).train().fingerprint() != before
+
+
+@pytest.mark.parametrize("name", SPLITS)
+def test_torchvision_takes_the_arguments_of_the_splits(name: str) -> None:
+    kinds = getattr(torchvision.datasets, name).__mro__
+    known = {option for kind in kinds for option in inspect.signature(kind.__init__).parameters}
+    for arguments in SPLITS[name]:
+        assert set(arguments or {}) <= known
+    assert ("download" in known) == (name not in BY_HAND)
+    own = inspect.signature(kinds[0].__init__).parameters
+    if SPLITS[name][1] is not None:
+        assert ("split" if "split" in own else "train") in SPLITS[name][0]
+
+
+def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
+    """The folder of ImageNet's training photos, as torchvision leaves it, with classes of the same name."""
+    for kind in ("n02012849", "n03126707"):
+        save(tmp_path / "train" / kind / f"{kind}_1.JPEG", 7)
+    names = {"n02012849": ("crane",), "n03126707": ("crane",)}
+    torch.save((names, []), tmp_path / "meta.bin")
+    photos = TorchvisionDataset("ImageNet", str(tmp_path)).train()
+    assert photos.classes == ("n02012849", "n03126707")
+    assert list(photos.names) == [f"train/{kind}/{kind}_1.JPEG" for kind in names]
+
+
+def test_what_torchvision_cannot_download_is_said(tmp_path: Path) -> None:
+    message = refusal(TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare)
+    assert message.startswith("data.photos.download: torchvision does not download ImageNet; put its archives")
+
+
+def test_semeion_is_not_fetched_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fetched: list[Any] = []
+    monkeypatch.setattr(torchvision.datasets.SEMEION, "download", lambda dataset: fetched.append(dataset))
+    assert "torchvision finds no complete SEMEION" in refusal(TorchvisionDataset("SEMEION", str(tmp_path)).train)
+    assert fetched == []
+    refusal(TorchvisionDataset("SEMEION", str(tmp_path / "none"), download=True).prepare)
+    assert len(fetched) == 1
+
+
+def refusal(action: Callable[[], object]) -> str:
+    with pytest.raises(UserError) as caught:
+        action()
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    message = refusal(lambda: TorchvisionDataset("FakeData"))
+    assert message.startswith("data.photos.name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
+    message = refusal(TorchvisionDataset("CIFAR10").train)
+    assert f"there is no folder {tmp_path / 'cache' / 'datasets' / 'torchvision' / 'CIFAR10'}" in message
+    assert message.endswith("data.photos.download=true")
+    message = refusal(TorchvisionDataset("CIFAR10", str(tmp_path)).train)
+    assert "torchvision finds no complete CIFAR10" in message
+    lay_out_satellite(tmp_path)
+    message = refusal(TorchvisionDataset("EuroSAT", str(tmp_path)).validation)
+    assert message.startswith("data.photos.name: torchvision's EuroSAT has no validation split")
+
+
+def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fetch(dataset: Any) -> None:
+        lay_out_satellite(Path(dataset.root))
+
+    monkeypatch.setattr(torchvision.datasets.EuroSAT, "download", fetch)
+    source = TorchvisionDataset("EuroSAT")
+    source.prepare(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    source = TorchvisionDataset("EuroSAT", download=True)
+    source.prepare(tmp_path)
+    assert len(source.train()) == 4
+    assert [path.name for path in (tmp_path / "datasets" / "torchvision" / "EuroSAT").iterdir()] == ["eurosat"]
+
+
+def test_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(dataset: Any) -> None:
+        (Path(dataset.root) / "eurosat").mkdir()
+        msg = "no connection\nat all"
+        raise OSError(msg)
+
+    monkeypatch.setattr(torchvision.datasets.EuroSAT, "download", fail)
+    source = TorchvisionDataset("EuroSAT", str(tmp_path / "root"), download=True)
+    message = refusal(source.prepare)
+    assert message.startswith("data.photos.download: torchvision cannot fetch EuroSAT (no connection); ")
+    assert not (tmp_path / "root").exists()

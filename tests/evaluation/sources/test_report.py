@@ -1,0 +1,81 @@
+"""The report in Markdown and in print."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.sources.report import print_report, write_markdown
+from evaluation.sources.results import Results, TargetResults
+from evaluation.sources.scores import Metric, Score
+from evaluation.sources.targets import Target
+
+ROOT = Path(__file__).parents[3]
+METRICS: list[Metric] = ["leep", "num_classes", "gbc"]
+VALUES: dict[str, list[float | None]] = {"bad|ly": [-1.5, 2.0, -0.0], "good": [-0.125, 2.0, None]}
+DOCUMENT = {"seed": 3, "versions": {"torch": "2.13"}, "digests": {"weights": {"good": "34cd", "bad|ly": "56ef"}}}
+
+
+class SomePhotos:
+    """Photos as far as a report reads them."""
+
+    classes = ("cats", "dogs")
+
+    def __len__(self) -> int:
+        return 2000
+
+
+@pytest.fixture
+def results() -> Results:
+    photos: Any = SomePhotos()
+    target = Target("pets", "a_folder", photos, photos, np.arange(2000), "12ab")
+    scores: dict[str, dict[Metric, Score]] = {
+        source: {
+            metric: Score(value, 0.25, "too few photos" if value is None else "")
+            for metric, value in zip(METRICS, values, strict=True)
+        }
+        for source, values in VALUES.items()
+    }
+    found = TargetResults(target, scores, {"good": 0.9}, {"good": 1.5, "bad|ly": 2.5})
+    return Results(METRICS, "train", [found])
+
+
+def test_markdown(results: Results) -> None:
+    text = write_markdown(results, DOCUMENT)
+    lines = text.splitlines()
+    assert "## pets" in lines
+    assert "2,000 training photos of 2 classes (a_folder)." in lines
+    place = lines.index("| source | mean rank | LEEP | NumC | GBC | performance |")
+    assert lines[place + 1 : place + 4] == [
+        "| --- | ---: | ---: | ---: | ---: | ---: |",
+        "| good | 1.00 | -0.125 (1) | 2 | – | 0.9 |",
+        "| bad\\|ly | 2.00 | -1.5 (2) | 2 | 0 | – |",
+    ]
+    assert "- GBC has no score for good: too few photos." in lines
+    assert any(line.startswith("- NumC counts the classes of the target") for line in lines)
+    assert "| good | 1.50 | 0.25 | 0.25 | 0.25 |" in lines
+    assert "| bad\\|ly | 56ef |" in lines
+    assert "Seed 3; torch 2.13." in lines
+
+
+def test_print_breaks_no_cell(
+    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "20")
+    print_report(results)
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["good", "1.00", "-0.125", "(1)", "2", "–", "0.9"] in rows
+    assert ["bad|ly", "2.00", "-1.5", "(2)", "2", "0", "–"] in rows
+
+
+def test_nothing_heavy_is_imported_with_the_modules() -> None:
+    names = ("performances", "ranking", "report", "results", "scores", "source_features", "targets")
+    modules = [f"evaluation.sources.{name}" for name in names]
+    heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
+    code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

@@ -1,0 +1,120 @@
+"""Features and logits of source models: computed in one pass, stored, and read again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import nn
+
+from contract.documents import read_registry
+from datamodules.photos.class_folders import ClassFolders
+from datamodules.photos.stimuli import EmbeddingRows
+from evaluation.embeddings import load_model
+from evaluation.extraction import Extraction
+from evaluation.sources.source_features import SourceFeatures, source_features
+from evaluation.sources.targets import read_target
+from evaluation.weights_identity import identify_all
+from modules.networks.preprocessing import Preprocessing
+
+SIDE = 32
+
+
+def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.int64]]:
+    """Give what enters ResNet's classifier and what leaves it, in passes of one photo each."""
+    body = nn.Sequential(*list(network.children())[:-1])
+    photos = ClassFolders(str(folder)).train()
+    preprocessing = Preprocessing(resize=SIDE, crop=SIDE)
+    entered, left = [], []
+    with torch.no_grad():
+        for index in range(len(photos)):
+            image = preprocessing.normalize(preprocessing.prepare(photos.read(index))[None])
+            entered.append(body(image).flatten(1))
+            left.append(network(image))
+    return torch.cat(entered).numpy(), torch.cat(left).numpy(), photos.labels
+
+
+@pytest.fixture
+def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[SourceFeatures, NDArray[np.int64]]:
+    """Run once; give what the run stored, and the labels."""
+    run()
+    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
+    known, options = read_registry(registry), Extraction(device="cpu")
+    identity = identify_all(["resnet18"], known, options)["resnet18"]
+    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
+    assert found.computed == 0
+    return found, target.photos.labels
+
+
+def test_features_and_logits_are_those_of_a_direct_pass(
+    found: tuple[SourceFeatures, NDArray[np.int64]], registry: Path, photo_folder: Path
+) -> None:
+    entry = read_registry(registry).entries["resnet18"]
+    network = load_model(entry, registry.parent, Extraction(device="cpu"), []).network
+    features, logits, labels = forward(network, photo_folder)
+    np.testing.assert_array_equal(found[1], labels)
+    np.testing.assert_allclose(found[0].features, features, atol=1e-5)
+    assert found[0].logits is not None
+    np.testing.assert_allclose(found[0].logits, logits, atol=1e-5)
+    assert np.ptp(logits, axis=0).min() > 1e-3
+    expected = torch.from_numpy(logits).double().softmax(1).numpy()
+    probabilities = found[0].probabilities()
+    assert probabilities is not None
+    np.testing.assert_allclose(probabilities, expected, atol=1e-5)
+
+
+def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    first = run()
+
+    def refuse(*given: object, **named: object) -> Iterator[Any]:
+        raise AssertionError
+
+    monkeypatch.setattr(EmbeddingRows, "__iter__", refuse)
+    monkeypatch.setattr("modules.networks.build.build_network", refuse)
+    again = run(output="again")
+    assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows]
+
+
+def test_subset_reads_the_rows_of_the_whole_and_equals_a_folder_of_its_own(
+    run: Callable[..., Any], tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for kind, number in (("odd", 1), ("even", 2)):
+        (photo_folder / "train" / kind).mkdir()
+        (photo_folder / "validation" / kind).mkdir()
+        shutil.copy(photo_folder / "validation" / "light" / "1.jpg", photo_folder / "validation" / kind)
+        for place in range(12):
+            shutil.copy(
+                photo_folder / "train" / ("dark", "light")[place % number] / f"{place}.jpg",
+                photo_folder / "train" / kind,
+            )
+    alone = tmp_path / "alone"
+    for kind in ("light", "even"):
+        shutil.copytree(photo_folder / "train" / kind, alone / kind)
+    computed: list[int] = []
+    compute = EmbeddingRows.__iter__
+
+    def count(rows: EmbeddingRows) -> Iterator[Any]:
+        computed.append(len(rows))
+        return compute(rows)
+
+    monkeypatch.setattr(EmbeddingRows, "__iter__", count)
+    small = {"class_path": "ClassSubset", "init_args": {"classes": ["even", "light"]}}
+    small["init_args"]["source"] = {"class_path": "ClassFolders", "init_args": {"root": str(photo_folder)}}  # type: ignore[index]
+    options = [f"--targets.part={json.dumps(small)}"]
+    options += ["--targets.alone=UnsplitClassFolders", f"--targets.alone.root={alone}"]
+    scored = run(*options, models="[resnet18]")
+    assert computed == [48, 24]
+    assert scored.document["targets"]["part"]["classes"] == ["even", "light"]
+    values = {
+        name: [float(row["score"]) for row in scored.rows if row["target"] == name]
+        for name in ("photos", "part", "alone")
+    }
+    assert values["part"] == pytest.approx(values["alone"], rel=1e-6)
+    assert values["part"] != pytest.approx(values["photos"], rel=1e-3)

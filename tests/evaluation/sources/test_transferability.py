@@ -1,0 +1,172 @@
+"""From a registry and folders of photos to the table of scores."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torchvision
+
+import evaluate
+from contract.documents import read_registry
+from datamodules.photos.class_folders import ClassFolders
+from evaluation.extraction import Extraction
+from evaluation.sources.source_features import source_features
+from evaluation.sources.targets import read_target
+from evaluation.weights_identity import identify_all
+from metrics.transferability.gbc import gbc
+from metrics.transferability.h_score import h_score
+from metrics.transferability.leep import leep, nce
+from metrics.transferability.linear_probe import linear_probe_accuracy
+from metrics.transferability.log_me import log_me
+from metrics.transferability.n_leep import n_leep
+from metrics.transferability.trans_rate import trans_rate
+
+ALL = "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, linear_probe, num_classes]"
+
+
+def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path, photo_folder: Path) -> None:
+    scored = run(f"--metrics={ALL}", "--seed=3")
+    target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
+    known, options = read_registry(registry), Extraction(device="cpu")
+    identity = identify_all(["resnet18"], known, options)["resnet18"]
+    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
+    assert found.computed == 0
+    assert found.logits is not None
+    features, labels = found.features.astype(np.float64), target.photos.labels
+    probabilities = torch.from_numpy(found.logits.copy()).double().softmax(1).numpy()
+    expected = {
+        "gbc": gbc(features, labels),
+        "leep": leep(probabilities, labels),
+        "n_leep": n_leep(features, labels, seed=3),
+        "log_me": log_me(features, labels),
+        "h_score": h_score(features, labels),
+        "h_score_shrunk": h_score(features, labels, shrinkage=True),
+        "nce": nce(probabilities.argmax(1), labels),
+        "trans_rate": trans_rate(features, labels),
+        "linear_probe": linear_probe_accuracy(features, labels, seed=3),
+        "num_classes": 2.0,
+    }
+    table = {row["metric"]: float(row["score"]) for row in scored.rows if row["source"] == "resnet18"}
+    assert list(table) == list(expected)
+    assert table == pytest.approx(expected, rel=1e-9, abs=1e-12)
+    assert {name: cell["score"] for name, cell in scored.document["scores"]["photos"]["resnet18"].items()} == table
+    assert len(scored.rows) == 20
+    assert {row["target"] for row in scored.rows} == {"photos"}
+    assert all(row["performance"] == "" and float(row["seconds"]) >= 0 for row in scored.rows)
+    assert scored.document["targets"]["photos"]["photos"] == 24
+    assert scored.document["targets"]["photos"]["classes"] == ["dark", "light"]
+
+
+def test_models_without_a_head_have_no_leep(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    scored = run("--metrics=[leep, h_score, log_me, nce]", models="[squeezenet1_1, headless]")
+    empty = {(row["source"], row["metric"]) for row in scored.rows if not row["score"]}
+    assert empty == {("headless", "leep"), ("headless", "nce")}
+    reason = "the model has no source head, whose probabilities are needed"
+    cell = scored.document["scores"]["photos"]["headless"]["leep"]
+    assert (cell["score"], cell["rank"], cell["reason"]) == (None, None, reason)
+    assert scored.document["scores"]["photos"]["squeezenet1_1"]["leep"]["rank"] is None
+    for text in ((scored.folder / "report.md").read_text(), capsys.readouterr().out):
+        assert f"LEEP has no score for headless: {reason}." in text
+
+
+def test_metric_that_fails_leaves_its_cell_empty(run: Callable[..., Any], photo_folder: Path) -> None:
+    for path in (photo_folder / "train").glob("*/*.jpg"):
+        if int(path.stem) > 3:
+            path.unlink()
+    scored = run("--metrics=[n_leep, h_score]")
+    assert {row["metric"] for row in scored.rows if row["score"] == ""} == {"n_leep"}
+    assert "5 for each of 2 classes" in scored.document["scores"]["photos"]["squeezenet1_1"]["n_leep"]["reason"]
+
+
+def test_ranks(run: Callable[..., Any]) -> None:
+    scored = run("--metrics=[h_score_shrunk, trans_rate, log_me, num_classes]")
+    ranks: dict[str, list[int]] = {"squeezenet1_1": [], "resnet18": []}
+    for metric in ("h_score_shrunk", "trans_rate", "log_me"):
+        cells = {source: scored.document["scores"]["photos"][source][metric] for source in ranks}
+        best = max(cells, key=lambda source: cells[source]["score"])
+        for source, cell in cells.items():
+            assert cell["rank"] == (1 if source == best else 2)
+            ranks[source].append(cell["rank"])
+    assert all(scored.document["scores"]["photos"][source]["num_classes"]["rank"] is None for source in ranks)
+    assert scored.document["mean_ranks"]["photos"] == pytest.approx({s: np.mean(r) for s, r in ranks.items()})
+
+
+def test_known_performances_fill_the_last_column(run: Callable[..., Any], tmp_path: Path) -> None:
+    known = tmp_path / "performances.csv"
+    known.write_text("source,target,performance\nsqueezenet1_1,photos,0.875\nsqueezenet1_1,elsewhere,0.5\n")
+    scored = run("--metrics=[h_score, log_me]", f"--performances={known}")
+    columns = ["metric", "source", "target", "score", "performance", "seconds"]
+    assert list(scored.rows[0]) == columns
+    assert {(row["source"], row["performance"]) for row in scored.rows} == {
+        ("squeezenet1_1", "0.875"),
+        ("resnet18", ""),
+    }
+    assert scored.document["performances"] == {"photos": {"squeezenet1_1": 0.875}}
+
+
+def test_table_goes_into_the_stability_study(run: Callable[..., Any], tmp_path: Path) -> None:
+    known = tmp_path / "performances.csv"
+    lines = [f"{name},photos,{value}\n" for name, value in (("squeezenet1_1", 0.9), ("resnet18", 0.8))]
+    known.write_text("".join(["source,target,performance\n", *lines]))
+    scored = run("--metrics=[h_score_shrunk, log_me, gbc]", f"--performances={known}")
+    options = [
+        f"--table={scored.folder / 'scores.csv'}",
+        "--pool_size=2",
+        f"--output={tmp_path / 'study'}",
+        "--logger=false",
+    ]
+    evaluate.main(["stability", *options])
+    study = json.loads((tmp_path / "study" / "stability.json").read_text())
+    assert study["sources"] == ["squeezenet1_1", "resnet18"]
+    assert study["targets"] == ["photos"]
+    assert set(study["metrics"]) == {"h_score_shrunk", "log_me", "gbc"}
+
+
+def test_configuration_file_names_the_targets(tmp_path: Path, registry: Path, photo_folder: Path) -> None:
+    target = {"class_path": "datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
+    config = tmp_path / "config.yaml"
+    config.write_text(
+        json.dumps(
+            {
+                "targets": {"held_out": target},
+                "models": ["squeezenet1_1"],
+                "metrics": ["h_score"],
+                "registry": str(registry),
+                "split": "validation",
+                "output": str(tmp_path / "out"),
+                "extraction": {"num_workers": 0, "device": "cpu"},
+                "logger": False,
+            }
+        )
+    )
+    evaluate.main(["transferability", f"--config={config}"])
+    document = json.loads((tmp_path / "out" / "transferability.json").read_text())
+    assert document["targets"]["held_out"]["photos"] == 12
+
+
+def test_origin_of_the_scores_is_told(run: Callable[..., Any]) -> None:
+    scored = run("--metrics=[h_score]", models="[squeezenet1_1]")
+    assert scored.document["versions"]["torchvision"] == torchvision.__version__.partition("+")[0]
+    assert len(scored.document["digests"]["weights"]["squeezenet1_1"]) == 64
+
+
+def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[tuple[Any, ...]] = []
+    monkeypatch.setattr("evaluation.sources.transferability.publish", lambda *given: published.append(given))
+    scored = run("--metrics=[h_score, leep]", "--logger=true", "--dashboard.project=mine")
+    ((dashboard, job, title, config, document, tables, files, place),) = published
+    assert (dashboard.project, job, place) == ("mine", "transferability", scored.folder)
+    assert title == "transferability, 2 sources, 1 targets, 2 metrics"
+    assert document == scored.document
+    assert config["metrics"] == ["h_score", "leep"]
+    columns, logged = tables["scores"]
+    assert list(columns) == list(scored.rows[0])
+    assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
+    assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
+    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in files)

@@ -1,0 +1,126 @@
+"""Evaluation measures against SciPy, pool by pool, and against values worked out by hand."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from math import isnan
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from metrics.ranking.ranking_measures import MEASURES, kendall, measure_pools, pearson, rel_at_1, weighted_kendall
+
+SINGLE = dict(zip(MEASURES, (weighted_kendall, kendall, pearson, rel_at_1), strict=True))
+
+
+def by_scipy(x: NDArray[Any], y: NDArray[Any]) -> list[float]:
+    """Leave everything to SciPy, with what it warns of: constant input is NaN."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        correlations = [stats.weightedtau(x, y), stats.kendalltau(x, y), stats.pearsonr(x, y)]
+        return [*(float(result.statistic) for result in correlations), float(y[np.argmax(x)] / np.max(y))]
+
+
+def some_pools(generator: np.random.Generator, sources: int, size: int) -> NDArray[np.intp]:
+    pools = np.array(list(combinations(range(sources), size)))
+    return pools[generator.permutation(len(pools))[:25]]
+
+
+@pytest.mark.parametrize("distinct", [2, 3, 6, None])
+@pytest.mark.parametrize("size", [2, 3, 5, 9])
+def test_pools_equal_scipy(size: int, distinct: int | None) -> None:
+    """Few distinct values give ties in scores, in performances, in both, and pools in which all are tied."""
+    generator = np.random.default_rng(size)
+    undefined = 0
+    for sources in range(size, 13):
+        scores: NDArray[Any] = generator.normal(size=(3, sources))
+        performances: NDArray[Any] = generator.uniform(0.1, 1, sources)
+        if distinct is not None:
+            scores = 0.1 * generator.integers(distinct, size=(3, sources))
+            performances = 0.1 * (1 + generator.integers(distinct, size=sources))
+        pools = some_pools(generator, sources, size)
+        found = measure_pools(scores, performances, pools)
+        expected = np.array([[by_scipy(row[pool], performances[pool]) for row in scores] for pool in pools])
+        np.testing.assert_allclose(found, expected.transpose(0, 2, 1), rtol=0, atol=1e-12, equal_nan=True)
+        undefined += int(np.isnan(found).sum())
+    assert undefined == 0 if distinct is None else undefined > 0 or size > 3
+
+
+@pytest.mark.parametrize("place", range(len(MEASURES)))
+def test_one_pool_equals_scipy(place: int) -> None:
+    generator = np.random.default_rng(place)
+    for distinct in (2, 5, 50):
+        x, y = 0.1 * generator.integers(distinct, size=8), 0.1 * (1 + generator.integers(distinct, size=8))
+        np.testing.assert_allclose(SINGLE[MEASURES[place]](x, y), by_scipy(x, y)[place], rtol=0, atol=1e-12)
+
+
+def test_weighted_kendall_by_hand() -> None:
+    """One exchange at the top, weights 1, 1/2, 1/3 by either ranking: (3/2 + 4/3 + 5/6 - 2 * 3/2) / (11/3) = 2/11."""
+    assert weighted_kendall([2, 3, 1], [3, 2, 1]) == pytest.approx(2 / 11)
+    # An exchange at the bottom costs less: 1 - 2 (5/6) / (11/3).
+    assert weighted_kendall([3, 1, 2], [3, 2, 1]) == pytest.approx(6 / 11)
+    assert kendall([2, 3, 1], [3, 2, 1]) == kendall([3, 1, 2], [3, 2, 1]) == pytest.approx(1 / 3)
+
+
+def test_kendall_counts_ties_by_hand() -> None:
+    """Five untied pairs of scores, six of performances, all five in agreement."""
+    assert kendall([1, 1, 2, 3], [1, 2, 3, 4]) == pytest.approx(5 / np.sqrt(5 * 6))
+
+
+def test_rel_at_1_takes_the_first_of_equal_scores() -> None:
+    assert rel_at_1([1, 5, 5], [0.9, 0.3, 0.6]) == pytest.approx(1 / 3)
+    pools = [[0, 1, 2], [2, 1, 0]]
+    np.testing.assert_allclose(measure_pools([[1, 5, 5]], [0.9, 0.3, 0.6], pools)[:, 3, 0], 1 / 3)
+
+
+@pytest.mark.parametrize(("scores", "performances"), [([1, 1, 1], [1, 2, 3]), ([1, 2, 3], [2, 2, 2])])
+def test_constant_input_has_no_correlation(scores: list[float], performances: list[float]) -> None:
+    for measure in (weighted_kendall, kendall, pearson):
+        assert isnan(measure(scores, performances))
+    found = measure_pools([scores], performances, [[0, 1, 2]])[0, :, 0]
+    assert np.isnan(found[:3]).all()
+    assert found[3] == rel_at_1(scores, performances)
+
+
+def test_rel_at_1_is_undefined_where_nothing_performs() -> None:
+    assert isnan(rel_at_1([1, 2], [0, 0]))
+    assert isnan(measure_pools([[1, 2]], [0, 0], [[0, 1]])[0, 3, 0])
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_pearson_neither_under_nor_overflows(scale: float) -> None:
+    x, y = scale * np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 4.0])
+    expected = pearson(x / scale, y)
+    np.testing.assert_allclose(measure_pools([x], y, [[0, 1, 2]])[0, 2, 0], expected, rtol=1e-12)
+
+
+def test_pearson_keeps_its_digits_beside_a_large_value_outside_the_pool() -> None:
+    x, y = np.array([1e6 + 1, 1e6 + 2, 1e6 + 4, -1e9]), np.array([1.0, 3.0, 4.0, 5.0])
+    found = measure_pools([x], y, [[0, 1, 2]])[0, 2, 0]
+    np.testing.assert_allclose(found, pearson([1, 2, 4], [1, 3, 4]), rtol=0, atol=1e-12)
+
+
+def test_no_pools_give_no_values() -> None:
+    assert measure_pools([[1, 2, 3]], [1, 2, 3], np.empty((0, 2), dtype=int)).shape == (0, 4, 1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "performances", "pools", "named"),
+    [
+        ([[1, 2]], [1, 2, 3], [[0, 1]], "shapes"),
+        ([1, 2], [1, 2], [[0, 1]], "shapes"),
+        ([[1, np.nan]], [1, 2], [[0, 1]], "scores"),
+        ([[1, 2]], [1, np.inf], [[0, 1]], "performances"),
+        ([[1, 2]], [1, 2], [[0]], "pools"),
+        ([[1, 2]], [1, 2], [[0.0, 1.0]], "pools"),
+        ([[1, 2]], [1, 2], [[0, 2]], "pools: indices from 0 to 2"),
+        ([[1, 2]], [1, 2], [[1, 1]], "pools: a pool holds a source twice"),
+    ],
+)
+def test_wrong_input_is_named(scores: Any, performances: Any, pools: Any, named: str) -> None:
+    with pytest.raises(ValueError, match=named):
+        measure_pools(scores, performances, pools)

@@ -1,0 +1,283 @@
+"""Linear CKA against brute force, closed forms and scikit-learn, and its declared properties."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics.pairwise import linear_kernel
+from sklearn.preprocessing import KernelCenterer
+
+from metrics import biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics.similarity import centred_embedding, cka
+from metrics.similarity.gram_products import GramProducts
+
+Array = NDArray[np.float64]
+Hsic = Callable[[Array, Array], float]
+
+BOTH = pytest.mark.parametrize("debiased", [False, True])
+# Rows and two widths: both forms, and rows between the widths.
+SHAPES = pytest.mark.parametrize("shape", [(40, 5, 3), (12, 30, 4), (12, 30, 40), (4, 7, 6), (12, 1, 9)])
+
+
+def embeddings(n: int, *widths: int, seed: int = 0) -> list[Array]:
+    """Draw embeddings that share some structure and lie away from the origin."""
+    generator = np.random.default_rng(seed)
+    shared = generator.standard_normal((n, 3))
+    return [
+        shared @ generator.standard_normal((3, d)) + generator.standard_normal((n, d)) + generator.normal(0, 5, d)
+        for d in widths
+    ]
+
+
+def double_centred_hsic(x: Array, y: Array) -> float:
+    """Compute `tr(K H L H)` of the Gram matrices as they are."""
+    centring = np.eye(len(x)) - 1 / len(x)
+    return float(np.trace(x @ x.T @ centring @ y @ y.T @ centring))
+
+
+def song_hsic(x: Array, y: Array) -> float:
+    """Compute equation 5 of Song et al., JMLR 2012, with zeroed diagonals."""
+    n, k, l = len(x), x @ x.T, y @ y.T  # noqa: E741
+    np.fill_diagonal(k, 0)
+    np.fill_diagonal(l, 0)
+    total = np.trace(k @ l) + k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (k @ l).sum()
+    return float(total / (n * (n - 3)))
+
+
+def u_statistic_hsic(x: Array, y: Array) -> float:
+    """Average over all four different rows what HSIC is the expectation of."""
+    k, l = x @ x.T, y @ y.T  # noqa: E741
+    terms = [k[i, j] * (l[i, j] + l[p, q] - 2 * l[i, p]) for i, j, p, q in itertools.permutations(range(len(x)), 4)]
+    return float(np.mean(terms))
+
+
+def kernel_centerer_hsic(x: Array, y: Array) -> float:
+    centred = [KernelCenterer().fit_transform(linear_kernel(values)) for values in (x, y)]
+    return float((centred[0] * centred[1]).sum())
+
+
+def by(hsic: Hsic, x: Array, y: Array) -> float:
+    return hsic(x, y) / math.sqrt(hsic(x, x) * hsic(y, y))
+
+
+def brute_force(debiased: bool) -> Hsic:
+    return song_hsic if debiased else double_centred_hsic
+
+
+@SHAPES
+@pytest.mark.parametrize("hsic", [double_centred_hsic, kernel_centerer_hsic])
+def test_biased_equals_double_centring(shape: tuple[int, int, int], hsic: Hsic) -> None:
+    x, y = embeddings(*shape)
+    assert linear_cka(x, y) == pytest.approx(by(hsic, x, y), abs=1e-11)
+
+
+@SHAPES
+def test_debiased_equals_the_estimator_of_song_et_al(shape: tuple[int, int, int]) -> None:
+    x, y = embeddings(*shape)
+    assert linear_cka(x, y, debiased=True) == pytest.approx(by(song_hsic, x, y), abs=1e-9)
+
+
+def test_debiased_equals_the_u_statistic() -> None:
+    x, y = embeddings(7, 3, 9)
+    assert linear_cka(x, y, debiased=True) == pytest.approx(by(u_statistic_hsic, x, y), abs=1e-11)
+
+
+def test_biased_equals_the_form_by_principal_components() -> None:
+    # Kornblith et al., ICML 2019, equation 14.
+    x, y = embeddings(30, 8, 50)
+    (u, a, _), (v, b, _) = (np.linalg.svd(values - values.mean(0), full_matrices=False) for values in (x, y))
+    weighted = (a[:, None] ** 2 * b**2 * (u.T @ v) ** 2).sum()
+    assert linear_cka(x, y) == pytest.approx(weighted / ((a**4).sum() * (b**4).sum()) ** 0.5, abs=1e-12)
+
+
+def test_biased_of_single_features_is_the_squared_correlation() -> None:
+    x, y = embeddings(25, 1, 1)
+    assert linear_cka(x, y) == pytest.approx(stats.pearsonr(x[:, 0], y[:, 0]).statistic ** 2, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "expected"), [(64, 0.96), (1000, 0.61)])
+def test_noise_looks_alike_where_biased_and_not_where_debiased(n: int, expected: float) -> None:
+    generator = np.random.default_rng(1)
+    x, y = generator.standard_normal((n, 2048)), generator.standard_normal((n, 1280))
+    assert linear_cka(x, y) == pytest.approx(expected, abs=0.01)
+    assert linear_cka(x, y, debiased=True) == pytest.approx(0, abs=0.03)
+
+
+@BOTH
+@SHAPES
+def test_symmetric_and_one_with_itself(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    assert linear_cka(x, y, debiased) == pytest.approx(linear_cka(y, x, debiased), abs=1e-12)
+    assert linear_cka(x, x, debiased) == pytest.approx(1, abs=1e-12)
+    assert linear_cka(x, x, debiased) <= 1
+    assert linear_cka(x, y, debiased) < 0.9999
+
+
+@BOTH
+@SHAPES
+def test_invariant_to_orthogonal_maps_scaling_and_translation(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    rotation = stats.ortho_group.rvs(shape[1], random_state=0) if shape[1] > 1 else -np.ones((1, 1))
+    moved = 7 * x @ rotation + np.linspace(-100, 100, shape[1])
+    assert linear_cka(moved, y, debiased) == pytest.approx(linear_cka(x, y, debiased), abs=1e-9)
+
+
+@BOTH
+@pytest.mark.parametrize("shape", [(40, 5, 3), (12, 30, 4), (12, 30, 40)])
+def test_not_invariant_to_other_linear_maps(shape: tuple[int, int, int], debiased: bool) -> None:
+    x, y = embeddings(*shape)
+    stretched = x * np.geomspace(1, 30, shape[1])
+    assert abs(linear_cka(stretched, y, debiased) - linear_cka(x, y, debiased)) > 0.01
+
+
+@BOTH
+def test_far_from_the_origin(debiased: bool) -> None:
+    x, y = (values.astype(np.float32) for values in embeddings(50, 20, 30))
+    far = (x + np.float32(1000)).astype(np.float32)
+    exact = far.astype(np.float64) - 1000
+    assert linear_cka(far, y, debiased) == pytest.approx(linear_cka(exact, y, debiased), abs=1e-12)
+
+
+@BOTH
+@pytest.mark.parametrize("block_bytes", [1, 2**12, 2**28])
+@pytest.mark.parametrize("n", [17, 100])
+def test_matrix_and_mean_equal_the_loop_over_pairs(
+    n: int, block_bytes: int, debiased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = np.array([[by(brute_force(debiased), x, y) for y in many] for x in many])
+    monkeypatch.setattr(cka, "BLOCK_BYTES", block_bytes)
+    matrix = pairwise_cka(many, debiased)
+    np.testing.assert_allclose(matrix, expected, atol=1e-10)
+    np.testing.assert_array_equal(matrix, matrix.T)
+    np.testing.assert_array_equal(matrix.diagonal(), 1)
+    mean = expected[np.triu_indices(4, 1)].mean()
+    assert mean_pairwise_cka(iter(many), debiased) == pytest.approx(mean, abs=1e-10)
+    assert linear_cka(many[0], many[1], debiased) == pytest.approx(expected[0, 1], abs=1e-10)
+
+
+@pytest.mark.parametrize(("n", "unused"), [(200, "_gram_form"), (20, "_feature_form")])
+@BOTH
+def test_the_cheaper_form_is_taken(n: int, unused: str, debiased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(cka, unused)
+    x, y = embeddings(n, 30, 20)
+    expected = by(brute_force(debiased), x, y)
+    assert linear_cka(x, y, debiased) == pytest.approx(expected, abs=1e-10)
+    assert pairwise_cka([x, y], debiased)[0, 1] == pytest.approx(expected, abs=1e-10)
+
+
+def test_many_narrow_embeddings_are_multiplied_by_their_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The products of the Gram matrices of so many would outweigh that of the features.
+    monkeypatch.delattr(cka, "_gram_form")
+    many = embeddings(30, *[2] * 20)
+    expected = by(double_centred_hsic, many[3], many[7])
+    assert pairwise_cka(many)[3, 7] == pytest.approx(expected, abs=1e-10)
+
+
+def test_orthogonal_embeddings_are_never_below_zero() -> None:
+    generator = np.random.default_rng(0)
+    for _ in range(20):
+        basis = np.linalg.qr(generator.standard_normal((40, 40)) - np.eye(40)[0])[0]
+        basis = np.linalg.qr(np.column_stack([np.ones(40), basis]))[0][:, 1:40]
+        x, y, z = (basis[:, part::3] @ generator.standard_normal((13, 60)) for part in range(3))
+        assert pairwise_cka([x, y, z]).min() >= 0
+        assert 0 <= mean_pairwise_cka([x, y, z]) < 1e-12
+
+
+def test_unrelated_embeddings_have_a_mean_of_zero() -> None:
+    corners = np.array(list(itertools.product([-1, 1], repeat=4)))
+    columns = [corners[:, [i]] for i in range(4)]
+    assert mean_pairwise_cka(columns) == pytest.approx(0, abs=1e-12)
+    np.testing.assert_allclose(pairwise_cka(columns), np.eye(4), atol=1e-12)
+    pair = by(song_hsic, columns[0], columns[1])
+    assert pair < -0.01
+    assert mean_pairwise_cka(columns, debiased=True) == pytest.approx(pair, abs=1e-12)
+
+
+@BOTH
+def test_equal_embeddings_have_a_mean_of_one(debiased: bool) -> None:
+    (x,) = embeddings(30, 8)
+    assert mean_pairwise_cka([x] * 5, debiased) == pytest.approx(1, abs=1e-12)
+    assert mean_pairwise_cka([x] * 5, debiased) <= 1
+
+
+def test_one_embedding_has_a_matrix() -> None:
+    np.testing.assert_array_equal(pairwise_cka(embeddings(10, 3)), [[1]])
+
+
+@pytest.mark.parametrize("n", [17, 100])
+def test_both_estimates_from_one_pass(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = pairwise_cka(many), pairwise_cka(many, debiased=True)
+    passes = []
+    compute = cka._products
+
+    def count(read: list[centred_embedding.CentredEmbedding]) -> GramProducts:
+        passes.append(len(read))
+        return compute(read)
+
+    monkeypatch.setattr(cka, "_products", count)
+    biased, debiased = biased_and_debiased_cka(iter(many))
+    assert passes == [4]
+    np.testing.assert_array_equal(biased, expected[0])
+    assert debiased is not None
+    np.testing.assert_array_equal(debiased, expected[1])
+
+
+@pytest.mark.parametrize("odd", [np.eye(6), np.eye(6)[:, :1]])
+def test_the_debiased_estimate_is_left_out_where_it_is_undefined(odd: Array) -> None:
+    x, y = embeddings(6, 3, 4)
+    for many in ([x[:3], y[:3]], [x[:2], y[:2]], [x, y, odd]):
+        biased, debiased = biased_and_debiased_cka(many)
+        np.testing.assert_array_equal(biased, pairwise_cka(many))
+        assert debiased is None
+    for wrong, message in (
+        (np.ones((6, 2)), "all rows are equal"),
+        (np.full((6, 2), np.nan), "NaN"),
+        (y[1:], "5 rows"),
+    ):
+        with pytest.raises(ValueError, match=rf"^embeddings\[1\]: .*{message}"):
+            biased_and_debiased_cka([x, wrong])
+
+
+@BOTH
+@pytest.mark.parametrize("n", [17, 100])
+def test_tensors_elsewhere_are_computed_with_there(n: int, debiased: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for an accelerator: tensors are kept as tensors.
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
+    many = embeddings(n, 3, 40, 5, 12)
+    expected = pairwise_cka(many, debiased), mean_pairwise_cka(many, debiased)
+    monkeypatch.setattr(centred_embedding, "_in_place", lambda x, name: torch.from_numpy(x))
+    np.testing.assert_allclose(pairwise_cka(many, debiased), expected[0], atol=1e-12)
+    assert mean_pairwise_cka(many, debiased) == pytest.approx(expected[1], abs=1e-12)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: .* undefined where all rows are equal"):
+        pairwise_cka([many[0], np.ones((n, 2))], debiased)
+
+
+def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:
+    many = embeddings(20, 3, 40, 5)
+    drawn = []
+
+    def generate() -> Iterator[Array]:
+        for i, x in enumerate(many):
+            drawn.append(i)
+            yield x.copy()
+
+    assert mean_pairwise_cka(generate()) == mean_pairwise_cka(many)
+    np.testing.assert_array_equal(pairwise_cka(generate()), pairwise_cka(many))
+    assert drawn == [0, 1, 2, 0, 1, 2]
+
+
+def test_importing_the_functions_does_not_import_torch() -> None:
+    program = "import sys, metrics; sys.exit('torch' in sys.modules or 'torchmetrics' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])

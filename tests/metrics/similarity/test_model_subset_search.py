@@ -1,0 +1,142 @@
+"""The search for models that agree, against every subset."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metrics.similarity import model_subset_search
+from metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
+from output.errors import UserError
+
+
+def similarities(models: int, seed: int) -> NDArray[np.float64]:
+    """Give a symmetric matrix with a unit diagonal and all other entries between 0 and 1."""
+    values = np.random.default_rng(seed).random((models, models))
+    matrix = (values + values.T) / 2
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+def mean_pair(matrix: NDArray[np.float64], subset: tuple[int, ...]) -> float:
+    """Average over the pairs of a subset, one by one."""
+    return float(np.mean([matrix[first, second] for first, second in combinations(subset, 2)]))
+
+
+def brute_force(matrix: NDArray[np.float64], size: int) -> tuple[tuple[int, ...], float]:
+    """Find the best of all subsets."""
+    best = max(combinations(range(len(matrix)), size), key=lambda subset: mean_pair(matrix, subset))
+    return best, mean_pair(matrix, best)
+
+
+@pytest.mark.parametrize(
+    ("models", "size"), [(models, size) for models in range(2, 9) for size in range(2, models + 1)]
+)
+def test_small_registries_are_searched_exactly(models: int, size: int) -> None:
+    matrix = similarities(models, seed=10 * models + size)
+    found = best_model_subset(matrix, size)
+    chosen, value = brute_force(matrix, size)
+    assert found.exact
+    assert found.chosen == chosen
+    assert found.value == pytest.approx(value, abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 3, 10, 11])
+def test_chunks_join(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_subset_search, "CHUNK", 7)
+    matrix = similarities(13, seed=size)
+    assert best_model_subset(matrix, size).chosen == brute_force(matrix, size)[0]
+
+
+@pytest.mark.parametrize("size", [2, 4, 7, 12])
+@pytest.mark.parametrize("seed", range(5))
+def test_greedy_with_exchanges_finds_the_optimum_of_small_registries(
+    size: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    matrix = similarities(13, seed)
+    found = best_model_subset(matrix, size)
+    assert not found.exact
+    assert found.value == pytest.approx(brute_force(matrix, size)[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 10, 60])
+def test_no_exchange_improves_a_large_search(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    matrix = similarities(70, seed=size)
+    found = best_model_subset(matrix, size)
+    assert len(set(found.chosen)) == size
+    assert found.value == pytest.approx(mean_pair(matrix, found.chosen), abs=1e-12)
+    others = set(range(70)) - set(found.chosen)
+    for leaver, joiner in product(found.chosen, others):
+        neighbour = (*(set(found.chosen) - {leaver}), joiner)
+        inside = matrix[np.ix_(neighbour, neighbour)]
+        assert (inside.sum() - np.trace(inside)) / (size * (size - 1)) <= found.value + 1e-10
+
+
+def test_the_limit_decides_what_is_exact() -> None:
+    assert math.comb(22, 11) < model_subset_search.EXACT_LIMIT < math.comb(23, 11)
+    assert not best_model_subset(similarities(23, seed=0), 11).exact
+
+
+def test_a_planted_family_is_found() -> None:
+    matrix = similarities(200, seed=0) / 2
+    family = tuple(range(3, 200, 10))
+    matrix[np.ix_(family, family)] += 0.3
+    assert best_model_subset(matrix, len(family)).chosen == family
+
+
+def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Every growth from the family goes astray to a decoy, and ends below the trap, which no exchange leaves.
+    monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    family, trap, decoys = np.arange(5), np.arange(5, 10), np.arange(10, 15)
+    matrix = np.zeros((15, 15))
+    matrix[np.ix_(family, family)] = 0.9
+    matrix[np.ix_(trap, trap)] = 0.8
+    matrix[family, decoys] = matrix[decoys, family] = 1
+    found = best_model_subset(matrix, 5)
+    assert found.chosen == tuple(family)
+    assert found.value == pytest.approx(0.9)
+    monkeypatch.setattr(model_subset_search, "STARTS", 1)
+    assert best_model_subset(matrix, 5).chosen == tuple(trap)
+
+
+def test_neither_diagonal_nor_argument_matters() -> None:
+    matrix = similarities(8, seed=1)
+    other = matrix + np.diag(np.arange(8.0))
+    before = other.copy()
+    assert best_model_subset(matrix, 3) == best_model_subset(other, 3)
+    np.testing.assert_array_equal(other, before)
+
+
+def test_random_subsets_have_the_values_of_subsets() -> None:
+    matrix = similarities(7, seed=3)
+    values = random_model_subsets(matrix, 3, draws=500, seed=1)
+    every = np.array([mean_pair(matrix, subset) for subset in combinations(range(7), 3)])
+    assert values.shape == (500,)
+    places = np.abs(values[:, None] - every).argmin(axis=1)
+    np.testing.assert_allclose(values, every[places], atol=1e-12)
+    # All 35 subsets are as likely: each comes up, and about 500 / 35 times.
+    counts = np.bincount(places, minlength=len(every))
+    assert counts.min() > 0
+    assert counts.max() < 40
+
+
+def test_random_subsets_are_seeded_and_below_the_best() -> None:
+    matrix = similarities(12, seed=4)
+    values = random_model_subsets(matrix, 5, seed=1)
+    np.testing.assert_array_equal(values, random_model_subsets(matrix, 5, seed=1))
+    assert (values != random_model_subsets(matrix, 5, seed=2)).any()
+    assert len(values) == 100
+    assert values.max() <= best_model_subset(matrix, 5).value
+
+
+@pytest.mark.parametrize("size", [-1, 0, 1, 6])
+def test_sizes_that_no_submission_has(size: int) -> None:
+    for search in (best_model_subset, random_model_subsets):
+        with pytest.raises(UserError, match=rf"size: {size} of 5 models .* at least 2 and at most 5"):
+            search(similarities(5, seed=0), size)

@@ -1,0 +1,186 @@
+"""What metrics share against plain NumPy, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
+from metrics.transferability.gbc import gbc
+from metrics.transferability.h_score import h_score
+from metrics.transferability.leep import leep, nce
+from metrics.transferability.linear_probe import linear_probe_accuracy
+from metrics.transferability.log_me import log_me
+from metrics.transferability.n_leep import n_leep
+from metrics.transferability.num_classes import num_classes
+from metrics.transferability.trans_rate import trans_rate
+
+ON_FEATURES = [h_score, log_me, gbc, n_leep, trans_rate, linear_probe_accuracy]
+SHAPES = [(40, 7), (9, 30), (12, 12)]
+
+
+def sample(samples: int, features: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Give features with a mean and classes of unequal size, unsorted."""
+    generator = np.random.default_rng(seed)
+    labels = generator.permutation(np.arange(samples) ** 2 // (samples + 1) % 3)
+    centres = generator.standard_normal((3, features))
+    return generator.standard_normal((samples, features)) + centres[labels] + 2, labels
+
+
+@pytest.mark.parametrize(("samples", "features"), SHAPES)
+def test_spectra_are_those_of_the_matrices(samples: int, features: int) -> None:
+    x, labels = sample(samples, features)
+    statistics = FeatureStatistics(x, labels)
+    centred = x - x.mean(0)
+    for matrix, spectrum in ((centred, statistics.spectrum), (x, statistics.uncentred_spectrum)):
+        values, axes = np.linalg.eigh(matrix.T @ matrix)
+        rank = np.linalg.matrix_rank(matrix)
+        assert spectrum.rank == rank
+        np.testing.assert_allclose(spectrum.eigenvalues[:rank], values[::-1][:rank], rtol=1e-10)
+        assert not spectrum.eigenvalues[rank:].any()
+        sums = np.stack([matrix[labels == label].sum(0) for label in range(3)])
+        # Signs of axes are arbitrary.
+        expected = np.abs(sums @ axes[:, ::-1][:, :rank])
+        np.testing.assert_allclose(np.abs(spectrum.class_sums[:, :rank]), expected, atol=1e-9)
+
+
+@pytest.mark.parametrize(("samples", "features"), SHAPES)
+def test_a_large_mean_does_not_round_the_spread_off(samples: int, features: int) -> None:
+    x, labels = sample(samples, features)
+    eigenvalues = FeatureStatistics(x + 1e7, labels).uncentred_spectrum.eigenvalues
+    # Beside an offset common to all, what remains tends to the features less the means of rows and of columns.
+    remaining = x - x.mean(0) - x.mean(1)[:, None] + x.mean()
+    rank = min(samples, features)
+    expected = np.linalg.svd(remaining, compute_uv=False)[: rank - 1] ** 2
+    np.testing.assert_allclose(eigenvalues[1:rank], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize("scale", [1e-65, 1e65])
+def test_small_and_large_features_have_the_scores_of_others(scale: float) -> None:
+    x, labels = sample(60, 8)
+    assert h_score(scale * x, labels) == pytest.approx(h_score(x, labels), rel=1e-9)
+    assert h_score(scale * x, labels, shrinkage=True) == pytest.approx(h_score(x, labels, shrinkage=True), rel=1e-9)
+    assert log_me(scale * x, labels) == pytest.approx(log_me(x, labels), rel=1e-7)
+
+
+@pytest.mark.parametrize(("samples", "features"), SHAPES)
+def test_principal_components_keep_distances(samples: int, features: int) -> None:
+    x, labels = sample(samples, features)
+    statistics = FeatureStatistics(x, labels)
+    components = statistics.principal_components(100)
+    assert components.shape == (samples, min(samples, features))
+    rows = x[np.argsort(labels, kind="stable")] - x.mean(0)
+    np.testing.assert_allclose(components @ components.T, rows @ rows.T, atol=1e-9)
+    first = statistics.principal_components(2)
+    np.testing.assert_allclose(first, components[:, :2])
+    assert first[:, 0].var() >= first[:, 1].var() >= components[:, 2].var()
+
+
+def test_statistics_stand_in_for_features_in_every_metric() -> None:
+    x, labels = sample(60, 8)
+    statistics = FeatureStatistics(x, labels)
+    for metric in ON_FEATURES:
+        value = metric(statistics)
+        assert type(value) is float
+        assert value == metric(x, labels)
+    with pytest.raises(ValueError, match="labels must be left out"):
+        h_score(statistics, labels)
+    with pytest.raises(ValueError, match="labels are missing"):
+        h_score(x)
+
+
+def test_what_is_shared_is_computed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    count = 0
+    eigh = np.linalg.eigh
+
+    def counted(matrix: NDArray[np.float64]) -> Any:
+        nonlocal count
+        count += 1
+        return eigh(matrix)
+
+    monkeypatch.setattr(np.linalg, "eigh", counted)
+    statistics = FeatureStatistics(*sample(60, 8))
+    for metric in ON_FEATURES:
+        metric(statistics)
+    h_score(statistics, shrinkage=True)
+    assert count == 2
+
+
+def test_labels_with_gaps_are_as_labels_without() -> None:
+    x, labels = sample(60, 8)
+    gaps = np.array([3, 7, 1000])[labels]
+    for metric in ON_FEATURES:
+        assert metric(x, gaps) == metric(x, labels)
+    assert num_classes(gaps) == num_classes(labels) == 3
+    assert leep(np.full((60, 2), 0.5), gaps) == leep(np.full((60, 2), 0.5), labels)
+    assert nce(gaps, labels) == nce(labels, gaps) == 0
+
+
+def test_order_of_samples_does_not_matter() -> None:
+    x, labels = sample(60, 8)
+    order = np.random.default_rng(1).permutation(60)
+    # The start of a mixture and folds are drawn by position.
+    for metric in (h_score, log_me, gbc, trans_rate):
+        assert metric(x[order], labels[order]) == pytest.approx(metric(x, labels), rel=1e-12)
+
+
+def test_the_arguments_stay_as_they_are() -> None:
+    labels = np.arange(30) // 10
+    x = sample(30, 5)[0]
+    before = x.copy()
+    for metric in ON_FEATURES:
+        metric(x, labels)
+    np.testing.assert_array_equal(x, before)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_refused_with_their_row(value: float) -> None:
+    x, labels = sample(20, 4)
+    x[13, 2] = value
+    with pytest.raises(ValueError, match="features must be finite; row 13"):
+        h_score(x, labels)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        (np.zeros(4), "features must be \\[samples, features\\]"),
+        (np.zeros((4, 2, 2)), "features must be \\[samples, features\\]"),
+        (np.zeros((4, 0)), "features must be"),
+        (np.zeros((0, 3)), "features must be"),
+        (np.zeros((4, 2), dtype=complex), "features must be real"),
+        (np.array([["a"]] * 4), "features must be real"),
+        (np.full((4, 2), 1e300) * [[1], [-1], [1], [-1]], "features are too large: .* 1e\\+300"),
+        (np.full((4, 2), 1e-154) * [[1], [-1], [1], [-1]], "features are too small: .* 1e-154"),
+        ([[1.0], [1.0, 2.0], [1.0], [1.0]], "features must be an array, or lists whose lengths agree"),
+    ],
+)
+def test_features_that_are_refused(features: NDArray[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FeatureStatistics(features, np.zeros(4, dtype=int))
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        (np.zeros(3, dtype=int), "labels must be \\[4\\]"),
+        (np.zeros((4, 1), dtype=int), "labels must be \\[4\\]"),
+        (np.zeros(4), "labels must be integers"),
+        (np.array(["cat"] * 4), "labels must be integers"),
+        (np.array([0, 1, -1, 0]), "labels must be 0 or more, not -1"),
+    ],
+)
+def test_labels_that_are_refused(labels: NDArray[Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        FeatureStatistics(np.zeros((4, 2)), labels)
+
+
+def test_sorting_is_stable_and_numbers_classes() -> None:
+    order, codes, classes, sizes = sort_by_class(np.array([9, 2, 9, 4, 2]), 5)
+    assert order.tolist() == [1, 4, 3, 0, 2]
+    assert codes.tolist() == [0, 0, 1, 2, 2]
+    assert classes.tolist() == [2, 4, 9]
+    assert sizes.tolist() == [2, 1, 2]

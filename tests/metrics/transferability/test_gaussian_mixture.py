@@ -1,0 +1,96 @@
+"""The mixture and k-means against scikit-learn from the same start."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.cluster import KMeans
+from sklearn.mixture import GaussianMixture
+
+from metrics.transferability.gaussian_mixture import fit_mixture
+from metrics.transferability.k_means import k_means
+
+
+def sample(samples: int, features: int, clusters: int, spread: float, seed: int = 0) -> NDArray[np.float64]:
+    generator = np.random.default_rng(seed)
+    centres = generator.standard_normal((clusters, features))
+    rows = centres[generator.integers(0, clusters, samples)] + spread * generator.standard_normal((samples, features))
+    return np.asarray(rows)
+
+
+def reference(rows: NDArray[np.float64], components: int, seed: int) -> GaussianMixture:
+    """Fit scikit-learn's mixture from the same clusters."""
+    labels = k_means(rows, components, seed)
+    sizes = np.bincount(labels, minlength=components)
+    means = np.stack([rows[labels == k].mean(0) for k in range(components)])
+    covariances = [np.cov(rows[labels == k], rowvar=False, ddof=0) for k in range(components)]
+    ridge = 1e-6 * np.eye(rows.shape[1])
+    return GaussianMixture(
+        components,
+        weights_init=sizes / len(rows),
+        means_init=means,
+        precisions_init=np.stack([np.linalg.inv(covariance + ridge) for covariance in covariances]),
+    ).fit(rows)
+
+
+@pytest.mark.parametrize(
+    ("samples", "features", "clusters", "spread"), [(400, 2, 4, 1.0), (500, 12, 10, 0.8), (300, 30, 12, 0.5)]
+)
+def test_as_scikit_learn_from_the_same_start(samples: int, features: int, clusters: int, spread: float) -> None:
+    rows = sample(samples, features, clusters, spread)
+    fitted, expected = fit_mixture(rows, clusters, 0), reference(rows, clusters, 0)
+    assert fitted.log_likelihood == pytest.approx(expected.score(rows), abs=1e-7)
+    np.testing.assert_allclose(fitted.responsibilities, expected.predict_proba(rows), atol=1e-6)
+
+
+def test_separated_clusters_are_found() -> None:
+    generator = np.random.default_rng(0)
+    labels = np.arange(300) % 3
+    rows = 100 * np.eye(3)[labels] + generator.standard_normal((300, 3))
+    responsibilities = fit_mixture(rows, 3, 0).responsibilities
+    found = responsibilities.argmax(1)
+    assert len({(a, b) for a, b in zip(labels.tolist(), found.tolist(), strict=True)}) == 3
+    np.testing.assert_allclose(responsibilities.max(1), 1)
+    # One Gaussian has its likelihood in closed form.
+    covariance = np.cov(rows, rowvar=False, ddof=0) + 1e-6 * np.eye(3)
+    expected = -0.5 * np.linalg.slogdet(2 * math.pi * covariance)[1] - 1.5
+    assert fit_mixture(rows, 1, 0).log_likelihood == pytest.approx(expected, abs=1e-5)
+
+
+def test_rows_that_are_alike_leave_components_without_samples() -> None:
+    responsibilities = fit_mixture(np.ones((10, 2)), 4, 0).responsibilities
+    np.testing.assert_allclose(responsibilities.sum(1), 1)
+    np.testing.assert_allclose(responsibilities, responsibilities[:1].repeat(10, 0))
+
+
+def test_large_features_are_fitted() -> None:
+    rows = sample(200, 8, 4, 0.3)
+    small, large = fit_mixture(rows, 4, 0), fit_mixture(1e9 * rows, 4, 0)
+    np.testing.assert_allclose(large.responsibilities, small.responsibilities, atol=1e-3)
+
+
+def test_k_means_is_as_good_as_scikit_learn() -> None:
+    rows = sample(600, 10, 20, 0.6)
+
+    def inertia(labels: NDArray[np.int64]) -> float:
+        return float(sum(((part - part.mean(0)) ** 2).sum() for k in range(20) if len(part := rows[labels == k])))
+
+    ours = np.mean([inertia(k_means(rows, 20, seed)) for seed in range(5)])
+    theirs = np.mean([KMeans(20, n_init=1, random_state=seed).fit(rows).inertia_ for seed in range(5)])
+    assert ours < 1.05 * theirs
+
+
+def test_k_means_stops_where_every_row_is_with_its_nearest_centre() -> None:
+    rows = sample(200, 3, 5, 0.5)
+    labels = k_means(rows, 5, 1)
+    np.testing.assert_array_equal(labels, k_means(rows, 5, 1))
+    centres = np.stack([rows[labels == k].mean(0) for k in range(5)])
+    np.testing.assert_array_equal(labels, ((rows[:, None] - centres) ** 2).sum(2).argmin(1))
+
+
+def test_as_many_clusters_as_samples_are_the_samples() -> None:
+    rows = sample(12, 3, 4, 0.5)
+    assert sorted(k_means(rows, 12, 0).tolist()) == list(range(12))

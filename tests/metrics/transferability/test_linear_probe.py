@@ -1,0 +1,68 @@
+"""The linear probe against scikit-learn's logistic regression on the same folds."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from metrics.transferability.linear_probe import draw_folds, linear_probe_accuracy
+
+
+def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Give samples sorted by class, as the metric keeps them."""
+    generator = np.random.default_rng(0)
+    labels = np.sort(np.arange(samples) % classes)
+    centres = apart * generator.standard_normal((classes, features))
+    return generator.standard_normal((samples, features)) * np.geomspace(1, 100, features) + centres[labels], labels
+
+
+@pytest.mark.parametrize(("samples", "features", "classes"), [(120, 5, 3), (200, 8, 5), (60, 100, 4)])
+def test_as_scikit_learn_on_the_same_folds(samples: int, features: int, classes: int) -> None:
+    x, labels = sample(samples, features, classes, 1.0)
+    folds = draw_folds(np.bincount(labels), 4, 7)
+    accuracies = []
+    for fold in range(4):
+        probe = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8, max_iter=10_000))
+        probe.fit(x[folds != fold], labels[folds != fold])
+        accuracies.append(probe.score(x[folds == fold], labels[folds == fold]))
+    expected = float(np.mean(accuracies))
+    assert 1 / classes < expected < 1
+    assert linear_probe_accuracy(x, labels, folds=4, seed=7) == pytest.approx(expected, abs=1e-12)
+
+
+def test_folds_share_every_class_alike() -> None:
+    sizes = np.array([11, 1, 3, 40, 7])
+    folds = draw_folds(sizes, 4, 0)
+    ends = np.cumsum(sizes)
+    for size, end in zip(sizes.tolist(), ends.tolist(), strict=True):
+        shares = np.bincount(folds[end - size : end], minlength=4)
+        assert shares.max() - shares.min() <= 1
+    totals = np.bincount(folds)
+    assert totals.max() - totals.min() <= 1
+    assert not np.array_equal(folds, draw_folds(sizes, 4, 1))
+
+
+def test_separated_classes_are_told_apart_and_noise_is_not() -> None:
+    x, labels = sample(200, 10, 4, 500)
+    assert linear_probe_accuracy(x, labels) == 1
+    noise = np.random.default_rng(1).standard_normal((400, 5))
+    assert linear_probe_accuracy(noise, np.arange(400) % 4) == pytest.approx(0.25, abs=0.08)
+
+
+def test_edge_cases() -> None:
+    x, _ = sample(40, 3, 2, 1.0)
+    # Without spread the larger class is predicted.
+    assert linear_probe_accuracy(np.full((40, 2), 0.1), (np.arange(40) >= 30).astype(int)) == 0.75
+    assert linear_probe_accuracy(x, np.zeros(40, dtype=int)) == 1
+    # A class with one sample is missed once.
+    assert linear_probe_accuracy(x * 0, np.array([0] * 39 + [1]), folds=40) == pytest.approx(39 / 40)
+
+
+@pytest.mark.parametrize("folds", [0, 1, 41])
+def test_numbers_of_folds_that_are_refused(folds: int) -> None:
+    with pytest.raises(ValueError, match=f"folds must be .*, not {folds}"):
+        linear_probe_accuracy(*sample(40, 3, 2, 1.0), folds=folds)

@@ -1,0 +1,200 @@
+"""LogME against scikit-learn's Bayesian ridge regression, the density of the target, and its limits."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.optimize import minimize, minimize_scalar
+from scipy.stats import multivariate_normal
+from sklearn.linear_model import BayesianRidge
+
+from metrics.transferability.log_me import log_me
+
+
+def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(seed)
+    labels = generator.permutation(np.arange(samples) % classes)
+    return generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[
+        labels
+    ], labels
+
+
+@pytest.mark.parametrize(("samples", "features", "classes"), [(60, 5, 3), (200, 20, 4), (40, 40, 2), (30, 60, 3)])
+def test_as_the_evidence_of_bayesian_ridge_regression(samples: int, features: int, classes: int) -> None:
+    x, labels = sample(samples, features, classes)
+    evidences = []
+    for label in range(classes):
+        # The same fixed point from the same start, in an implementation of its own.
+        ridge = BayesianRidge(
+            fit_intercept=False, compute_score=True, alpha_init=1, lambda_init=1, max_iter=3000, tol=1e-12,
+            alpha_1=0, alpha_2=0, lambda_1=0, lambda_2=0,
+        )  # fmt: skip
+        evidences.append(ridge.fit(x, (labels == label).astype(float)).scores_[-1])
+    assert log_me(x, labels) == pytest.approx(np.mean(evidences) / samples, rel=1e-6, abs=1e-7)
+
+
+def test_as_the_highest_density_of_the_target() -> None:
+    x, labels = sample(40, 6, 3)
+
+    def negative_density(logarithms: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+        weights, noise = np.exp(logarithms)
+        return -float(multivariate_normal.logpdf(target, cov=weights * x @ x.T + noise * np.eye(40)))
+
+    evidences = [
+        -minimize(
+            negative_density, [-2, -2], args=((labels == label).astype(float),), method="Nelder-Mead", tol=1e-10
+        ).fun
+        for label in range(3)
+    ]
+    assert log_me(x, labels) == pytest.approx(np.mean(evidences) / 40, rel=1e-8)
+
+
+def solve(matrix: list[list[Fraction]], right: list[Fraction]) -> tuple[list[Fraction], Fraction]:
+    """Give the solution of linear equations and the determinant of a positive definite matrix, without any rounding."""
+    rows = [[*row, value] for row, value in zip(matrix, right, strict=True)]
+    determinant = Fraction(1)
+    for i, pivot in enumerate(rows):
+        determinant *= pivot[i]
+        rows[i] = [value / pivot[i] for value in pivot]
+        for j, row in enumerate(rows):
+            if j != i:
+                rows[j] = [value - row[i] * other for value, other in zip(row, rows[i], strict=True)]
+    return [row[-1] for row in rows], determinant
+
+
+def exact(features: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    """Compute the highest evidence in fractions."""
+    samples, dimensions = map(int, features.shape)
+    columns = [[Fraction(value) for value in column] for column in features.T.tolist()]
+    gram = [[sum((a * b for a, b in zip(x, y, strict=True)), Fraction(0)) for y in columns] for x in columns]
+    evidences = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        products = [sum((column[i] for i in members), Fraction(0)) for column in columns]
+
+        def negative_evidence(logarithm: float, size: int = len(members), b: list[Fraction] = products) -> float:
+            ratio = Fraction(math.exp(logarithm))
+            ridge = [[value + ratio * (i == j) for j, value in enumerate(row)] for i, row in enumerate(gram)]
+            weights, determinant = solve(ridge, b)
+            misfit = size - sum((w * value for w, value in zip(weights, b, strict=True)), Fraction(0))
+            evidence = samples * math.log(samples / (2 * math.pi * misfit)) - samples
+            return (math.log(determinant / ratio**dimensions) - evidence) / 2
+
+        evidences.append(-float(minimize_scalar(negative_evidence, bounds=(-10, 10), method="bounded").fun))
+    return float(np.mean(evidences)) / samples
+
+
+@pytest.mark.parametrize("offset", [0, 1e3, 1e6, 1e8])
+def test_a_mean_far_larger_than_the_spread_leaves_the_digits(offset: float) -> None:
+    x, labels = sample(40, 4, 2)
+    # In binary fractions, to which adding the offset is exact.
+    far = np.round(1024 * x) / 1024 + offset
+    assert log_me(far, labels) == pytest.approx(exact(far, labels), rel=1e-6)
+
+
+def released(
+    features: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    iterations: int = 11,
+    tolerance: float = 1e-2,
+    added: float = 1e-5,
+) -> float:
+    """Follow the form in which scores have been released: stopped early, with 1e-5 in both denominators."""
+    samples, dimensions = features.shape
+    left, singular, _ = np.linalg.svd(features, full_matrices=False)
+    squares = singular**2
+    evidences = []
+    for label in np.unique(labels):
+        target = (labels == label).astype(float)
+        x = (left.T @ target) ** 2
+        alpha = beta = 1.0
+        for _ in range(iterations):
+            ratio = alpha / beta
+            gamma = (squares / (squares + ratio)).sum()
+            norm = (squares * x / (squares + ratio) ** 2).sum()
+            error = (x / (1 + squares / ratio) ** 2).sum() + (target @ target - x.sum())
+            alpha, beta = gamma / (norm + added), (samples - gamma) / (error + added)
+            if abs(alpha / beta - ratio) / ratio <= tolerance:
+                break
+        determinant = np.log(alpha + beta * squares).sum()
+        evidence = samples * math.log(beta / (2 * math.pi)) + dimensions * math.log(alpha) - determinant
+        evidences.append(float(evidence - beta * error - alpha * norm) / 2)
+    return float(np.mean(evidences)) / len(features)
+
+
+def test_the_released_form_stays_below_the_maximum_and_depends_on_the_scale() -> None:
+    x, labels = sample(60, 40, 3)
+    maximum = log_me(x, labels)
+    assert maximum - 1e-5 < released(x, labels) < maximum
+    # Weights are small where features are large: 1e-5 is no longer small beside their squares.
+    assert maximum - 1 < released(100 * x, labels) < maximum - 1e-3
+
+
+def test_of_several_maxima_it_is_at_the_one_that_the_published_iteration_reaches() -> None:
+    # Either half of the features explains the classes, at weights of their own size.
+    generator, labels = np.random.default_rng(0), np.arange(40) % 2
+    x = generator.standard_normal((40, 10)) + 0.7 * generator.standard_normal((2, 10))[labels]
+    x = x * np.repeat([100, 0.01], 5)
+    scores = [log_me(scale * x, labels) for scale in (1, 100)]
+    for scale, score in zip((1, 100), scores, strict=True):
+        converged = released(scale * x, labels, iterations=5000, tolerance=1e-12, added=0)
+        assert score == pytest.approx(converged, rel=1e-6)
+    assert abs(scores[0] - scores[1]) > 0.1
+
+
+def test_more_informative_features_have_more_evidence() -> None:
+    x, labels = sample(300, 10, 3)
+    noise = np.random.default_rng(1).standard_normal(x.shape)
+    assert log_me(x, labels) > log_me(x + 2 * noise, labels) > log_me(noise, labels)
+
+
+def test_rotations_and_scale_leave_it() -> None:
+    x, labels = sample(60, 8, 3)
+    rotation = np.linalg.qr(np.random.default_rng(1).standard_normal((8, 8)))[0]
+    assert log_me(x @ rotation, labels) == pytest.approx(log_me(x, labels), rel=1e-10)
+    assert log_me(100 * x, labels) == pytest.approx(log_me(x, labels), rel=1e-8)
+    padded = np.hstack([x, np.zeros((60, 200))])
+    assert log_me(padded, labels) == pytest.approx(log_me(x, labels), rel=1e-8)
+
+
+def test_features_without_any_information_give_the_evidence_of_noise() -> None:
+    labels = np.arange(30) % 3
+    expected = 0.5 * math.log(30 / (2 * math.pi * 10)) - 0.5
+    assert log_me(np.zeros((30, 4)), labels) == pytest.approx(expected, rel=1e-12)
+    # Orthogonal to every target: the precision of the weights grows without bound.
+    orthogonal = np.tile([1.0, -1.0], 15)[:, None]
+    assert log_me(orthogonal, np.arange(30) // 10) == pytest.approx(expected, rel=1e-8)
+
+
+def test_targets_that_are_linear_in_few_features_have_infinite_evidence() -> None:
+    labels = np.arange(30) % 3
+    assert log_me(np.eye(3)[labels] * 2 + 1, labels) == math.inf
+    assert math.isfinite(log_me(np.full((30, 4), 0.1), labels))
+
+
+def test_with_as_many_independent_features_as_samples_the_noise_may_vanish() -> None:
+    # Classes far apart among nearly noiseless samples: the supremum is the density without noise.
+    generator = np.random.default_rng(0)
+    labels = np.arange(12) % 2
+    x = np.eye(2)[labels] @ generator.standard_normal((2, 40)) + 1e-3 * generator.standard_normal((12, 40))
+    score = log_me(x, labels)
+    covariance = x @ x.T
+    densities = []
+    for label in range(2):
+        target = (labels == label).astype(float)
+        weights = target @ np.linalg.solve(covariance, target) / 12
+        densities.append(-0.5 * np.linalg.slogdet(2 * math.pi * weights * covariance)[1] - 6)
+    assert math.isfinite(score)
+    assert score >= np.mean(densities) / 12 - 1e-6
+
+
+def test_one_sample_and_one_class() -> None:
+    assert math.isfinite(log_me(np.array([[1.0, 2.0]]), np.array([3])))
+    x, labels = sample(40, 5, 2)
+    labels[0] = 7
+    assert math.isfinite(log_me(x, labels))
+    assert math.isfinite(log_me(x, np.zeros(40, dtype=int)))

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+
+from metrics.transferability.gbc import gbc
+from metrics.transferability.h_score import h_score
+from metrics.transferability.leep import leep
+from metrics.transferability.log_me import log_me
+from metrics.transferability.pixel_sampling import count_pixels, sample_pixels
+
+IGNORED = 255
+Maps = NDArray[np.int64]
+
+
+def make_maps(images: int, side: int, shares: list[float], seed: int = 0) -> Maps:
+    """Give maps of which each has exactly these shares of pixels of each class, in random places."""
+    counts = [round(share * side * side) for share in shares]
+    values = np.repeat(np.arange(len(shares)), counts)
+    generator = np.random.default_rng(seed)
+    return np.stack([generator.permutation(values).reshape(side, side) for _ in range(images)])
+
+
+def numbered(maps: Maps) -> NDArray[np.float64]:
+    """Give features `[images, 3, h, w]` that say the pixel's image, row and column."""
+    places = np.indices(maps.shape)
+    return places.transpose(1, 0, 2, 3).astype(np.float64)
+
+
+def test_classes_of_known_frequency_are_sampled_alike() -> None:
+    maps = make_maps(40, 100, [0.9, 0.09, 0.01])
+    _, labels = sample_pixels(numbered(maps), maps, per_image=20)
+    assert len(labels) == 800
+    shares = np.bincount(labels, minlength=3) / len(labels)
+    # Five standard deviations of a binomial share; 20 of 10,000 pixels leave no class short, which 100 has at least.
+    # Without replacement, the rarest class loses up to the share of its 100 pixels that are taken, 6.7 %.
+    bound = 5 * math.sqrt(1 / 3 * 2 / 3 / len(labels))
+    assert np.abs(shares - 1 / 3).max() < bound
+
+
+def test_shares_within_an_image_follow_the_frequencies_of_the_data_set() -> None:
+    maps = np.concatenate([make_maps(200, 40, [0.5, 0.5, 0.0], 1), make_maps(600, 40, [0.5, 0.0, 0.5], 2)])
+    features, labels = sample_pixels(numbered(maps), maps, per_image=10, seed=3)
+    # Class 1 has a quarter of the pixels of class 0 over the data set, class 2 three quarters.
+    first = labels[features[:, 0] < 200]
+    last = labels[features[:, 0] >= 200]
+    for found, label, expected in ((first, 1, 4 / 5), (last, 2, (4 / 3) / (1 + 4 / 3))):
+        bound = 5 * math.sqrt(expected * (1 - expected) / len(found))
+        assert abs((found == label).mean() - expected) < bound + 10 / 1600
+
+
+def test_the_draw_without_replacement_is_successive() -> None:
+    maps = np.tile(np.array([[[0, 1, 1, 1]]]), (20_000, 1, 1))
+    features, _ = sample_pixels(numbered(maps), maps, per_image=2, counts=np.array([1, 2]))
+    # Weights 1, 1/2, 1/2, 1/2: the first pixel is drawn first, or second after one of the three others.
+    expected = 1 / 2.5 + 3 * (0.5 / 2.5) * (1 / 2)
+    found = (features[:, 2] == 0).sum() / len(maps)
+    assert abs(found - expected) < 5 * math.sqrt(expected * (1 - expected) / len(maps))
+
+
+def test_every_sampled_pixel_is_one_of_its_image_and_none_comes_twice() -> None:
+    maps = make_maps(5, 20, [0.7, 0.2, 0.1])
+    features, labels = sample_pixels(numbered(maps), maps, per_image=150)
+    image, row, column = features.T.astype(int)
+    np.testing.assert_array_equal(np.bincount(image), [150] * 5)
+    np.testing.assert_array_equal(maps[image, row, column], labels)
+    assert len(np.unique(features, axis=0)) == len(features)
+
+
+def test_the_ignored_label_is_never_sampled_and_short_images_give_what_they_have() -> None:
+    maps = make_maps(3, 10, [0.5, 0.5])
+    maps[0, 1:] = IGNORED
+    maps[1] = IGNORED
+    features, labels = sample_pixels(numbered(maps), maps, per_image=50)
+    assert not (labels == IGNORED).any()
+    np.testing.assert_array_equal(np.bincount(features[:, 0].astype(int), minlength=3), [10, 0, 50])
+
+
+def test_without_an_ignored_label_all_pixels_count() -> None:
+    maps = np.full((1, 4, 4), IGNORED)
+    _, labels = sample_pixels(numbered(maps), maps, per_image=16, ignore_label=None)
+    assert labels.tolist() == [IGNORED] * 16
+
+
+def test_a_seed_decides_the_sample_also_batch_by_batch() -> None:
+    maps = make_maps(6, 20, [0.6, 0.4])
+    maps[2, 3:9] = IGNORED
+    features, counts = numbered(maps), count_pixels(maps)
+    whole = sample_pixels(features, maps, 30, seed=7)
+    again = sample_pixels(features, maps, 30, seed=7)
+    other = sample_pixels(features, maps, 30, seed=8)
+    generator = np.random.default_rng(7)
+    batches = [(slice(0, 2), generator), (slice(2, 6), generator)]
+    parts = [sample_pixels(features[b], maps[b], 30, seed=g, counts=counts) for b, g in batches]
+    for place in (0, 1):
+        np.testing.assert_array_equal(whole[place], again[place])
+        np.testing.assert_array_equal(whole[place], np.concatenate([part[place] for part in parts]))
+    assert not np.array_equal(whole[0], other[0])
+
+
+def test_tensors_give_the_same_sample() -> None:
+    maps = make_maps(4, 12, [0.8, 0.2])
+    features = numbered(maps).astype(np.float32)
+    expected = sample_pixels(features, maps, 20)
+    found = sample_pixels(torch.from_numpy(features), torch.from_numpy(maps).to(torch.uint8), 20)
+    assert found[0].dtype == torch.float32
+    np.testing.assert_array_equal(found[0].numpy(), expected[0])
+    np.testing.assert_array_equal(found[1].numpy(), expected[1])
+
+
+def test_lists_give_the_same_sample() -> None:
+    maps = make_maps(2, 6, [0.8, 0.2])
+    expected = sample_pixels(numbered(maps), maps, 20)
+    found = sample_pixels(numbered(maps).tolist(), maps.tolist(), 20)
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
+@pytest.mark.parametrize("sides", [(4, 12), (5, 13), (6, 3)])
+def test_label_maps_are_read_at_the_centres_of_feature_pixels(sides: tuple[int, int]) -> None:
+    small, large = sides
+    maps = np.random.default_rng(0).integers(0, 5, (2, large, large))
+    features = numbered(np.zeros((2, small, small), dtype=np.int64))
+    found, labels = sample_pixels(features, maps, small * small)
+    for (image, row, column), label in zip(found.astype(int), labels, strict=True):
+        place = [math.floor((i + 0.5) * large / small) for i in (row, column)]
+        assert label == maps[image, place[0], place[1]]
+
+
+def test_pixels_are_counted_over_maps_of_all_sizes_and_kinds() -> None:
+    maps = [np.array([[0, 2], [2, IGNORED]], dtype=np.uint8), torch.tensor([[1, 5, 5]]), np.array([[IGNORED]])]
+    np.testing.assert_array_equal(count_pixels(maps), [1, 1, 2, 0, 0, 2])
+    assert count_pixels([np.array([[IGNORED]])]).tolist() == []
+
+
+def test_metrics_on_the_sample_are_those_of_a_loop_over_pixels() -> None:
+    maps = make_maps(6, 20, [0.6, 0.3, 0.1])
+    generator = np.random.default_rng(1)
+    dense = generator.standard_normal((6, 5, 20, 20)) + maps[:, None]
+    logits = generator.standard_normal((6, 4, 20, 20))
+    probabilities = np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+    # Further channels stay with their pixel, here its place for the loop and what the source head says of it.
+    channels = np.concatenate([dense, probabilities, numbered(maps)], axis=1)
+    sample, labels = sample_pixels(channels, maps, 40)
+    features, looped_labels, looped_probabilities = [], [], []
+    for image, row, column in sample[:, -3:].astype(int):
+        features.append([dense[image, channel, row, column] for channel in range(5)])
+        looped_probabilities.append([probabilities[image, channel, row, column] for channel in range(4)])
+        looped_labels.append(maps[image, row, column])
+    for metric in (h_score, log_me, gbc):
+        assert metric(sample[:, :5], labels) == metric(np.array(features), np.array(looped_labels))
+    assert leep(sample[:, 5:9], labels) == leep(np.array(looped_probabilities), np.array(looped_labels))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"features": np.zeros((2, 3, 4))}, "features must be"),
+        ({"labels": np.zeros((3, 4, 4), dtype=int)}, "labels must be [2, H, W]"),
+        ({"labels": np.zeros((2, 4, 4))}, "labels must be integers"),
+        ({"labels": np.full((2, 4, 4), -1)}, "labels must be 0 or more, not -1"),
+        ({"labels": np.full((2, 4, 4), IGNORED)}, "ignored label 255"),
+        ({"labels": np.full((2, 4, 4), 3), "counts": np.array([1, 1])}, "counts: class 3"),
+        ({"per_image": 0}, "per_image must be an integer of 1 or more, not 0"),
+        ({"per_image": 1.5}, "per_image must be an integer of 1 or more, not 1.5"),
+        ({"seed": -1}, "seed must be an integer of 0 or more, not -1"),
+        ({"features": [[1.0], [1.0, 2.0]]}, "features must be an array, or lists whose lengths agree"),
+        ({"labels": [[[0]], [[0, 1]]]}, "labels must be an array, or lists whose lengths agree"),
+    ],
+)
+def test_what_does_not_fit_is_named(change: dict[str, object], message: str) -> None:
+    given = {"features": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 4), dtype=int), **change}
+    with pytest.raises(ValueError) as caught:  # noqa: PT011 - the message is compared below
+        sample_pixels(**given)  # type: ignore[arg-type]
+    assert message in str(caught.value)

@@ -1,0 +1,59 @@
+"""Refitted logistic regression against scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from sklearn.linear_model import LogisticRegression as Oracle
+from torch import Tensor
+
+from modules.method import Method
+from modules.methods.logistic_regression import LogisticRegression
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize(("samples", "features"), [(30, 60), (80, 12)])
+@pytest.mark.parametrize("c", [0.1, 1.0])
+def test_gives_the_coefficients_of_scikit_learn(
+    classes: int,
+    samples: int,
+    features: int,
+    c: float,
+    draw: Callable[..., tuple[Tensor, Tensor]],
+    feed: Callable[..., Method],
+) -> None:
+    inputs, labels = draw(orderings=3, samples=samples, features=features, classes=classes)
+    method = LogisticRegression(c, tolerance=1e-5)
+    feed(method, inputs, labels, batch=4, classes=classes)
+    for ordering in range(3):
+        oracle = Oracle(C=c, tol=1e-8, max_iter=10_000)
+        oracle.fit(inputs[ordering].double().numpy(), labels[ordering].numpy())
+        weight = method.weight[ordering].mT
+        expected = torch.from_numpy(oracle.coef_).float()
+        actual = weight[1:] - weight[:1] if classes == 2 else weight
+        torch.testing.assert_close(actual, expected, rtol=1e-2, atol=1e-3)
+        probabilities = method(inputs[ordering])[ordering].softmax(-1)
+        np.testing.assert_allclose(probabilities, oracle.predict_proba(inputs[ordering].numpy()), atol=1e-3)
+
+
+def test_classes_may_come_late(feed: Callable[..., Method]) -> None:
+    inputs, labels = torch.randn(1, 9, 4), torch.tensor([[1, 1, 1, 1, 0, 1, 0, 1, 2]])
+    one = feed(LogisticRegression(), inputs[:, :3], labels[:, :3], classes=3)(torch.randn(40, 4))
+    assert set(one.argmax(-1).flatten().tolist()) == {1}
+    two = feed(LogisticRegression(), inputs[:, :8], labels[:, :8], classes=3)(torch.randn(40, 4))
+    assert 2 not in two.argmax(-1)
+    three = LogisticRegression(tolerance=1e-5)
+    feed(three, inputs, labels, classes=3)
+    oracle = Oracle(tol=1e-8, max_iter=10_000).fit(inputs[0].double().numpy(), labels[0].numpy())
+    torch.testing.assert_close(three.weight[0].mT, torch.from_numpy(oracle.coef_).float(), rtol=1e-2, atol=1e-3)
+
+
+def test_batch_size_is_irrelevant(assert_batch_size_is_irrelevant: Callable[..., None]) -> None:
+    assert_batch_size_is_irrelevant(lambda: LogisticRegression(tolerance=1e-6))
+
+
+def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
+    assert_alone_as_among_many(LogisticRegression)

@@ -1,0 +1,70 @@
+"""Streaming LDA against the covariance formula and scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from torch import Tensor
+from torch.nn import functional
+
+from modules.method import Method
+from modules.methods.streaming_lda import StreamingLDA
+
+SHRINKAGE = 0.5
+
+
+def direct_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: int) -> Tensor:
+    features, points = (functional.normalize(x.double(), dim=-1) for x in (inputs, validation))
+    means = torch.stack([features[labels == c].mean(0) for c in range(classes)])
+    residuals = features - means[labels]
+    share = SHRINKAGE / (SHRINKAGE + len(features))
+    covariance = residuals.mT @ residuals / len(features)
+    precision: Tensor = torch.linalg.inv((1 - share) * covariance + share * torch.eye(features.shape[-1]).double())
+    return points @ precision @ means.mT - 0.5 * ((means @ precision) * means).sum(-1)
+
+
+@pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 20), (200, 20)])
+@pytest.mark.parametrize("batch", [1, 8])
+def test_equals_the_shrunk_covariance(
+    samples: int,
+    features: int,
+    batch: int,
+    draw: Callable[..., tuple[Tensor, Tensor]],
+    feed: Callable[..., Method],
+) -> None:
+    inputs, labels = draw(orderings=3, samples=samples, features=features, classes=3)
+    validation = torch.rand(40, features)
+    logits = feed(StreamingLDA(SHRINKAGE), inputs, labels, batch, classes=3)(validation).double()
+    for ordering in range(3):
+        expected = direct_scores(inputs[ordering], labels[ordering], validation, 3)
+        # The method's precision lacks the factor shrinkage + samples.
+        actual = logits[ordering] * (SHRINKAGE + samples)
+        torch.testing.assert_close(actual - actual[:, :1], expected - expected[:, :1], rtol=1e-3, atol=1e-2)
+
+
+def test_without_shrinkage_predicts_as_scikit_learn(
+    draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
+) -> None:
+    inputs, labels = draw(orderings=1, samples=300, features=10, classes=3)
+    validation = torch.rand(200, 10)
+    predicted = feed(StreamingLDA(1e-3), inputs, labels, batch=10, classes=3)(validation)[0].argmax(-1)
+    oracle = LinearDiscriminantAnalysis(solver="lsqr")
+    oracle.fit(functional.normalize(inputs[0], dim=-1).double().numpy(), labels[0].numpy())
+    scores = oracle.decision_function(functional.normalize(validation, dim=-1).double().numpy())
+    expected = (scores - np.log(oracle.priors_)).argmax(-1)
+    assert (predicted.numpy() == expected).mean() >= 0.99
+
+
+def test_class_without_a_sample_is_not_predicted(feed: Callable[..., Method]) -> None:
+    inputs, labels = torch.randn(2, 5, 4), torch.tensor([[0, 0, 2, 0, 2], [1, 1, 1, 1, 1]])
+    logits = feed(StreamingLDA(), inputs, labels, classes=3)(torch.randn(40, 4))
+    assert 1 not in logits[0].argmax(-1)
+    assert set(logits[1].argmax(-1).tolist()) == {1}
+
+
+def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
+    assert_alone_as_among_many(StreamingLDA)

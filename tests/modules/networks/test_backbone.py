@@ -1,0 +1,157 @@
+"""Backbones are the networks without their head, and stay in evaluation mode."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from modules.networks.backbone import Backbone, BackboneSpec
+from modules.networks.preprocessing import Preprocessing
+
+SMALL = Preprocessing(resize=32, crop=32)
+TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
+
+
+def draw_photos(count: int = 3, side: int = 32) -> Tensor:
+    generator = torch.Generator().manual_seed(count)
+    return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
+
+
+@pytest.mark.parametrize("name", ["mobilenet_v2", "resnet18", "alexnet", "squeezenet1_0"])
+def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
+    if name == "squeezenet1_0":
+        with pytest.raises(Exception, match="no linear classifier"):
+            BackboneSpec(name, "random").build(seed=3)
+        return
+    backbone = BackboneSpec(name, "random", preprocessing=Preprocessing(64, 64)).build(seed=3)
+    torch.manual_seed(3)
+    network = torchvision.models.get_model(name, weights=None).eval()
+    head = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
+    seen: list[Tensor] = []
+    head.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
+    photos = draw_photos(side=64)
+    with torch.no_grad():
+        network(SMALL.normalize(photos))
+        features = backbone(photos)
+    torch.testing.assert_close(features, seen[0], rtol=1e-4, atol=1e-5)
+    assert features.shape == (3, backbone.width) == (3, head.in_features)
+
+
+def test_random_weights_are_drawn_by_the_seed_alone() -> None:
+    torch.manual_seed(0)
+    first = TINY.build(seed=1)
+    state = torch.get_rng_state()
+    torch.manual_seed(99)
+    again, other = TINY.build(seed=1), TINY.build(seed=2)
+    assert first.digest() == again.digest() != other.digest()
+    torch.manual_seed(0)
+    assert torch.equal(torch.get_rng_state(), state)  # the global generator is left alone
+    assert first.source_head is None
+
+
+def test_timm_model() -> None:
+    import timm
+
+    name = "test_resnet.r160_in1k"
+    backbone = BackboneSpec(f"timm/{name}", "random").build(seed=4)
+    torch.manual_seed(4)
+    network = timm.create_model(name, num_classes=1000).eval()
+    photos = draw_photos(side=160)
+    with torch.no_grad():
+        images = backbone.preprocessing.normalize(photos)
+        expected = network.forward_head(network.forward_features(images), pre_logits=True)
+        torch.testing.assert_close(backbone(photos), expected, rtol=1e-4, atol=1e-5)
+    assert backbone.width == network.num_features
+    assert backbone.preprocessing.crop == 160
+
+
+def test_timm_model_with_two_heads() -> None:
+    name = "timm/deit_tiny_distilled_patch16_224"
+    backbone = BackboneSpec(name, "random", {"depth": 1}).build(seed=0)
+    with torch.no_grad():
+        assert backbone(draw_photos(2, 224)).shape == (2, backbone.width) == (2, 192)
+    assert backbone.source_head is None
+
+
+def test_embedded_weights() -> None:
+    backbone = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=0)
+    assert backbone.digest() == BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=1).digest()
+    assert (backbone.preprocessing.resize, backbone.preprocessing.crop) == (64, 64)
+    assert backbone.source_head is not None
+    assert backbone.source_head.shape[1] == backbone.width
+
+
+@pytest.mark.parametrize("name", ["features.0.0.weight", "features.18.1.running_var", "features.5.conv.1.1.bias"])
+def test_digest_changes_with_any_one_value(name: str) -> None:
+    backbone = TINY.build(seed=0)
+    before = backbone.digest()
+    backbone.network.state_dict()[name][-1] += 1e-3
+    assert backbone.digest() != before
+
+
+def test_digest_is_that_of_the_content() -> None:
+    backbone = TINY.build(seed=0)
+    before = backbone.digest()
+    backbone.network.to(memory_format=torch.contiguous_format)
+    backbone(draw_photos())
+    assert backbone.digest() == before
+
+
+def draw_statistics(backbone: Backbone) -> None:
+    """Give every batch norm statistics and weights of its own; fresh ones would change nothing."""
+    generator = torch.Generator().manual_seed(0)
+    for module in backbone.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            for value, low in ((module.running_mean, -0.2), (module.running_var, 0.5), (module.weight, 0.5)):
+                assert value is not None
+                value.detach().uniform_(low, low + 1, generator=generator)
+
+
+@pytest.mark.parametrize(
+    "name", ["mobilenet_v2", "resnet18", "shufflenet_v2_x0_5", "timm/test_resnet", "timm/test_vit"]
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
+    preparation = Preprocessing(160, 160) if name.startswith("timm/") else Preprocessing(64, 64)
+    backbone = BackboneSpec(name, "random", preprocessing=preparation).build(seed)
+    draw_statistics(backbone)
+    photos, digest = draw_photos(4, preparation.crop), backbone.digest()
+    folded = backbone.folded()
+    with torch.no_grad():
+        expected, features = backbone(photos), folded(photos)
+    torch.testing.assert_close(features, expected, rtol=1e-3, atol=1e-4 * expected.abs().max().item())
+    assert backbone.digest() == digest
+    assert not any(module.training for module in folded.modules())
+    if name in {"mobilenet_v2", "resnet18"}:
+        assert not any(isinstance(module, nn.BatchNorm2d) for module in folded.modules())
+
+
+def train_a_step(backbone: Backbone) -> None:
+    backbone.train()
+    optimizer = torch.optim.SGD(backbone.parameters(), lr=0.01)
+    backbone(draw_photos(8, 64)).square().sum().backward()
+    optimizer.step()
+
+
+def test_statistics_stay_while_weights_are_trained() -> None:
+    backbone = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=0)
+    before = {name: value.clone() for name, value in backbone.network.state_dict().items()}
+    train_a_step(backbone)
+    after = backbone.network.state_dict()
+    statistics = [name for name in before if "running_" in name or "num_batches" in name]
+    assert len(statistics) > 50
+    assert all(torch.equal(before[name], after[name]) for name in statistics)
+    for name in ("features.0.0.weight", "features.0.1.bias", "features.18.0.weight"):
+        assert not torch.equal(before[name], after[name])
+
+
+def test_evaluation_mode_whichever_is_asked_for() -> None:
+    backbone = TINY.build(seed=0)
+    parent = nn.ModuleList([backbone]).train()
+    assert parent.training
+    assert not any(module.training for module in backbone.modules())
+    with torch.no_grad():
+        together, alone = backbone(draw_photos(4)), [backbone(photo[None]) for photo in draw_photos(4)]
+    torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)

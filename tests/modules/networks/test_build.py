@@ -1,0 +1,265 @@
+"""Registry entries become the networks they name, with the weights they name, and with nothing else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+import torch
+import torchvision
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from modules.networks.build import build_network
+from modules.networks.libraries import LIBRARIES
+from modules.networks.weights import weights_digest
+from output.errors import UserError
+
+SMALL = {"name": "mobilenet_v2", "width_mult": 0.25}
+
+
+def build(name: str, source: str = "torchvision", weights: str | None = None, **options: Any) -> nn.Module:
+    parameters = options.get("parameters", SMALL if source == "torchvision" else {})
+    return build_network(name, source, weights, parameters, options.get("seed", 0), options.get("allowed", []))
+
+
+def refusal(name: str, source: str = "torchvision", weights: str | None = None, **options: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        build(name, source, weights, **options)
+    message = str(caught.value)
+    assert message.startswith(f"model {name!r}: ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "given", "expected"),
+    [
+        ("torchvision", "resnet50", None, "resnet50"),
+        ("torchvision", "resnet50", "resnet18", "resnet18"),
+        ("torchvision", "mobilenet_v2_inat_birds", None, "mobilenet_v2"),
+        ("torchvision", "random:resnet50@3", None, "resnet50"),
+        ("torchvision", "my wide_resnet50_2", None, "wide_resnet50_2"),
+        ("torchvision", "vit_b_16/swag.v1", None, "vit_b_16"),
+        ("torchvision", "resnet50_of_resnet50", None, "resnet50"),
+        ("torchvision", "vgg16_bn_birds", None, "vgg16_bn"),
+        ("timm", "timm_resnet18_random", None, "resnet18"),
+        ("timm", "vit_tiny_patch16_224-b", None, "vit_tiny_patch16_224"),
+        ("timm", "timm/resnet50.a1_in1k", None, "resnet50.a1_in1k"),
+        ("timm", "x", "resnet50.a1_in1k", "resnet50.a1_in1k"),
+    ],
+)
+def test_model_that_an_entry_means(source: str, key: str, given: str | None, expected: str) -> None:
+    assert LIBRARIES[source].choose(key, given) == expected
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "given", "reason"),
+    [
+        ("torchvision", "xresnet50", None, "contains resnet50 of torchvision's models, and none of them alone between"),
+        (
+            "torchvision",
+            "resnet500",
+            None,
+            "none of them alone between separators; model_parameters.name names the one",
+        ),
+        ("torchvision", "fcn_resnet-50", None, "contains no name of torchvision's models; model_parameters.name names"),
+        ("torchvision", "resnet18_resnet50", None, "contains resnet50 and resnet18 of torchvision's models"),
+        ("torchvision", "wide_resnet50_2b", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "vit_b_16_teacher_resnet152", None, "contains resnet152 and vit_b_16 of"),
+        ("torchvision", "swin_t_from_convnext_tiny", None, "contains convnext_tiny and swin_t of"),
+        ("torchvision", "wide_resnet50_2 of resnet50", None, "contains wide_resnet50_2 and resnet50 of"),
+        ("torchvision", "resnet50_xresnet50", None, "contains resnet50 of"),
+        ("timm", "resnet50 vs vit_base_patch16_224", None, "and none of them alone between separators"),
+        ("torchvision", "resnet18", "resnet17", "model_parameters.name: torchvision has no model 'resnet17'; it has"),
+        ("torchvision", "resnet18", 18, "torchvision has no model 18"),
+        ("timm", "birds", None, "model_parameters.model_name names the one that is meant"),
+        ("timm", "x", "resnet50.no_such_tag", "timm has no model 'resnet50.no_such_tag'; it has resnet50"),
+    ],
+)
+def test_entry_that_names_no_one_model(source: str, key: str, given: object, reason: str) -> None:
+    argument = LIBRARIES[source].argument
+    assert reason in refusal(key, source, parameters={} if given is None else {argument: given})
+
+
+def test_random_weights_depend_on_seed_and_name_alone() -> None:
+    state = torch.get_rng_state()
+    first = weights_digest(build("a"))
+    assert torch.equal(torch.get_rng_state(), state)
+    torch.manual_seed(99)
+    others = [build("a"), build("b"), build("a", seed=1), build("a", parameters={**SMALL, "width_mult": 0.3})]
+    assert [weights_digest(network) == first for network in others] == [True, False, False, False]
+    names = ["timm_test_vit_1", "timm_test_vit_2"]
+    digests = {weights_digest(build(name, "timm")) for name in [*names, *names]}
+    assert len(digests) == 2
+
+
+def test_network_is_frozen() -> None:
+    network = build("a")
+    assert not any(module.training for module in network.modules())
+    assert not any(parameter.requires_grad for parameter in network.parameters())
+    assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
+    assert len(network.state_dict()["features.0.0.weight"]) == 8  # a quarter of 32
+
+
+@pytest.mark.parametrize(
+    ("source", "parameters", "reason"),
+    [
+        (
+            "torchvision",
+            {**SMALL, "widthmult": 1},
+            "torchvision's mobilenet_v2 cannot be created with {'width_mult': 0",
+        ),
+        ("timm", {"model_name": "test_vit", "no_such": 1}, "timm's test_vit cannot be created with {'no_such': 1}"),
+        ("torchvision", {**SMALL, "weights": "DEFAULT"}, "model_parameters.weights: not allowed"),
+        ("torchvision", {**SMALL, "pretrained": True}, "model_parameters.pretrained: not allowed"),
+        ("timm", {"model_name": "test_vit", "checkpoint_path": "a.pth"}, "model_parameters.checkpoint_path: not all"),
+        ("timm", {"model_name": "test_vit", "pretrained_cfg": {"file": "a.pth"}}, "pretrained_cfg: not allowed"),
+        ("open_clip", {"model_name": "RN50", "pretrained_image_path": "a.pt"}, "pretrained_image_path: not allowed"),
+        ("open_clip", {"model_name": "RN50", "weights_only": False}, "model_parameters.weights_only: not allowed"),
+    ],
+)
+def test_arguments_of_the_constructor(source: str, parameters: dict[str, Any], reason: str) -> None:
+    assert reason in refusal("a", source, parameters=parameters)
+
+
+# Weights from files
+
+
+@pytest.mark.parametrize("classes", [1000, 7])
+@pytest.mark.parametrize("suffix", ["safetensors", "pth", "pt"])
+def test_weights_from_a_file(tmp_path: Path, suffix: str, classes: int) -> None:
+    network = torchvision.models.mobilenet_v2(width_mult=0.25, num_classes=classes)
+    save = save_file if suffix == "safetensors" else torch.save
+    save(network.state_dict(), tmp_path / f"w.{suffix}")
+    loaded = build("a", weights=str(tmp_path / f"w.{suffix}"))
+    assert weights_digest(loaded) == weights_digest(network)
+
+
+@pytest.mark.parametrize("kind", ["float16", "bfloat16"])
+def test_weights_in_half_precision_become_single(tmp_path: Path, kind: str) -> None:
+    state = torchvision.models.mobilenet_v2(width_mult=0.25).to(getattr(torch, kind)).state_dict()
+    save_file(state, tmp_path / "w.safetensors")
+    loaded = build("a", weights=str(tmp_path / "w.safetensors")).state_dict()
+    assert {value.dtype for value in loaded.values() if value.is_floating_point()} == {torch.float32}
+    assert all(torch.equal(loaded[name], state[name].to(loaded[name].dtype)) for name in state)
+
+
+def test_convolutional_classifier_of_any_size(tmp_path: Path) -> None:
+    network = torchvision.models.squeezenet1_1(num_classes=7)
+    save_file(network.state_dict(), tmp_path / "w.safetensors")
+    loaded = build("squeezenet1_1", weights=str(tmp_path / "w.safetensors"), parameters={})
+    assert weights_digest(loaded) == weights_digest(network)
+    network = timm.create_model("test_efficientnet", num_classes=0)
+    save_file(network.state_dict(), tmp_path / "w.safetensors")
+    parameters = {"num_classes": 0}
+    loaded = build("test_efficientnet", "timm", str(tmp_path / "w.safetensors"), parameters=parameters)
+    assert weights_digest(loaded) == weights_digest(network)
+    message = refusal("test_efficientnet", "timm", str(tmp_path / "w.safetensors"))
+    assert "does not fit the model: missing keys: classifier.weight, classifier.bias" in message
+
+
+def test_file_that_does_not_fit(tmp_path: Path) -> None:
+    state = torchvision.models.mobilenet_v2(width_mult=0.25).state_dict()
+    torch.save({**state, "extra": torch.zeros(1)}, tmp_path / "w.pth")
+    assert "does not fit the model: unexpected keys: extra" in refusal("a", weights=str(tmp_path / "w.pth"))
+    message = refusal("mobilenet_v2", weights=str(tmp_path / "w.pth"), parameters={})
+    assert "shapes in" in message
+    assert "features.0.0.weight (8, 3, 3, 3) for (32, 3, 3, 3)" in message
+    (tmp_path / "w.safetensors").write_bytes(b"no weights")
+    assert "w.safetensors' cannot be read" in refusal("a", weights=str(tmp_path / "w.safetensors"))
+
+
+class Exploit:
+    """An object whose unpickling makes a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = str(path)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, (self.path,)
+
+
+def test_pickle_with_code_is_refused(tmp_path: Path) -> None:
+    torch.save({"state_dict": Exploit(tmp_path / "trace")}, tmp_path / "w.pth")
+    for source in ("torchvision", "custom"):
+        parameters = SMALL if source == "torchvision" else {"name": "torchvision.models.resnet18"}
+        message = refusal("a", source, str(tmp_path / "w.pth"), parameters=parameters, allowed=["torchvision"])
+        assert "w.pth' cannot be read" in message
+    assert not (tmp_path / "trace").exists()
+    torch.load(tmp_path / "w.pth", weights_only=False)  # the file would do it
+    assert (tmp_path / "trace").exists()
+
+
+# Weights that are downloaded
+
+
+def test_torchvision_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    network = torchvision.models.squeezenet1_1()
+    asked: list[str] = []
+
+    def give(url: str, **_: Any) -> dict[str, Tensor]:
+        asked.append(url)
+        state: dict[str, Tensor] = network.state_dict()
+        return state
+
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", give)
+    for weights in ("IMAGENET1K_V1", "DEFAULT"):
+        assert weights_digest(build("squeezenet1_1", weights=weights, parameters={})) == weights_digest(network)
+    assert asked == ["https://download.pytorch.org/models/squeezenet1_1-b8a52dc0.pth"] * 2
+    message = refusal("squeezenet1_1", weights="IMAGENET1K_V9", parameters={})
+    assert "torchvision's squeezenet1_1 has no 'IMAGENET1K_V9'; allowed are IMAGENET1K_V1, DEFAULT, null" in message
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "expected"),
+    [
+        ("timm_test_vit", "r160_in1k", "timm/test_vit.r160_in1k"),
+        ("timm_test_vit", "DEFAULT", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "r160_in1k", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "DEFAULT", "timm/test_vit.r160_in1k"),
+        ("vit_tiny_patch16_224", "augreg_in21k", "timm/vit_tiny_patch16_224.augreg_in21k"),
+        ("vit_tiny_patch16_224.augreg_in21k", "DEFAULT", "timm/vit_tiny_patch16_224.augreg_in21k"),
+    ],
+)
+def test_timm_weights(monkeypatch: pytest.MonkeyPatch, name: str, weights: str, expected: str) -> None:
+    asked: list[str] = []
+    classes = 21843 if "in21k" in expected else 1000
+    network = timm.create_model(expected.removeprefix("timm/").partition(".")[0], num_classes=classes)
+
+    def give(location: str, *_: Any, **__: Any) -> dict[str, Tensor]:
+        asked.append(location)
+        state: dict[str, Tensor] = network.state_dict()
+        return state
+
+    monkeypatch.setattr("timm.models._builder.load_state_dict_from_hf", give)
+    assert weights_digest(build(name, "timm", weights)) == weights_digest(network)
+    assert asked == [expected]
+
+
+def test_unknown_tags() -> None:
+    message = refusal("vit_tiny_patch16_224", "timm", "augreg")
+    assert (
+        "has no 'augreg'; allowed are augreg_in21k, augreg_in21k_ft_in1k, DEFAULT, null, or a .safetensors" in message
+    )
+    assert "has no 'a2_in1k'; allowed are a1_in1k, DEFAULT" in refusal("resnet50.a1_in1k", "timm", "a2_in1k")
+
+
+class LostConnectionError(Exception):
+    """Of the kinds of errors that download libraries have besides OSError."""
+
+
+@pytest.mark.parametrize("error", [OSError("no route\nto host"), LostConnectionError("no route")])
+def test_failed_download_is_an_error(monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("timm.models._hub.hf_hub_download", fail)
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", fail)
+    for source, name, weights in [("timm", "test_vit", "r160_in1k"), ("torchvision", "resnet18", "DEFAULT")]:
+        message = refusal(name, source, weights, parameters={})
+        assert f"weights: '{weights}' of {source}'s {name} could not be downloaded or loaded (no route)" in message
+        assert "check the connection, or name a local .safetensors or .pth file" in message

@@ -1,0 +1,159 @@
+"""Custom code runs only where the operator allows its module."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from modules.networks.build import build_network, custom_code
+from modules.networks.weights import weights_digest
+from output.errors import UserError
+
+CODE = """
+from pathlib import Path
+from torch import nn
+
+Path(__file__).with_suffix(".ran").touch()
+
+def build(width=3):
+    return nn.Sequential(nn.Linear(2, width), nn.Dropout()).double()
+
+def halve():
+    return nn.Sequential(nn.Linear(2, 3), nn.BatchNorm1d(3)).half()
+
+def text():
+    return "a network"
+
+def fail():
+    raise LookupError("no such\\nlayer")
+"""
+
+
+@pytest.fixture
+def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Write a package `zoo` with a module `zoo.birds` that leaves a trace when it is imported."""
+    (tmp_path / "zoo").mkdir()
+    (tmp_path / "zoo" / "__init__.py").touch()
+    (tmp_path / "zoo" / "birds.py").write_text(CODE)
+    (tmp_path / "zoology.py").write_text(CODE)
+    monkeypatch.syspath_prepend(tmp_path)
+    yield tmp_path / "zoo" / "birds.ran"
+    for module in [name for name in sys.modules if name.partition(".")[0] in {"zoo", "zoology"}]:
+        del sys.modules[module]
+
+
+def build(
+    path: object, allowed: list[str], weights: str | None = None, name: str = "a", **parameters: Any
+) -> nn.Module:
+    return build_network(name, "custom", weights, {"name": path, **parameters}, 0, allowed)
+
+
+def refusal(path: object, allowed: list[str], weights: str | None = None, **parameters: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        build(path, allowed, weights, **parameters)
+    message = str(caught.value)
+    assert message.startswith("model 'a': ")
+    assert "\n" not in message
+    return message
+
+
+@pytest.mark.parametrize("allowed", [["zoo.birds"], ["zoo"], ["other", "zoo"]])
+def test_allowed_module(zoo: Path, allowed: list[str]) -> None:
+    network = build("zoo.birds.build", allowed, width=5)
+    assert zoo.exists()
+    assert isinstance(network, nn.Sequential)
+    assert [(name, tuple(value.shape), value.dtype) for name, value in network.named_parameters()] == [
+        ("0.weight", (5, 2), torch.float32),
+        ("0.bias", (5,), torch.float32),
+    ]
+    assert not network.training
+    assert not network[1].training
+    halved = build("zoo.birds.halve", allowed)
+    assert {value.dtype for value in halved.state_dict().values() if value.is_floating_point()} == {torch.float32}
+    assert halved(torch.ones(1, 2)).dtype == torch.float32
+    again, other = build("zoo.birds.build", allowed, width=5), build("zoo.birds.build", allowed, name="b", width=5)
+    assert weights_digest(network) == weights_digest(again) != weights_digest(other)
+
+
+@pytest.mark.parametrize("allowed", [[], [""], ["zoology"], ["zo"], ["zoo.birds.build"], ["zoo.bird"], ["birds"]])
+def test_nothing_is_imported_from_another_module(zoo: Path, allowed: list[str]) -> None:
+    message = refusal("zoo.birds.build", allowed)
+    assert "custom code of the module 'zoo.birds' is not allowed" in message
+    assert "extraction.allow_modules" in message
+    with pytest.raises(UserError, match=r"'zoo\.birds' is not allowed"):
+        custom_code("a", {"name": "zoo.birds.build"}, allowed)
+    assert not zoo.exists()
+    assert "zoo" not in sys.modules
+    assert "'zoology' is not allowed" in refusal("zoology.build", ["zoo"])
+
+
+@pytest.mark.parametrize(
+    "path", [None, "", "build", ".build", "zoo..build", "zoo.birds.", "zoo/birds.build", 3, "zoo. b"]
+)
+def test_path_that_is_none(zoo: Path, path: object) -> None:
+    assert f"model_parameters.name: {path!r}, but a custom source needs a dotted path" in refusal(path, ["zoo"])
+
+
+@pytest.mark.parametrize(
+    ("path", "parameters", "reason"),
+    [
+        ("zoo.fish.build", {}, "zoo.fish.build failed with {}: ModuleNotFoundError: No module named 'zoo.fish'"),
+        ("zoo.birds.fly", {}, "AttributeError: module 'zoo.birds' has no attribute 'fly'"),
+        ("zoo.birds.text", {}, "zoo.birds.text gives a str, not a torch.nn.Module"),
+        ("zoo.birds.fail", {}, "zoo.birds.fail failed with {}: LookupError: no such"),
+        ("zoo.birds.build", {"size": 3}, "zoo.birds.build failed with {'size': 3}: TypeError"),
+    ],
+)
+def test_code_that_gives_no_network(zoo: Path, path: str, parameters: dict[str, Any], reason: str) -> None:
+    assert reason in refusal(path, ["zoo"], **parameters)
+
+
+def test_weights_are_a_file_or_random(zoo: Path, tmp_path: Path) -> None:
+    network = nn.Sequential(nn.Linear(2, 3))
+    torch.save(network.state_dict(), tmp_path / "w.pth")
+    loaded = build("zoo.birds.build", ["zoo"], str(tmp_path / "w.pth"))
+    assert weights_digest(loaded) == weights_digest(network)
+    # The number of classes of a custom network is its own matter.
+    message = refusal("zoo.birds.build", ["zoo"], str(tmp_path / "w.pth"), width=5)
+    assert "0.weight (3, 2) for (5, 2)" in message
+    assert "weights: 'DEFAULT', but a custom source takes a .safetensors or .pth or .pt file, or null" in refusal(
+        "zoo.birds.build", ["zoo"], "DEFAULT"
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "allowed", "names"),
+    [
+        ("zoo.birds.build", ["zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoo.build", ["zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoo.birds.build", ["zoo.birds"], ["birds.py"]),
+        ("zoo.pond.ducks.build", ["zoo.birds", "zoo.pond"], ["__init__.py", "ducks.py"]),
+        ("zoo.pond.ducks.build", ["zoo.pond", "zoo"], ["__init__.py", "birds.py", "pond/__init__.py", "pond/ducks.py"]),
+        ("zoology.build", ["zoo", "zoology"], ["zoology.py"]),
+    ],
+)
+def test_files_of_code(zoo: Path, tmp_path: Path, path: str, allowed: list[str], names: list[str]) -> None:
+    (tmp_path / "zoo" / "pond" / "no_code.py").mkdir(parents=True)
+    for name in ("pond/__init__.py", "pond/ducks.py", "pond/notes.txt"):
+        (tmp_path / "zoo" / name).touch()
+    files = custom_code("a", {"name": path}, allowed)
+    assert list(files) == names
+    assert all(file.is_file() and file.as_posix().endswith(name) for name, file in files.items())
+    assert not zoo.exists()
+
+
+def test_no_file_of_code(zoo: Path) -> None:
+    for path, reason in [
+        ("zoo.fish.build", "model 'a': model_parameters.name: there is no Python file of the module 'zoo.fish'"),
+        ("sys.exit", "there is no Python file of the module 'sys'"),
+        ("nowhere.fish.build", "the module 'nowhere.fish' cannot be found: No module named 'nowhere'"),
+    ]:
+        with pytest.raises(UserError, match=reason):
+            custom_code("a", {"name": path}, ["zoo", "sys", "nowhere"])
+    assert not zoo.exists()

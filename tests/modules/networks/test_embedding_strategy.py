@@ -1,0 +1,144 @@
+"""Every strategy on every shape, against closed forms, and the prefix tokens that networks declare."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import Tensor, nn
+
+from modules.networks.embedding_strategy import InapplicableError, Prefix, Strategy, embed
+
+CLASSIFIED = Prefix(1, has_class_token=True)
+
+
+def count_up(*shape: int) -> Tensor:
+    return torch.arange(torch.Size(shape).numel(), dtype=torch.float32).reshape(shape)
+
+
+MAP = count_up(2, 3, 4, 4)
+TOKENS = count_up(2, 5, 3)
+VECTOR = count_up(2, 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "strategy", "expected"),
+    [
+        # The values of one channel of a map are 16 consecutive numbers, whose mean lies 7.5 above the first.
+        (MAP, "pool", MAP[:, :, 0, 0] + 7.5),
+        (MAP, "mean", MAP[:, :, 0, 0] + 7.5),
+        (MAP, "flatten", count_up(2, 48)),
+        (TOKENS, "pool", TOKENS[:, 1] + 4.5),
+        (TOKENS, "mean", TOKENS[:, 0] + 6),
+        (TOKENS, "cls", TOKENS[:, 0]),
+        (TOKENS, "flatten", count_up(2, 15)),
+        (VECTOR, "flatten", VECTOR),
+    ],
+)
+def test_closed_forms(values: Tensor, strategy: Strategy, expected: Tensor) -> None:
+    assert torch.equal(embed(values, strategy, CLASSIFIED), expected)
+    if values.ndim == 4 and strategy != "flatten":
+        assert torch.equal(embed(values.permute(0, 2, 3, 1), strategy, CLASSIFIED), expected)
+
+
+@pytest.mark.parametrize(
+    ("values", "strategy", "reason"),
+    [
+        (MAP, "cls", "a spatial map has no class token"),
+        (VECTOR, "cls", "a vector has no class token"),
+        (VECTOR, "pool", "a vector has no positions"),
+        (VECTOR, "mean", "a vector has no positions"),
+        (count_up(2), "flatten", "1 axes are neither"),
+        (count_up(2, 3, 4, 5, 6), None, "5 axes are neither"),
+        (TOKENS[:, :1], "pool", "1 tokens, 1 of them before the patches"),
+        (MAP.to(torch.complex64), "pool", "complex numbers are no embedding"),
+        (VECTOR.to(torch.complex64), "flatten", "complex numbers are no embedding"),
+    ],
+)
+def test_strategy_that_makes_no_sense(values: Tensor, strategy: Strategy | None, reason: str) -> None:
+    with pytest.raises(InapplicableError, match=reason):
+        embed(values, strategy, CLASSIFIED)
+
+
+def test_class_token_that_no_one_declares() -> None:
+    for prefix in (Prefix(), Prefix(4, has_class_token=False), Prefix(1, has_class_token=True, patches=5)):
+        with pytest.raises(InapplicableError, match="declares no class token"):
+            embed(TOKENS, "cls", prefix)
+
+
+@pytest.mark.parametrize(("values", "strategy"), [(MAP, "pool"), (TOKENS, "mean"), (VECTOR, "flatten")])
+def test_usual_strategy_of_a_shape(values: Tensor, strategy: Strategy) -> None:
+    assert torch.equal(embed(values, None, CLASSIFIED), embed(values, strategy, CLASSIFIED))
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 3), (4, 3, 3), (8, 16, 16), (16, 8, 8), (2, 3, 4)])
+def test_maps_with_channels_first(shape: tuple[int, int, int]) -> None:
+    # Also a cube, and a map that is not square, as no photo gives one.
+    values = count_up(2, *shape)
+    assert torch.equal(embed(values, "pool", Prefix()), values.mean((2, 3)))
+
+
+@pytest.mark.parametrize("shape", [(3, 3, 4), (4, 4, 3), (16, 16, 8)])
+def test_maps_with_channels_last(shape: tuple[int, int, int]) -> None:
+    values = count_up(2, *shape)
+    assert torch.equal(embed(values, "pool", Prefix()), values.mean((1, 2)))
+
+
+@pytest.mark.parametrize(("values", "strategy"), [(MAP, "pool"), (TOKENS, "cls"), (VECTOR, "flatten")])
+def test_rows_are_float32_in_memory_of_their_own(values: Tensor, strategy: Strategy) -> None:
+    values = values.clone()
+    rows = embed(values, strategy, CLASSIFIED)
+    before = rows.clone()
+    values.zero_()
+    assert torch.equal(rows, before)
+    assert embed(values.bfloat16(), strategy, CLASSIFIED).dtype == torch.float32
+
+
+def test_mean_of_half_precision_is_taken_in_single_precision() -> None:
+    values = torch.ones(1, 1, 40, 40, dtype=torch.bfloat16)
+    values[..., 0] = 2  # the mean, 1.025, is no number of bfloat16
+    torch.testing.assert_close(embed(values, "pool", Prefix()), torch.tensor([[1.025]]))
+
+
+class Prefixed(nn.Module):
+    """A network that says how many prefix tokens it has, and nothing of a class token."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__()
+        self.num_prefix_tokens = count
+
+
+def small_vit(**args: Any) -> nn.Module:
+    network: nn.Module = timm.create_model("test_vit", depth=1, **args)
+    return network
+
+
+@pytest.mark.parametrize(
+    ("make", "layer", "expected"),
+    [
+        (lambda: small_vit(), "blocks.0", Prefix(1, True, 100)),
+        (lambda: small_vit(class_token=False, global_pool="avg"), "blocks.0", Prefix(0, False, 100)),
+        (lambda: small_vit(reg_tokens=4), "blocks.0.attn", Prefix(5, True, 100)),
+        (lambda: small_vit(reg_tokens=4, class_token=False, global_pool="avg"), "norm", Prefix(4, False, 100)),
+        (lambda: nn.ModuleDict({"visual": small_vit()}), "visual.norm", Prefix(1, True, 100)),
+        (lambda: nn.ModuleDict({"visual": small_vit()}), "visual", Prefix(1, True, 100)),
+        (lambda: nn.ModuleDict({"a": small_vit(), "b": nn.Identity()}), "b", Prefix()),
+        (lambda: Prefixed(0), "", Prefix(0, False)),
+        (lambda: Prefixed(2), "", Prefix(2, True)),
+        (lambda: torchvision.models.VisionTransformer(32, 16, 1, 2, 8, 8), "encoder.ln", Prefix(1, True)),
+        (lambda: timm.create_model("mixer_s32_224"), "blocks.0", Prefix()),
+    ],
+)
+def test_declared_prefix_tokens(make: Callable[[], nn.Module], layer: str, expected: Prefix) -> None:
+    assert Prefix.around(make(), layer) == expected
+
+
+def test_sequence_before_the_class_token_is_put_in_front() -> None:
+    patches = count_up(1, 4, 2)
+    prefix = Prefix(1, has_class_token=True, patches=4)
+    assert torch.equal(embed(patches, "pool", prefix), patches.mean(1))
+    assert torch.equal(embed(count_up(1, 5, 2), "pool", prefix), count_up(1, 5, 2)[:, 1:].mean(1))

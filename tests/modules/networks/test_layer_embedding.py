@@ -1,0 +1,290 @@
+"""Embeddings at layers: which side of a layer is taken, and that nothing but the layers' values counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+import timm
+import torch
+import torchvision
+from torch import Tensor, nn
+from torchvision.models.feature_extraction import create_feature_extractor
+
+from modules.networks.embedding_strategy import Strategy
+from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+
+SIDE = 8
+PLAIN = Preprocessing(SIDE, SIDE, (0, 0, 0), (1, 1, 1))
+
+
+def draw_photos(count: int = 3, side: int = SIDE) -> Tensor:
+    generator = torch.Generator().manual_seed(count)
+    return torch.randint(256, (count, 3, side, side), generator=generator, dtype=torch.uint8)
+
+
+PHOTOS = draw_photos()
+IMAGES = PHOTOS / 255
+
+
+class Give(nn.Module):
+    """A layer that computes what it is told."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+
+def chain(**layers: Callable[..., Any]) -> nn.Sequential:
+    """Make a network of named layers, each fed what the one before gives."""
+    network = nn.Sequential()
+    for name, layer in layers.items():
+        network.add_module(name, layer if isinstance(layer, nn.Module) else Give(layer))
+    return network
+
+
+def pool(images: Tensor) -> Tensor:
+    return images.mean((2, 3))
+
+
+def to_tokens(images: Tensor) -> Tensor:
+    patches = images.flatten(2).transpose(1, 2)
+    return torch.cat([torch.full_like(patches[:, :1], 7), patches], 1)
+
+
+def embedding(network: nn.Module, *taps: Tap, preprocessing: Preprocessing = PLAIN, **args: Any) -> LayerEmbedding:
+    return LayerEmbedding("someone", network, taps, preprocessing, args)
+
+
+def refusal(network: nn.Module, *taps: Tap, **args: Any) -> str:
+    with pytest.raises(UserError) as caught:
+        embedding(network, *taps, **args)
+    message = str(caught.value)
+    assert message.startswith("model 'someone': ")
+    assert "\n" not in message
+    assert not list_hooks(network)
+    return message
+
+
+def list_hooks(network: nn.Module) -> list[Any]:
+    return [hook for m in network.modules() for hook in (*m._forward_hooks.values(), *m._forward_pre_hooks.values())]
+
+
+@pytest.fixture(scope="module")
+def resnet() -> nn.Module:
+    torch.manual_seed(0)
+    network: nn.Module = torchvision.models.resnet18().eval()
+    return network
+
+
+def test_example_of_the_contract(resnet: nn.Module) -> None:
+    # The example names fc with the width that enters it, and no pooling: what enters it is the average pool.
+    preprocessing = Preprocessing(64, 64)
+    images = preprocessing.normalize(draw_photos(2, 64))
+    with torch.no_grad():
+        maps, logits = create_feature_extractor(resnet, ["layer4"])(images)["layer4"], resnet(images)
+    for tap, expected in [
+        (Tap("fc", "flatten", 512), maps.mean((2, 3))),
+        (Tap("fc", "flatten", 1000), logits),
+        (Tap("penultimate", "flatten", 512), maps.mean((2, 3))),
+        (Tap("penultimate", None, None), maps.mean((2, 3))),
+        (Tap("logits", None, None), logits),
+        (Tap("fc", None, None), logits),
+        (Tap("layer4", "pool", 512), maps.mean((2, 3))),
+        (Tap("layer4", "flatten", 2048), maps.flatten(1)),
+        (Tap("avgpool", "flatten", 512), maps.mean((2, 3))),
+    ]:
+        model = embedding(resnet, tap, preprocessing=preprocessing)
+        assert model.widths == [expected.shape[1]]
+        torch.testing.assert_close(model(draw_photos(2, 64)), expected, rtol=1e-5, atol=1e-6)
+    message = refusal(resnet, Tap("fc", "flatten", 77), preprocessing=preprocessing)
+    assert "layer 'fc' with embedding 'flatten': the output is [n, 1000] (1000 columns)" in message
+    assert "the input is [n, 512] (512 columns), and output_dim is 77" in message
+    message = refusal(resnet, Tap("fc", "pool", 512), preprocessing=preprocessing)
+    assert "the input is [n, 512] (a vector has no positions to average), and output_dim is 512" in message
+
+
+def test_output_wins_where_both_sides_have_the_width() -> None:
+    network = chain(stem=pool, twice=lambda x: 2 * x)
+    torch.testing.assert_close(embedding(network, Tap("twice", "flatten", 3))(PHOTOS), 2 * pool(IMAGES))
+
+
+def test_strategy_that_does_not_apply_to_the_output_is_tried_on_the_input() -> None:
+    network = chain(tokens=to_tokens, head=lambda tokens: tokens[:, 0])
+    network.num_prefix_tokens = 1  # type: ignore[assignment]  # as timm declares it
+    torch.testing.assert_close(embedding(network, Tap("head", "pool", 3))(PHOTOS), pool(IMAGES))
+    assert torch.equal(embedding(network, Tap("head", "cls", 3))(PHOTOS), torch.full((3, 3), 7.0))
+
+
+class Keywords(nn.Module):
+    """Calls its head by keyword, and is called with one."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.head = Give(lambda *, scale, features: scale * features[:, :1])
+
+    def forward(self, images: Tensor, scale: float = 1.0) -> Any:
+        return self.head(scale=scale, features=pool(images))
+
+
+def test_keyword_input_and_forward_arguments() -> None:
+    taps = Tap("head", "flatten", 3), Tap("head", "flatten", 1)
+    rows = embedding(Keywords(), *taps, scale=3.0)(PHOTOS)
+    torch.testing.assert_close(rows, torch.cat([pool(IMAGES), 3 * pool(IMAGES)[:, :1]], 1))
+    message = refusal(Keywords(), *taps, size=3)
+    assert "cannot run on a photo of 8 x 8 pixels with forward_args {'size': 3}: TypeError: " in message
+
+
+def test_first_tensor_of_several() -> None:
+    network = chain(pair=lambda x: (None, pool(x), x), last=lambda parts: [parts[1] + 1])
+    torch.testing.assert_close(embedding(network, Tap("pair", "flatten", 3))(PHOTOS), pool(IMAGES))
+    torch.testing.assert_close(embedding(network, Tap("last", "flatten", 3))(PHOTOS), pool(IMAGES) + 1)
+    message = refusal(chain(words=lambda _: "words"), Tap("words", "flatten", 5))
+    assert "the output is no tensor; the input is [n, 3, 8, 8] (192 columns)" in message
+
+
+def test_layers_that_overwrite_their_input() -> None:
+    network = chain(stem=lambda x: pool(x) - 0.5, relu=nn.ReLU(inplace=True), head=nn.Linear(3, 2))
+    taps = [Tap("stem", "flatten", 3), Tap("relu", "flatten", 3), Tap("head", "flatten", 3)]
+    before = pool(IMAGES) - 0.5
+    torch.testing.assert_close(
+        embedding(network, *taps)(PHOTOS), torch.cat([before, before.clamp(min=0), before.clamp(min=0)], 1)
+    )
+    network = chain(wide=lambda x: pool(x) - 0.5, narrow=lambda x: x.clamp_(min=0)[:, :1])
+    torch.testing.assert_close(embedding(network, Tap("narrow", "flatten", 3))(PHOTOS), before)
+
+
+def test_network_that_views_its_images() -> None:
+    photos = PHOTOS.contiguous(memory_format=torch.channels_last)
+    network = chain(view=lambda x: x.view(len(x), -1))
+    torch.testing.assert_close(embedding(network, Tap("view", "flatten", 192))(photos), IMAGES.flatten(1))
+
+
+class Reused(nn.Module):
+    """Calls one activation three times, and another layer never."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.relu = nn.ReLU()
+        self.spare = nn.ReLU()
+
+    def forward(self, images: Tensor) -> Any:
+        return self.relu(self.relu(self.relu(pool(images))))
+
+
+def test_layers_not_called_once() -> None:
+    assert "layer 'relu' is called 3 times in one forward pass; name a layer that is called once" in refusal(
+        Reused(), Tap("relu", "flatten", 3)
+    )
+    assert "layer 'spare' is called 0 times" in refusal(Reused(), Tap("spare", None, None))
+
+
+def test_layer_called_more_often_for_some_photos() -> None:
+    relu = nn.ReLU()
+    network = chain(relu=relu, loop=lambda x: relu(x) if len(x) > 1 else x)
+    model = embedding(network, Tap("relu", "pool", 3))
+    with pytest.raises(UserError, match="layer 'relu' is called 2 times"):
+        model(PHOTOS)
+
+
+def test_photos_along_another_axis() -> None:
+    network = chain(stem=partial(torch.transpose, dim0=0, dim1=1))
+    message = refusal(network, Tap("stem", None, None))
+    assert "the output is [3, 1, 8, 8] (its first axis should have 1 entries, one per photo)" in message
+    constant = chain(stem=lambda _: torch.ones(1, 4))
+    model = embedding(constant, Tap("stem", "flatten", 4))
+    with pytest.raises(UserError, match=r"is \[1, 4\] \(its first axis should have 3 entries"):
+        model(PHOTOS)
+    growing = chain(stem=lambda x: torch.ones(len(x), 1 + len(x)))
+    with pytest.raises(UserError, match=r"is \[n, 4\] \(4 columns\), where one photo gave 2"):
+        embedding(growing, Tap("stem", None, None))(PHOTOS)
+
+
+def test_unknown_layer() -> None:
+    network = torchvision.models.mobilenet_v2(width_mult=0.25)
+    assert "no layer 'clasifier.1'; the closest name is classifier.1" in refusal(network, Tap("clasifier.1", None, 3))
+    assert "no layer 'classifier.'; the closest name is classifier" in refusal(network, Tap("classifier.", None, 3))
+    assert "the closest name is none" in refusal(Give(pool), Tap("fc", None, 3))
+
+
+def test_alias() -> None:
+    network = chain(stem=pool, penultimate=lambda x: x + 1, head=nn.Linear(3, 2))
+    torch.testing.assert_close(embedding(network, Tap("penultimate", None, None))(PHOTOS), pool(IMAGES) + 1)
+    network = timm.create_model("deit_tiny_distilled_patch16_224", depth=1)
+    assert "but there is head and head_dist; name a layer" in refusal(network, Tap("penultimate", None, None))
+    assert "but there is none" in refusal(chain(stem=pool), Tap("penultimate", "flatten", 3))
+    network = chain(stem=pool, head=nn.Linear(3, 2))
+    message = refusal(network, Tap("penultimate", "flatten", 2))
+    assert "layer 'head' with embedding 'flatten': the input is [n, 3] (3 columns), and output_dim is 2" in message
+
+
+def test_tokens_of_a_vision_transformer() -> None:
+    network = timm.create_model("test_vit", depth=2, reg_tokens=4).eval()
+    photos = draw_photos(2, 160)
+    preprocessing = Preprocessing(160, 160)
+    with torch.no_grad():
+        tokens = network.forward_features(preprocessing.normalize(photos))
+        patches = network.patch_embed(preprocessing.normalize(photos))
+    width = tokens.shape[2]
+    for tap, expected in [
+        (Tap("norm", "cls", width), tokens[:, 0]),
+        (Tap("norm", "pool", width), tokens[:, 5:].mean(1)),
+        (Tap("norm", "mean", width), tokens.mean(1)),
+        (Tap("norm", None, None), tokens.mean(1)),
+        (Tap("patch_embed", "pool", width), patches.flatten(1, -2).mean(1)),
+    ]:
+        rows = embedding(network, tap, preprocessing=preprocessing)(photos)
+        torch.testing.assert_close(rows, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "layer", "strategy", "head"),
+    [
+        # Swin's layer gives channels-last maps, pools them afterwards; a ViT's head takes the class token.
+        (lambda: torchvision.models.SwinTransformer([4, 4], 16, [2], [1], [4, 4]), "norm", "pool", "head"),
+        (lambda: torchvision.models.VisionTransformer(32, 16, 1, 2, 16, 8), "encoder.ln", "cls", "heads.head"),
+    ],
+)
+def test_strategy_does_what_the_network_does(
+    make: Callable[[], nn.Module], layer: str, strategy: Strategy, head: str
+) -> None:
+    network = make()
+    rows = embedding(network, Tap(layer, strategy, 16), Tap(head, "flatten", 16), preprocessing=Preprocessing(32, 32))(
+        draw_photos(2, 32)
+    )
+    ours, theirs = rows.chunk(2, 1)
+    torch.testing.assert_close(ours, theirs)
+    assert ours.std() > 0
+
+
+def test_stays_in_evaluation_mode_without_gradients() -> None:
+    network = chain(stem=pool, dropout=nn.Dropout(0.5), head=nn.Linear(3, 2)).train()
+    model = embedding(network, Tap("head", "flatten", 3)).train()
+    assert not any(module.training for module in model.modules())
+    rows = model(PHOTOS)
+    torch.testing.assert_close(rows, pool(IMAGES))
+    assert not rows.requires_grad
+
+
+def test_layers_side_by_side() -> None:
+    network = chain(stem=pool, twice=lambda x: 2 * x, head=nn.Linear(3, 2))
+    model = embedding(network, *(Tap(layer, None, None) for layer in ("head", "stem", "twice", "stem")))
+    rows = model(PHOTOS)
+    assert model.widths == [2, 3, 3, 3]
+    torch.testing.assert_close(rows[:, 2:], torch.cat([pool(IMAGES), 2 * pool(IMAGES), pool(IMAGES)], 1))
+    assert not list_hooks(network)
+
+
+def test_float32_under_autocast() -> None:
+    network = chain(stem=pool, head=nn.Linear(3, 2))
+    model = embedding(network, Tap("head", "flatten", 2))
+    with torch.autocast("cpu", torch.bfloat16):
+        assert model(PHOTOS).dtype == torch.float32
+    torch.testing.assert_close(model(PHOTOS), network(IMAGES).detach())

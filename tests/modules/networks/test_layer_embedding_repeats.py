@@ -1,0 +1,74 @@
+"""A network that draws random numbers in its forward pass is refused, whichever way it draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import count
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+
+PLAIN = Preprocessing(8, 8, (0, 0, 0), (1, 1, 1))
+
+
+class Give(nn.Module):
+    """A network that computes what it is told."""
+
+    def __init__(self, function: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.stem = nn.Flatten()
+        self.function = function
+
+    def forward(self, images: Tensor) -> Tensor:
+        return self.function(self.stem(images))
+
+
+def embedding(function: Callable[[Tensor], Tensor], layer: str = "logits", width: int | None = None) -> LayerEmbedding:
+    return LayerEmbedding("someone", Give(function).eval(), [Tap(layer, None, width)], PLAIN)
+
+
+passes = count()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda rows: functional.dropout(rows, 0.1, training=True),
+        lambda rows: rows + 0.01 * torch.randn_like(rows),
+        lambda rows: rows[:, torch.randperm(rows.shape[1])],
+        lambda rows: rows * next(passes),
+        lambda rows: rows[:, next(passes) % 2 :],
+    ],
+)
+def test_other_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
+    with pytest.raises(UserError) as caught:
+        embedding(function)
+    assert str(caught.value).startswith("model 'someone': layer 'logits' gives other values in a second pass")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda rows: 2 * rows,
+        lambda rows: 0 * rows,
+        lambda rows: rows + 1e-5 * torch.randn_like(rows),
+        lambda rows: functional.dropout(rows, 0.5, training=False),
+    ],
+)
+def test_same_values_in_a_second_pass(function: Callable[[Tensor], Tensor]) -> None:
+    state = torch.get_rng_state()
+    assert embedding(function).widths == [192]
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_only_the_layer_that_is_taken_counts() -> None:
+    model = embedding(lambda rows: functional.dropout(rows, 0.5, training=True), "stem", 192)
+    photos = torch.randint(256, (2, 3, 8, 8), dtype=torch.uint8)
+    torch.testing.assert_close(model(photos), photos.flatten(1) / 255)

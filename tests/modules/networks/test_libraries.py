@@ -1,0 +1,123 @@
+"""open_clip is optional, and of its models only the image tower runs; the installed one where there is one."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from modules.networks.build import build_network
+from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.weights import weights_digest
+from output.errors import UserError
+
+PARAMETERS = {"model_name": "RN50", "embed_dim": 16, "vision_cfg": {"layers": [1, 1, 1, 1], "width": 8}}
+
+
+class TwoTowers(nn.Module):
+    """A network with open_clip's interface, as small as can be."""
+
+    def __init__(self, embed_dim: int, vision_cfg: dict[str, Any]) -> None:
+        super().__init__()
+        self.visual = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, embed_dim))
+        self.transformer = nn.Linear(vision_cfg["width"], embed_dim)
+
+    def forward(self, image: Tensor | None = None, text: Tensor | None = None) -> Any:
+        images = None if image is None else nn.functional.normalize(self.visual(image), dim=-1)
+        return images, None if text is None else self.transformer(text), torch.ones(())
+
+
+def stand_in() -> ModuleType:
+    """Make a module with the part of open_clip's interface that is used."""
+
+    def create_model(
+        model_name: str, pretrained: str | None, pretrained_image: bool, pretrained_text: bool, **parameters: Any
+    ) -> nn.Module:
+        assert not pretrained_image
+        assert not pretrained_text
+        if pretrained:
+            msg = f"Failed to download weights for tag '{pretrained}': no route\nto host"
+            raise RuntimeError(msg)
+        return TwoTowers(**parameters)
+
+    module: Any = ModuleType("open_clip")
+    module.list_models = lambda: ["RN50", "RN50-quickgelu", "ViT-B-32"]
+    module.list_pretrained_tags_by_model = lambda model: ["openai", "yfcc15m", "cc12m"]
+    module.create_model = create_model
+    return module  # type: ignore[no-any-return]
+
+
+def build(weights: str | None = None, name: str = "clip_rn50", **parameters: Any) -> nn.Module:
+    return build_network(name, "open_clip", weights, {**PARAMETERS, **parameters}, 0, [])
+
+
+@pytest.fixture
+def open_clip(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have open_clip, or where it is not installed, its stand-in."""
+    if find_spec("open_clip") is None:
+        monkeypatch.setitem(sys.modules, "open_clip", stand_in())
+
+
+@pytest.mark.usefixtures("open_clip")
+def test_image_tower_alone_runs() -> None:
+    network = build()
+    assert weights_digest(network) == weights_digest(build()) != weights_digest(build(name="b"))
+    text = [module for path, module in network.named_modules() if path.startswith("transformer")]
+    assert text
+    for module in text:
+        module.register_forward_pre_hook(lambda *_: pytest.fail("the text tower runs"))
+    model = LayerEmbedding("clip_rn50", network, [Tap("visual", "flatten", 16)], Preprocessing(224, 224))
+    photos = torch.randint(256, (2, 3, 224, 224), dtype=torch.uint8)
+    with torch.no_grad():
+        expected = network.visual(model.preprocessing.normalize(photos))  # type: ignore[operator]
+    torch.testing.assert_close(model(photos), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.usefixtures("open_clip")
+@pytest.mark.parametrize(
+    ("weights", "parameters", "reason"),
+    [
+        ("laion9b", {}, "weights: open_clip's RN50 has no 'laion9b'; allowed are openai, yfcc15m, cc12m, null, or a"),
+        ("DEFAULT", {}, "has no 'DEFAULT'"),
+        (None, {"model_name": "RN51"}, "open_clip has no model 'RN51'; it has RN50"),
+        (None, {"model_name": None}, "contains no name of open_clip's models; model_parameters.model_name"),
+        (None, {"towers": 3}, "model_parameters: open_clip's RN50 cannot be created with {'embed_dim': 16"),
+    ],
+)
+def test_refused(weights: str | None, parameters: dict[str, Any], reason: str) -> None:
+    with pytest.raises(UserError) as caught:
+        build(weights, **parameters)
+    assert str(caught.value).startswith("model 'clip_rn50': ")
+    assert reason in str(caught.value)
+
+
+def test_failed_download(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "open_clip", stand_in())
+    with pytest.raises(UserError) as caught:
+        build("openai")
+    assert "weights: 'openai' of open_clip's RN50 could not be downloaded or loaded (Failed to" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_file_whose_last_layer_has_another_width(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # The last linear layer of either tower is no classifier.
+    monkeypatch.setitem(sys.modules, "open_clip", stand_in())
+    state = TwoTowers(16, {"width": 8}).state_dict()
+    torch.save(state, tmp_path / "w.pth")
+    assert weights_digest(build(str(tmp_path / "w.pth"))) == weights_digest(build(str(tmp_path / "w.pth"), "b"))
+    torch.save({**state, "transformer.weight": torch.zeros(7, 8)}, tmp_path / "w.pth")
+    with pytest.raises(UserError, match=r"do not fit: transformer\.weight \(7, 8\) for \(16, 8\)"):
+        build(str(tmp_path / "w.pth"))
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "open_clip", None)
+    with pytest.raises(UserError, match=r"model 'clip_rn50': .*pip install 'headstart\[open_clip\]'"):
+        build()

@@ -1,0 +1,224 @@
+"""The dashboard's mirror of a score, read back with the dashboard's own reader; nothing is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import wandb
+
+from evaluation.alignment.heatmap import draw_heatmap
+from output.dashboard import Dashboard, publish_score
+from output.errors import UserError
+
+ROOT = Path(__file__).parents[2]
+KEY = "0" * 40
+NAMES = ["resnet50", "vit_base.openai/b$_1", "vögel"]
+BIASED = np.array([[1, 0.25, 1 / 3], [0.25, 1, 0.75], [1 / 3, 0.75, 1]])
+MATRICES = {"biased": BIASED, "debiased": BIASED - 0.5}
+DOCUMENT: dict[str, Any] = {
+    "contract_version": "1.0",
+    "team": "blue",
+    "score": 4 / 9,
+    "n_models": 3,
+    "n_stimuli": 100,
+    "mean_cka_biased": 4 / 9,
+    "mean_cka_debiased": None,
+    "pairwise": {"names": NAMES, "biased": BIASED.tolist()},
+    "digests": {"registry": "12ab", "catalog": "34cd", "submission": "56ef", "weights": {NAMES[1]: "78"}},
+    "timings": {"total_seconds": 1.5},
+}
+CONFIG = {"registry": "registry.json", "models": NAMES, "extraction": {"precision": "float32", "num_workers": 2}}
+
+
+def publish(folder: Path, options: Dashboard, document: dict[str, Any] = DOCUMENT) -> list[Path]:
+    folder.mkdir(exist_ok=True)
+    files = [folder / "score.json", folder / "heatmap.png"]
+    files[0].write_text(json.dumps(document))
+    draw_heatmap(NAMES, BIASED, "CKA", files[1])
+    publish_score(options, "score", CONFIG, document, NAMES, MATRICES, files, folder / "mirror")
+    return files
+
+
+def inspect(run: Path, *options: str) -> str:
+    command = [sys.executable, "-m", "wandb", "leet", "inspect", "--json", *options, str(run)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+class Mirror:
+    """A finished run and what the dashboard's files say of it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (self.run,) = (folder / "mirror" / "wandb").glob("offline-run-*")
+        self.whole: dict[str, Any] = json.loads(inspect(self.run, "--summary"))
+        self.records: list[dict[str, Any]] = [json.loads(line) for line in inspect(self.run).splitlines()]
+
+    def of_type(self, kind: str) -> list[dict[str, Any]]:
+        return [record[kind] for record in self.records if record["type"] == kind]
+
+    def media(self, key: str) -> Path:
+        path: str = self.whole["summary"][key]["path"]
+        return self.run / "files" / path
+
+
+@pytest.fixture(scope="module")
+def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
+    """Publish a score without an account."""
+    folder = tmp_path_factory.mktemp("mirror")
+    with pytest.MonkeyPatch.context() as patch:
+        (folder / "netrc").touch()
+        patch.setenv("NETRC", str(folder / "netrc"))
+        for name in ("CACHE", "CONFIG", "DATA"):
+            patch.setenv(f"WANDB_{name}_DIR", str(folder / "dashboard"))
+        for name in ("WANDB_API_KEY", "WANDB_MODE"):
+            patch.delenv(name, raising=False)
+        publish(folder / "run", Dashboard(group="leaderboard", tags=["nightly"]))
+        yield Mirror(folder / "run")
+
+
+def test_run_says_what_was_done(mirror: Mirror) -> None:
+    (run,) = mirror.of_type("run")
+    assert (run["project"], run["job_type"], run["run_group"]) == ("headstart", "score", "leaderboard")
+    assert run["tags"] == ["nightly"]
+    assert run["display_name"] == "score, 3 models, 100 stimuli"
+    assert mirror.whole["config"] == CONFIG
+    assert mirror.of_type("exit")[0].get("exit_code", 0) == 0
+
+
+def test_summary_holds_the_scores_and_digests(mirror: Mirror) -> None:
+    summary = {key: value for key, value in mirror.whole["summary"].items() if not key.startswith("_")}
+    media = {"matrix/biased", "matrix/debiased", "heatmap"}
+    assert {key: value for key, value in summary.items() if key not in media} == {
+        "contract_version": "1.0",
+        "team": "blue",
+        "score": 4 / 9,
+        "n_models": 3,
+        "n_stimuli": 100,
+        "mean_cka_biased": 4 / 9,
+        "digests/registry": "12ab",
+        "digests/catalog": "34cd",
+        "digests/submission": "56ef",
+        f"digests/weights/{NAMES[1]}": "78",
+        "timings/total_seconds": 1.5,
+    }
+    assert media <= set(summary)
+
+
+@pytest.mark.parametrize("name", MATRICES)
+def test_matrix_is_a_table(mirror: Mirror, name: str) -> None:
+    table = json.loads(mirror.media(f"matrix/{name}").read_text())
+    assert table["columns"] == ["model", *NAMES]
+    assert table["data"] == [[model, *row] for model, row in zip(NAMES, MATRICES[name].tolist(), strict=True)]
+
+
+def test_heatmap_is_that_of_the_score(mirror: Mirror) -> None:
+    assert mirror.media("heatmap").read_bytes() == (mirror.folder / "heatmap.png").read_bytes()
+
+
+def test_files_are_an_artifact(mirror: Mirror) -> None:
+    (artifact,) = (a for a in mirror.of_type("artifact") if a["type"] == "score")
+    files = {content["path"]: int(content["size"]) for content in artifact["manifest"]["contents"]}
+    assert files == {path.name: path.stat().st_size for path in mirror.folder.iterdir() if path.is_file()}
+
+
+def test_run_that_is_logged_offline_says_how_to_upload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    publish(tmp_path, Dashboard(name="mine"))
+    (run,) = (tmp_path / "mirror" / "wandb").glob("offline-run-*")
+    assert capsys.readouterr().out == f"Weights & Biases logs offline; to upload: wandb sync {run}\n"
+    assert json.loads(inspect(run, "--summary"))["name"] == "mine"
+
+
+SWITCHED_OFF = """
+import os, sys
+from pathlib import Path
+import numpy as np
+os.environ["WANDB_MODE"] = "disabled"
+from output.dashboard import Dashboard, publish_score
+document = {"n_models": 2, "n_stimuli": 4}
+publish_score(Dashboard(mode="online"), "score", {}, document, ["a", "b"], {"biased": np.eye(2)}, [], Path(sys.argv[1]))
+"""
+
+
+def test_switched_off_dashboard_says_nothing(tmp_path: Path) -> None:
+    # wandb reads the environment once per process.
+    command = [sys.executable, "-c", SWITCHED_OFF, str(tmp_path)]
+    result = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    assert result.stdout + result.stderr == ""
+    assert not list(tmp_path.rglob("*run-*"))
+
+
+@pytest.mark.parametrize(
+    ("mode", "environment", "chosen"),
+    [
+        ("auto", {}, "offline"),
+        ("auto", {"WANDB_API_KEY": KEY}, "online"),
+        ("offline", {"WANDB_API_KEY": KEY}, "offline"),
+        ("online", {"WANDB_API_KEY": KEY}, "online"),
+        ("offline", {"WANDB_MODE": "online"}, None),
+        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None),
+    ],
+)
+def test_mode(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, environment: dict[str, str], chosen: str | None
+) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    if "WANDB_API_KEY" in environment:
+        # The real one asks the server for the account's name.
+        monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
+    begun: list[dict[str, Any]] = []
+
+    def begin(**options: Any) -> None:
+        begun.append(options)
+        msg = "that is far enough"
+        raise wandb.Error(msg)
+
+    monkeypatch.setattr(wandb, "init", begin)
+    publish(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
+    assert (begun[0]["mode"], begun[0]["entity"], begun[0]["project"]) == (chosen, "team", "other")
+    assert begun[0]["dir"] == tmp_path / "mirror"
+
+
+def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
+    message = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
+    with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
+        publish(tmp_path, Dashboard())
+
+
+def test_refusal_is_a_warning_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def refuse(**options: Any) -> None:
+        msg = "WANDB_API_KEY invalid\nand more"
+        raise wandb.errors.AuthenticationError(msg)
+
+    monkeypatch.setattr(wandb, "init", refuse)
+    publish(tmp_path, Dashboard())
+    text = capsys.readouterr().err
+    assert text.startswith("warning: logger: Weights & Biases refuses (WANDB_API_KEY invalid); ")
+    assert text.count("\n") == 1
+
+
+def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
+    missing = [tmp_path / "missing.json"]
+    with pytest.raises(ValueError, match="missing"):
+        publish_score(Dashboard(), "score", {}, DOCUMENT, NAMES, MATRICES, missing, tmp_path / "mirror")
+    assert Mirror(tmp_path).of_type("exit")[0]["exit_code"] == 1
+    assert wandb.run is None
+
+
+def test_nothing_heavy_is_imported_with_the_modules() -> None:
+    alignment = ["evaluation.alignment.score_log", "evaluation.alignment.heatmap"]
+    modules = ["output.dashboard", "output.wandb_mode", *alignment]
+    heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
+    code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

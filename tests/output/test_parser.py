@@ -1,0 +1,276 @@
+"""A user's mistake is one line on the error stream, without a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import jsonargparse
+import pytest
+from jsonargparse.typing import PositiveInt
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+import evaluate
+from output.errors import UserError
+from output.parser import OneLineErrorParser, one_line_errors
+
+Fit = Callable[..., Path]
+
+
+def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object], code: int) -> str:
+    """Give the one line that a command fails with."""
+    with pytest.raises(SystemExit) as caught:
+        run()
+    assert caught.value.code == code
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("error: ")
+    return line
+
+
+@pytest.mark.parametrize(
+    ("option", "words", "suggestion"),
+    [
+        ("--criterion.treshold=0.9", "treshold", "criterion.threshold"),
+        ("--criterion.evaluate_evry=3", "evaluate_evry", "criterion.evaluate_every"),
+        ("--results.overwirte=true", "overwirte", "results.overwrite"),
+        ("--trainer.max_epocs=3", "max_epocs", "trainer.max_epochs"),
+        ("--sed_everything=3", "sed_everything", "seed_everything"),
+        ("--data.batchsize=3", "batchsize", "batch_size"),
+    ],
+)
+def test_misspelt_option_with_the_closest(
+    fit: Fit, capsys: pytest.CaptureFixture[str], option: str, words: str, suggestion: str
+) -> None:
+    line = error_line(capsys, lambda: fit(option), code=2)
+    assert words in line
+    assert line.endswith(f"(closest: {suggestion})")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--criterion.threshold=1.5", ["criterion.threshold", "1.5"]),
+        ("--criterion.consecutive=0", ["criterion.consecutive"]),
+        ("--data.batch_size=-1", ["batch_size"]),
+        ("--data.orderings=many", ["orderings", "many"]),
+        ("--data.on_bad_image=ignore", ["on_bad_image", "ignore"]),
+        ("--data=NoStream", ["NoStream"]),
+        ("--model.baseline=NoMethod", ["NoMethod"]),
+        ("--data.nothing_like_it=1", ["nothing_like_it"]),
+        ("--config=absent.yaml", ["absent.yaml"]),
+    ],
+)
+def test_wrong_value(fit: Fit, capsys: pytest.CaptureFixture[str], option: str, words: list[str]) -> None:
+    line = error_line(capsys, lambda: fit(option), code=2)
+    assert all(word in line for word in words)
+
+
+def test_misspelt_key_in_a_file(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("criterion:\n  treshold: 0.9\n")
+    line = error_line(capsys, lambda: fit("--config=mine.yaml"), code=2)
+    assert "treshold" in line
+    assert line.endswith("(closest: criterion.threshold)")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--data.max_samples=25"], "data.max_samples: 25 asked for, but there are 24 training photos"),
+        (["--data.max_samples=2"], "data.max_samples: 2 is too few to meet the criterion"),
+        (["--data.photos.root=absent"], "there is no folder absent"),
+        (["--data.backbone.name=mobilenet_v9"], "torchvision has no classifier 'mobilenet_v9'"),
+        (["--data=datamodules.PhotoStream", "--data.orderings=2"], "data.orderings: 2 asked for"),
+        (["--model.methods={baseline: modules.NearestClassMean}"], "the name 'baseline' is the baseline's own"),
+    ],
+)
+def test_mistake_found_while_running(
+    fit: Fit, capsys: pytest.CaptureFixture[str], options: list[str], words: str
+) -> None:
+    assert words in error_line(capsys, lambda: fit(*options), code=1)
+
+
+def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("callbacks.dashboard.find_spec", lambda name: None)
+    line = error_line(capsys, lambda: fit("--trainer.logger=callbacks.DashboardLogger"), code=1)
+    assert line.startswith("error: trainer.logger: wandb is not installed; pip install wandb")
+
+
+def test_folder_of_another_configuration(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    fit()
+    capsys.readouterr()
+    line = error_line(capsys, lambda: fit("--data.batch_size=2"), code=1)
+    assert "'run' holds results of another configuration" in line
+    assert "--results.overwrite=true" in line
+    fit("--data.batch_size=2", "--results.overwrite=true")
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "max_samples", "enough"), [(8, 17, True), (8, 16, False), (1, 3, True), (1, 2, False)]
+)
+def test_limit_that_leaves_just_enough_evaluations(
+    fit: Fit, capsys: pytest.CaptureFixture[str], batch_size: int, max_samples: int, enough: bool
+) -> None:
+    options = [f"--data.batch_size={batch_size}", f"--data.max_samples={max_samples}"]
+    if enough:
+        fit(*options)
+    else:
+        assert "too few to meet the criterion" in error_line(capsys, lambda: fit(*options), code=1)
+
+
+@pytest.mark.parametrize("error", [ValueError("a bug"), KeyError("a bug"), MemoryError("a bug")])
+def test_errors_of_the_program_keep_their_traceback(error: Exception) -> None:
+    with pytest.raises(type(error), match="a bug"), one_line_errors():
+        raise error
+
+
+def test_error_after_a_mistake_that_was_dealt_with() -> None:
+    error = ValueError("a bug")
+    error.__context__ = UserError("data.x: wrong")
+    with pytest.raises(ValueError, match="a bug"), one_line_errors():
+        raise error
+
+
+@pytest.mark.parametrize("kind", [UserError, MisconfigurationException])
+@pytest.mark.parametrize("wrappers", [0, 1, 2])
+def test_users_mistake_ends_the_program(
+    capsys: pytest.CaptureFixture[str], kind: type[Exception], wrappers: int
+) -> None:
+    def fail(depth: int) -> None:
+        try:
+            if depth:
+                fail(depth - 1)
+        except Exception as error:
+            raise ValueError("while building") from error  # noqa: EM101
+        raise kind("data.x: wrong")  # noqa: EM101
+
+    def run() -> None:
+        with one_line_errors():
+            fail(wrappers)
+
+    assert error_line(capsys, run, code=1) == "error: data.x: wrong"
+
+
+def test_interrupt_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    def run() -> None:
+        with one_line_errors():
+            os.kill(os.getpid(), signal.SIGINT)
+
+    assert error_line(capsys, run, code=130) == "error: interrupted"
+
+
+@pytest.fixture
+def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let `evaluate.py` have two sub-commands, of which one notes in a file that it was imported."""
+    (tmp_path / "light_command.py").write_text(
+        "def light(size: int, name: str = 'x', long_name: str = '') -> None:\n"
+        '    """Do something light.\n\n    Args:\n        size: How much.\n'
+        '        name: What.\n        long_name: More.\n    """\n'
+        "    print(f'{name}: {size}{long_name}')\n"
+    )
+    (tmp_path / "heavy_command.py").write_text(
+        f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).touch()\n"
+        'def heavy() -> None:\n    """Do something heavy."""\n'
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("light_command", "heavy_command"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.setattr(evaluate, "COMMANDS", {"light": "light_command:light", "he-avy": "heavy_command:heavy"})
+
+
+@pytest.mark.usefixtures("two_commands")
+def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(["light", "--size=3", "--name=y"])
+    assert capsys.readouterr().out == "y: 3\n"
+    mistakes = {"--naem=y": "(closest: name)", "--na=y": "unrecognized", "--size=many": "size", "4": "4"}
+    for option, words in mistakes.items():
+        command = partial(evaluate.main, ["light", "--size=3", option])
+        assert words in error_line(capsys, command, code=2)
+    assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.usefixtures("two_commands")
+def test_options_with_dashes(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for command in (["light", "--size=3", "--long-name=a-b"], ["light", "--size=3", "--long_name", "a-b"]):
+        evaluate.main(command)
+        assert capsys.readouterr().out == "x: 3a-b\n"
+
+
+@pytest.mark.usefixtures("two_commands")
+@pytest.mark.parametrize("before", [[], ["--config=options.yaml"]])
+def test_options_of_a_sub_command_in_a_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, before: list[str]
+) -> None:
+    (tmp_path / "options.yaml").write_text("light:\n  size: 4\n" if before else "size: 4\n")
+    monkeypatch.chdir(tmp_path)
+    evaluate.main([*before, "light"] if before else ["light", "--config=options.yaml"])
+    assert capsys.readouterr().out == "x: 4\n"
+
+
+@pytest.mark.usefixtures("two_commands")
+@pytest.mark.parametrize("args", [[], ["lihgt", "3"]])
+def test_no_such_sub_command(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+    line = error_line(capsys, lambda: evaluate.main(args), code=2)
+    assert all(word in line for word in ("light", "he-avy"))
+
+
+def test_help_lists_every_sub_command_with_its_first_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        evaluate.main(["--help"])
+    assert caught.value.code == 0
+    # Lines are broken at spaces and hyphens.
+    text = "".join(capsys.readouterr().out.split())
+    for name, place in evaluate.COMMANDS.items():
+        summary = (evaluate._load(place).__doc__ or "").splitlines()[0].rstrip(".")
+        assert "".join(f"{name}{summary}".split()) in text
+
+
+@pytest.mark.parametrize("command", ["sample-efficiency", "cka", "cka-search", "stability"])
+def test_sub_commands_that_need_no_network_start_at_once(command: str) -> None:
+    # The parser imports what it needs to resolve the types of options, too.
+    heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
+    script = (
+        "import atexit, sys, evaluate, store.cache, store.row_store\n"
+        f"atexit.register(lambda: print(*({{*{heavy}}} & {{*sys.modules}})))\n"
+        f"evaluate.main([{command!r}, '--help'])"
+    )
+    root = Path(evaluate.__file__).parent
+    process = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.splitlines()[-1] == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--team=green"], 'Parser key "team": Expected one of blue, red. Given value: green'),
+        (["--only=gpu"], 'Parser key "only": Expected one of auto, cpu. Given value: gpu'),
+        (["--layers=fc"], """Parser key "layers": Expected a list, written '[a, b]'. Given value: fc"""),
+        (["--names=fc"], """Parser key "names": Expected a list, written '[a, b]'. Given value: fc"""),
+        (["--sizes=[1, x]"], """Parser key "sizes": Expected a whole number in place of x. Given value: [1, 'x']"""),
+        (["--count=0"], 'Parser key "count": Expected a PositiveInt (v>0). Given value: 0'),
+        (["--count=few"], 'Parser key "count": Expected a PositiveInt. Given value: few'),
+        (["--share=most"], 'Parser key "share": Expected a number or one of all. Given value: most'),
+        (["--flag=perhaps"], 'Parser key "flag": Expected true or false. Given value: perhaps'),
+    ],
+)
+def test_types_are_said_in_words(capsys: pytest.CaptureFixture[str], options: list[str], message: str) -> None:
+    def command(
+        team: Literal["blue", "red"] | None = None,
+        only: Literal["auto", "cpu"] = "auto",
+        layers: list[str] | None = None,
+        names: list[str] = [],  # noqa: B006 - a default of the command line
+        sizes: list[int] | None = None,
+        count: PositiveInt | None = None,
+        share: float | Literal["all"] = "all",
+        flag: bool | None = None,
+    ) -> None:
+        pytest.fail("it should not run")
+
+    run = partial(jsonargparse.auto_cli, command, args=options, as_positional=False, parser_class=OneLineErrorParser)
+    assert error_line(capsys, run, code=2) == f"error: {message}"
