@@ -2,6 +2,33 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+# An argument's name, as messages begin with it: `root: there is no folder ...`.
+_ARGUMENT = re.compile(r"[a-z_][\w.]*: ")
+
 
 class UserError(ValueError):
-    """A mistake of the user, whose message is one line that says how to mend it; the entries print it alone."""
+    """A mistake of the user, whose message is one line that says how to mend it; the entries print it alone.
+
+    The message begins with the argument that is wrong, by the name that it has where the mistake is found. Whoever
+    knows the option by which that was given puts its name before it, with `naming`.
+    """
+
+
+@contextmanager
+def naming(option: str) -> Iterator[None]:
+    """Put an option's name before the user's mistakes that are found within.
+
+    Args:
+        option: The option, such as `data.photos`; a mistake that begins with `root: ` then begins with
+            `data.photos.root: `, one that begins with no argument with `data.photos: `.
+    """
+    try:
+        yield
+    except UserError as error:
+        join = "." if _ARGUMENT.match(str(error)) else ": "
+        msg = f"{option}{join}{error}"
+        raise UserError(msg) from error
