@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,12 +37,15 @@ class Drawings(Photos):
         """Draw one picture."""
         return draw_pet(int(self.labels[index]), self.indices[index], self.seed)
 
-    def fingerprint(self) -> str:
+    def digest(self, index: int) -> str:
         """Digest what is drawn and the code that draws it."""
-        digest = hashlib.sha256(f"{self.indices}{self.seed}{self.classes}".encode())
-        for module in (canvas, drawn_pets):
-            digest.update(Path(str(module.__file__)).read_bytes())
-        return digest.hexdigest()
+        return hashlib.sha256(f"{_code()} {self.labels[index]} {self.indices[index]} {self.seed}".encode()).hexdigest()
+
+
+@cache
+def _code() -> str:
+    files = [Path(str(module.__file__)).read_bytes() for module in (canvas, drawn_pets)]
+    return hashlib.sha256(b"".join(files)).hexdigest()
 
 
 class DrawnPets(PhotoSource):

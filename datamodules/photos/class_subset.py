@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -28,11 +27,6 @@ class SelectedClasses(PhotoSubset):
         numbers[list(kept)] = np.arange(len(kept))
         self.labels = numbers[self.labels]
         self.classes = tuple(photos.classes[number] for number in kept)
-
-    def fingerprint(self) -> str:
-        """Digest the selection and the order of its classes."""
-        parts = [super().fingerprint(), *self.classes]
-        return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
 class ClassSubset(PhotoSource):

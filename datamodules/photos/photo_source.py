@@ -43,6 +43,25 @@ class Pictures(ABC):
             OSError: The picture cannot be decoded.
         """
 
+    @abstractmethod
+    def digest(self, index: int) -> str:
+        """Digest the content of one picture, by which what is computed from it is found again, whatever it is called.
+
+        Args:
+            index: Its place, from 0.
+
+        Returns:
+            A SHA-256, hexadecimal: of a file's bytes, of pixels, or of what else the picture follows from.
+
+        Raises:
+            UserError: It cannot be read.
+        """
+
+    def digests(self) -> list[str]:
+        """Digest the content of every picture, side by side."""
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(self.digest, range(len(self))))
+
 
 class Photos(Pictures):
     """Labelled photos that are decoded on demand.
@@ -55,9 +74,13 @@ class Photos(Pictures):
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
 
-    @abstractmethod
     def fingerprint(self) -> str:
-        """Digest the content: it changes whenever a photo, its name, its label or their order does."""
+        """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
+        digest = hashlib.sha256("\0".join(self.classes).encode(errors="surrogateescape"))
+        for name, label, content in zip(self.names, self.labels, self.digests(), strict=True):
+            # A name that is not valid UTF-8 comes from the file system with surrogates in it.
+            digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + bytes.fromhex(content))
+        return digest.hexdigest()
 
     def subset(self, indices: NDArray[np.int64]) -> Photos:
         """Select some of the photos.
@@ -90,9 +113,9 @@ class PhotoSubset(Photos):
         """Decode one photo of the subset."""
         return self.photos.read(int(self.indices[index]))
 
-    def fingerprint(self) -> str:
-        """Digest the full set's fingerprint and the selection."""
-        return hashlib.sha256(self.photos.fingerprint().encode() + self.indices.tobytes()).hexdigest()
+    def digest(self, index: int) -> str:
+        """Digest one photo of the subset."""
+        return self.photos.digest(int(self.indices[index]))
 
 
 def decode(
@@ -132,6 +155,26 @@ def decode(
         raise OSError(str(error)) from error
 
 
+def digest_file(path: Path) -> str:
+    """Digest the bytes of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Their SHA-256, hexadecimal.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        msg = f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere"
+        raise UserError(msg) from error
+
+
 class PhotoFiles(Photos):
     """Photos in files, decoded by `decode`.
 
@@ -147,23 +190,17 @@ class PhotoFiles(Photos):
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)
+        self._digests: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
         return decode(self.root / self.names[index])
 
-    def fingerprint(self) -> str:
-        """Digest the names, labels and bytes of all files, read side by side."""
-        with ThreadPoolExecutor() as pool:
-            contents = pool.map(self._digest, self.names)
-            digest = hashlib.sha256("\0".join(self.classes).encode(errors="surrogateescape"))
-            for name, label, content in zip(self.names, self.labels, contents, strict=True):
-                # A name that is not valid UTF-8 comes from the file system with surrogates in it.
-                digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + content)
-        return digest.hexdigest()
-
-    def _digest(self, name: str) -> bytes:
-        return hashlib.sha256((self.root / name).read_bytes()).digest()
+    def digest(self, index: int) -> str:
+        """Digest the bytes of one file, which are read once."""
+        if index not in self._digests:
+            self._digests[index] = digest_file(self.root / self.names[index])
+        return self._digests[index]
 
 
 class PhotoSource(ABC):

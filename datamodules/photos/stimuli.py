@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from datamodules.photos.photo_source import Pictures, decode
+from datamodules.photos.photo_source import Pictures, decode, digest_file
 from datamodules.rows import PixelRows, Precision, pass_size
 from modules.networks.layer_embedding import LayerEmbedding
 from output.errors import UserError
@@ -45,6 +45,10 @@ class Stimuli(Pictures):
         as long as each other, and of 8 or 16 bits per channel.
         """
         return decode(self.paths[index], FORMATS, _check)
+
+    def digest(self, index: int) -> str:
+        """Digest the bytes of one file."""
+        return digest_file(self.paths[index])
 
 
 def _check(picture: Image.Image) -> None:

@@ -159,26 +159,31 @@ class DatasetPhotos(Photos):
 
     def __init__(self, dataset: Any) -> None:  # noqa: ANN401 - one of torchvision's classes
         self.dataset = dataset
-        digest = hashlib.sha256()
+        whole = hashlib.sha256()
         labels = []
         for index in range(len(dataset)):
             picture, label = dataset[index]
-            digest.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
+            whole.update(f"{picture.mode} {picture.size} {label}\0".encode() + picture.tobytes())
             labels.append(int(label))
         self.labels = np.array(labels, dtype=np.int64)
         self.classes = _class_names(dataset, labels)
         self.names = [f"{self.classes[label]}/{index}" for index, label in enumerate(labels)]
-        digest.update("\0".join(self.classes).encode())
-        self.digest = digest.hexdigest()
+        whole.update("\0".join(self.classes).encode())
+        self.whole = whole.hexdigest()
 
     def read(self, index: int) -> Image.Image:
         """Give one picture."""
         picture: Image.Image = self.dataset[index][0]
         return picture.convert("RGB")
 
+    def digest(self, index: int) -> str:
+        """Digest the pixels of one picture."""
+        picture = self.dataset[index][0]
+        return hashlib.sha256(f"{picture.mode} {picture.size}\0".encode() + picture.tobytes()).hexdigest()
+
     def fingerprint(self) -> str:
         """Digest the pixels, labels and classes."""
-        return self.digest
+        return self.whole
 
 
 def _files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from datamodules import DrawnPets
+from datamodules.drawings import canvas, drawn_photos
 from datamodules.drawings.drawn_pets import draw_pet
 
 
@@ -36,3 +39,24 @@ def test_fingerprint_changes_with_what_is_drawn(change: dict[str, int]) -> None:
     assert (
         DrawnPets(**{"train_size": 4, **change}).train().fingerprint() != DrawnPets(train_size=4).train().fingerprint()
     )
+
+
+def test_digests_tell_drawings_apart_and_meet_again() -> None:
+    source = DrawnPets(train_size=6, validation_size=4)
+    digests = source.train().digests()
+    assert (
+        len({*digests, *source.validation().digests(), *DrawnPets(train_size=6, drawing_seed=1).train().digests()})
+        == 16
+    )
+    assert DrawnPets(train_size=9).train().digests()[:6] == digests
+
+
+def test_digests_follow_the_code_that_draws(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    before = DrawnPets(train_size=2).train().digests()
+    (tmp_path / "canvas.py").write_text("another")
+    monkeypatch.setattr(canvas, "__file__", str(tmp_path / "canvas.py"))
+    drawn_photos._code.cache_clear()
+    try:
+        assert set(before).isdisjoint(DrawnPets(train_size=2).train().digests())
+    finally:
+        drawn_photos._code.cache_clear()

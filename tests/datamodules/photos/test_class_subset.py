@@ -37,7 +37,8 @@ def test_fingerprint_tells_selections_and_orders_apart(tmp_path: Path) -> None:
     whole = lay_out(tmp_path)
     orders = (["ant", "bee"], ["bee", "ant"], ["ant", "cow"], ["ant", "bee", "cow"])
     prints = [ClassSubset(whole, order).train().fingerprint() for order in orders]
-    assert len({*prints, whole.train().fingerprint()}) == 5
+    assert len({*prints}) == 4
+    assert whole.train().fingerprint() == prints[3]
     assert ClassSubset(lay_out(tmp_path), ["ant", "bee"]).train().fingerprint() == prints[0]
     (tmp_path / "train" / "bee" / "1.jpg").write_text("another photo")
     assert ClassSubset(whole, ["ant", "bee"]).train().fingerprint() != prints[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from PIL import Image
 
 from datamodules.photos.photo_source import PhotoFiles, require_classes
+from datamodules.photos.stimuli import Stimuli
 from output.errors import UserError
 
 COLOR = (200, 100, 50)
@@ -77,6 +79,35 @@ def test_fingerprint_of_a_name_that_is_not_unicode(tmp_path: Path) -> None:
     assert len(fingerprint(tmp_path, names=(name,), labels=(0,))) == 64
 
 
+def test_digests_are_of_the_bytes_alone(three: Path) -> None:
+    photos = PhotoFiles(three, ["a.png", "b.png", "c.png"], [0, 1, 1], CLASSES)
+    expected = [hashlib.sha256((three / name).read_bytes()).hexdigest() for name in photos.names]
+    assert photos.digests() == expected
+    assert photos.subset(np.array([2, 0])).digests() == [expected[2], expected[0]]
+    (three / "b.png").rename(three / "d.png")
+    assert PhotoFiles(three, ["d.png"], [0], CLASSES).digests() == [expected[1]]
+    assert Stimuli(["s"], [three / "d.png"]).digests() == [expected[1]]
+
+
+def test_a_file_is_read_once_for_its_digest(three: Path) -> None:
+    photos = PhotoFiles(three, ["a.png", "b.png", "c.png"], [0, 1, 1], CLASSES)
+    before = photos.fingerprint()
+    (three / "a.png").unlink()
+    assert photos.subset(np.array([1, 0])).digests()[1] == photos.digests()[0]
+    assert photos.fingerprint() == before
+
+
+def test_a_file_that_cannot_be_read_is_named(three: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing\.png cannot be read \(No such file or directory\)"):
+        PhotoFiles(three, ["a.png", "nothing.png"], [0, 1], CLASSES).digests()
+
+
+def test_fingerprint_is_what_earlier_results_name(three: Path) -> None:
+    contents = [hashlib.sha256((three / name).read_bytes()).digest() for name in ("a.png", "b.png")]
+    parts = b"cats\0dogs" + b"\0a.png\x000\0" + contents[0] + b"\0b.png\x001\0" + contents[1]
+    assert fingerprint(three, ("a.png", "b.png"), (0, 1)) == hashlib.sha256(parts).hexdigest()
+
+
 def test_subset(three: Path) -> None:
     photos = PhotoFiles(three, ["a.png", "b.png", "c.png"], [0, 1, 1], CLASSES)
     subset = photos.subset(np.array([2, 0]))
@@ -87,6 +118,7 @@ def test_subset(three: Path) -> None:
     assert [subset.read(i).getpixel((0, 0)) for i in range(2)] == [(200, 200, 200), (0, 0, 0)]
     prints = {photos.subset(np.array(choice)).fingerprint() for choice in ([2, 0], [0, 2], [0, 1, 2], [0], [1])}
     assert len(prints) == 5
+    assert photos.fingerprint() in prints
     assert photos.subset(np.array([2, 0])).fingerprint() == subset.fingerprint()
 
 
