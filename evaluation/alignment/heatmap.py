@@ -16,9 +16,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import dendrogram, leaves_list
+from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
+from scipy.spatial.distance import squareform
 
-from evaluation.alignment.clustering import cluster
 from output.files import replacing
 
 COLOURS = "viridis"
@@ -79,6 +79,21 @@ def draw_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
     _write(figure, path)
+
+
+def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
+    """Cluster models by average linkage on the distance 1 - similarity, clipped at 0.
+
+    Args:
+        matrix: Similarities `[m, m]`, symmetric; m is at least 2.
+
+    Returns:
+        The merges `[m - 1, 4]`, as SciPy gives them, their sides in the order that puts like leaves beside each other.
+    """
+    distances = np.clip(1 - (matrix + matrix.T) / 2, 0, None)
+    np.fill_diagonal(distances, 0)
+    merges: NDArray[np.floating[Any]] = linkage(squareform(distances, checks=False), "average", optimal_ordering=True)
+    return merges
 
 
 def _cell(count: int) -> float:

@@ -15,10 +15,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from numpy.typing import NDArray
 from PIL import Image
+from scipy.cluster.hierarchy import cophenet, leaves_list, linkage
+from scipy.spatial.distance import squareform
 
 from evaluation.alignment import heatmap
-from evaluation.alignment.clustering import cluster_order
-from evaluation.alignment.heatmap import draw_heatmap
+from evaluation.alignment.heatmap import cluster, draw_heatmap
 
 Matrix = NDArray[np.float64]
 
@@ -28,6 +29,20 @@ def draw_similarities(models: int, seed: int = 0, lowest: float = 0.0) -> Matrix
     squared = ((points[:, None] - points[None]) ** 2).sum(-1)
     similarities: Matrix = lowest + (1 - lowest) * np.exp(-squared / 4)
     return similarities
+
+
+def plant_blocks(sizes: list[int], seed: int = 0) -> tuple[Matrix, NDArray[np.int64]]:
+    """Give similarities near 0.9 within and 0.3 between blocks, in random order, and the block of each model."""
+    generator = np.random.default_rng(seed)
+    block = generator.permutation(np.repeat(np.arange(len(sizes)), sizes))
+    noise = generator.uniform(-0.05, 0.05, (len(block), len(block)))
+    matrix = np.where(block[:, None] == block, 0.9, 0.3) + (noise + noise.T) / 2
+    np.fill_diagonal(matrix, 1)
+    return matrix, block
+
+
+def cluster_order(matrix: Matrix) -> list[int]:
+    return [int(leaf) for leaf in leaves_list(cluster(matrix))]
 
 
 class Picture:
@@ -68,6 +83,33 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
         return Picture(saved[-1])
 
     return run
+
+
+@pytest.mark.parametrize("sizes", [[4, 7, 2, 12], [20, 25, 15], [2, 2]])
+def test_planted_blocks_stand_together(sizes: list[int]) -> None:
+    matrix, block = plant_blocks(sizes)
+    order = cluster_order(matrix)
+    assert sorted(order) == list(range(len(block)))
+    assert np.count_nonzero(np.diff(block[order])) == len(sizes) - 1
+
+
+@pytest.mark.parametrize("models", [2, 9, 40])
+def test_neighbours_are_nearer_than_in_the_tree_as_it_is(models: int) -> None:
+    matrix = draw_similarities(models, seed=3, lowest=0.2)
+    plain = linkage(squareform(1 - matrix, checks=False), "average")
+    np.testing.assert_allclose(cophenet(cluster(matrix)), cophenet(plain))
+    ordered, unordered = (
+        sum(1 - matrix[first, second] for first, second in pairwise(order))
+        for order in (cluster_order(matrix), leaves_list(plain))
+    )
+    assert ordered < unordered if models > 2 else ordered == unordered
+
+
+def test_rounding_is_no_distance() -> None:
+    matrix = np.ones((3, 3))
+    matrix[0, 1] = 1 + 1e-15
+    matrix[2] = matrix[:, 2] = 1 - 1e-16
+    assert sorted(cluster_order(matrix)) == [0, 1, 2]
 
 
 @pytest.mark.parametrize("models", [2, 5, 20])
