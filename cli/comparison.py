@@ -12,10 +12,10 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
+import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
 from callbacks.results import digest_of
 from datamodules import SampleStream
-from modules import Comparison
 from output.errors import UserError
 from output.parser import OneLineErrorParser
 
@@ -50,11 +50,12 @@ class ComparisonCLI(LightningCLI):
 
     def __init__(self, args: ArgsType = None) -> None:
         _quieten_lightning()
+        _import_methods()
         if "" not in sys.path:
             # A user's own method is imported from the folder that the command is given in.
             sys.path.insert(0, "")
         super().__init__(
-            Comparison,
+            modules.Comparison,
             SampleStream,
             subclass_mode_data=True,
             run=False,
@@ -142,6 +143,12 @@ def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 -
 
 def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
     return str(getattr(logger, "class_path", "")).endswith("DashboardLogger")
+
+
+def _import_methods() -> None:
+    """Import what is exported of methods: a class is known by its name alone, and to the help, once it is imported."""
+    for name in modules.__all__:
+        getattr(modules, name)
 
 
 def _quieten_lightning() -> None:

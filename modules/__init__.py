@@ -1,36 +1,57 @@
-"""Backbones, transfer methods and the comparison of methods."""
+"""Backbones, transfer methods and the comparison of methods.
 
-from modules.comparison import Comparison
-from modules.method import Method, Start, linear_logits
-from modules.methods.cosine_classifier import CosineClassifier
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
-from modules.methods.logistic_regression import LogisticRegression
-from modules.methods.nearest_class_mean import NearestClassMean
-from modules.methods.recursive_least_squares import RecursiveLeastSquares
-from modules.methods.replay import Replay
-from modules.methods.samples_seen import SamplesSeen
-from modules.methods.semantic_class_mean import SemanticClassMean
-from modules.methods.streaming_lda import StreamingLDA
-from modules.networks.backbone import Backbone, BackboneSpec
-from modules.networks.preprocessing import Preprocessing
+What is exported is imported when it is asked for: what names a network needs no torch, and what trains one does.
+"""
 
-__all__ = [
-    "Backbone",
-    "BackboneSpec",
-    "Comparison",
-    "CosineClassifier",
-    "GradientDescent",
-    "LinearProbeThenFineTune",
-    "LogisticRegression",
-    "Method",
-    "NearestClassMean",
-    "Preprocessing",
-    "RecursiveLeastSquares",
-    "Replay",
-    "SamplesSeen",
-    "SemanticClassMean",
-    "Start",
-    "StreamingLDA",
-    "linear_logits",
-]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from modules.comparison import Comparison as Comparison
+    from modules.method import Method as Method
+    from modules.method import Start as Start
+    from modules.method import linear_logits as linear_logits
+    from modules.methods.cosine_classifier import CosineClassifier as CosineClassifier
+    from modules.methods.gradient_descent import GradientDescent as GradientDescent
+    from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune as LinearProbeThenFineTune
+    from modules.methods.logistic_regression import LogisticRegression as LogisticRegression
+    from modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
+    from modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
+    from modules.methods.replay import Replay as Replay
+    from modules.methods.samples_seen import SamplesSeen as SamplesSeen
+    from modules.methods.semantic_class_mean import SemanticClassMean as SemanticClassMean
+    from modules.methods.streaming_lda import StreamingLDA as StreamingLDA
+    from modules.networks.backbone import Backbone as Backbone
+    from modules.networks.backbone import BackboneSpec as BackboneSpec
+    from modules.networks.preprocessing import Preprocessing as Preprocessing
+
+_HOMES = {
+    "Backbone": "networks.backbone",
+    "BackboneSpec": "networks.backbone",
+    "Comparison": "comparison",
+    "CosineClassifier": "methods.cosine_classifier",
+    "GradientDescent": "methods.gradient_descent",
+    "LinearProbeThenFineTune": "methods.linear_probe_then_fine_tune",
+    "LogisticRegression": "methods.logistic_regression",
+    "Method": "method",
+    "NearestClassMean": "methods.nearest_class_mean",
+    "Preprocessing": "networks.preprocessing",
+    "RecursiveLeastSquares": "methods.recursive_least_squares",
+    "Replay": "methods.replay",
+    "SamplesSeen": "methods.samples_seen",
+    "SemanticClassMean": "methods.semantic_class_mean",
+    "Start": "method",
+    "StreamingLDA": "methods.streaming_lda",
+    "linear_logits": "method",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
+    if name not in _HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

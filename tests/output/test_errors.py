@@ -24,4 +24,4 @@ def test_name_is_joined_to_the_argument(message: str, expected: str) -> None:
 
 def test_other_errors_pass_as_they_are() -> None:
     with pytest.raises(KeyError), naming("data"):
-        {}["root"]
+        dict[str, int]()["root"]
