@@ -23,7 +23,7 @@ from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import score
 from modules.comparison import Comparison
 from output.errors import UserError
-from output.score_table import print_table
+from output.tables import print_scores
 
 SCHEMA = 1
 RESULTS = "results.json"
@@ -109,7 +109,7 @@ class Results(Callback):
         for logger in trainer.loggers:
             if isinstance(logger, DashboardLogger):
                 logger.publish(document, paths)
-        print_table(document)
+        print_scores(document)
         print(f"{'Complete' if self.criterion.complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 

@@ -17,7 +17,7 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import score
 from output.errors import UserError
-from output.score_table import print_table
+from output.tables import print_scores
 
 # What may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
@@ -75,7 +75,7 @@ def sample_efficiency(
         "restricted_at": limit,
         **score(traces[0].methods, samples, onset, final, limit),
     }
-    print_table(document)
+    print_scores(document)
     if output is not None:
         partial = Path(f"{output}.partial")
         partial.write_text(json.dumps(document, indent=1, allow_nan=False))

