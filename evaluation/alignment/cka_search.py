@@ -9,10 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
+from rich.console import Console
+from rich.progress import Progress
 
-from contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
+from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
-from evaluation.alignment.scoring import measure, represent
+from evaluation.alignment.scoring import Rows, measure, naming_models, represent
 from evaluation.extraction import Extraction
 from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
 from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
@@ -47,10 +49,14 @@ def cka_search(
     """
     folder = output_folder("output", output)
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
-    pool, things = (len(known.entries), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
-    check_size(int(size), pool, things)
+    names = list(known.entries)
+    pool, things = (len(names), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
+    with naming_models(names):
+        check_size(int(size), pool, things)
+    rows = represent(names, stimuli.stimuli, known, extraction).rows
     find = _search_models if team == "blue" else _search_stimuli
-    submission, found, draws = find(known, stimuli, int(size), int(seed), extraction)
+    with naming_models(names):
+        found, draws = find(rows, int(size), int(seed))
     document = {
         "contract_version": CONTRACT_VERSION,
         "team": team,
@@ -67,6 +73,11 @@ def cka_search(
         "extraction": {"precision": extraction.precision, "seed": extraction.seed},
         "digests": {"registry": known.sha256, "catalog": stimuli.sha256},
     }
+    if team == "blue":
+        submission: dict[str, Any] = {"models": [names[i] for i in found.chosen]}
+    else:
+        submission = {"differentiating_images": [stimuli.stimuli[i].model_dump() for i in found.chosen]}
+    submission = {"contract_version": CONTRACT_VERSION, **submission}
     texts = {
         name: json.dumps(content, indent=1) + "\n"
         for name, content in (("submission.json", submission), ("search.json", document))
@@ -76,25 +87,19 @@ def cka_search(
     print(f"wrote {', '.join(map(str, files))}")
 
 
-def _search_models(
-    registry: Registry, catalog: Catalog, size: int, seed: int, options: Extraction
-) -> tuple[dict[str, Any], Search, NDArray[np.float64]]:
-    found = represent(tuple(registry.entries), catalog.stimuli, registry, options)
-    similarity, _ = measure(found.rows)
-    best = best_model_subset(similarity, size)
-    names = list(found.rows)
-    submission = {"contract_version": CONTRACT_VERSION, "models": [names[i] for i in best.chosen]}
-    return submission, best, random_model_subsets(similarity, size, DRAWS, seed)
+def _search_models(rows: Rows, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+    similarity, _ = measure(rows)
+    return best_model_subset(similarity, size), random_model_subsets(similarity, size, DRAWS, seed)
 
 
-def _search_stimuli(
-    registry: Registry, catalog: Catalog, size: int, seed: int, options: Extraction
-) -> tuple[dict[str, Any], Search, NDArray[np.float64]]:
-    embeddings = list(represent(tuple(registry.entries), catalog.stimuli, registry, options).rows.values())
-    best = worst_stimulus_subset(embeddings, size, seed)
-    chosen = [catalog.stimuli[i].model_dump() for i in best.chosen]
-    submission = {"contract_version": CONTRACT_VERSION, "differentiating_images": chosen}
-    return submission, replace(best, value=1 - best.value), 1 - random_stimulus_subsets(embeddings, size, DRAWS, seed)
+def _search_stimuli(rows: Rows, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+    embeddings = list(rows.values())
+    with Progress(console=Console(stderr=True)) as bar:
+        task = bar.add_task("Red Team search", visible=False)
+        best = worst_stimulus_subset(
+            embeddings, size, seed, lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+        )
+    return replace(best, value=1 - best.value), 1 - random_stimulus_subsets(embeddings, size, DRAWS, seed)
 
 
 def _report(document: dict[str, Any], pool: int) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,10 +93,20 @@ def measure(rows: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64
     Raises:
         UserError: The biased one is undefined; the message names the model or layer.
     """
-    try:
+    with naming_models(list(rows)):
         return biased_and_debiased_cka(rows.values())
+
+
+@contextmanager
+def naming_models(names: Sequence[str]) -> Iterator[None]:
+    """Turn what mathematics refuses into the user's mistake, which names the model.
+
+    Args:
+        names: Names of the models or layers; a message says `embeddings[i]`.
+    """
+    try:
+        yield
     except ValueError as error:
-        names = list(rows)
         msg = re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
         raise UserError(msg) from error
 

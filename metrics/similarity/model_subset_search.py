@@ -9,8 +9,6 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from output.errors import UserError
-
 EXACT_LIMIT = 1_000_000
 # Subsets enumerated at a time: bounds the memory.
 CHUNK = 20_000
@@ -50,7 +48,7 @@ def best_model_subset(similarity: NDArray[np.floating], size: int) -> Search:
         The subset and its mean similarity over pairs.
 
     Raises:
-        UserError: `size` is below 2 or above the number of models.
+        ValueError: `size` is below 2 or above the number of models.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
@@ -79,7 +77,7 @@ def random_model_subsets(
         One mean per subset, `[draws]`.
 
     Raises:
-        UserError: `size` is below 2 or above the number of models.
+        ValueError: `size` is below 2 or above the number of models.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
@@ -97,11 +95,11 @@ def check_size(size: int, available: int, things: str) -> None:
         things: What they are, in the plural.
 
     Raises:
-        UserError: `size` is below 2 or above `available`.
+        ValueError: `size` is below 2 or above `available`.
     """
     if not 2 <= size <= available:
         msg = f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"
-        raise UserError(msg)
+        raise ValueError(msg)
 
 
 def _without_diagonal(similarity: NDArray[np.floating]) -> NDArray[np.float64]:

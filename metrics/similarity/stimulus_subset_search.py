@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 
 from metrics.similarity.model_subset_search import Search, check_size
-from metrics.similarity.stimulus_subset import BLOCK, Floats, Subset, mean_cosine
-from output.errors import UserError
 
+Floats = NDArray[np.float64]
 Embeddings = Sequence[NDArray[np.floating]]
+Progress = Callable[[int, int], object]
 
 # All subsets are enumerated where they are no more, and the Gram matrices of all models on all of them take no more
 # numbers: about 2 s.
@@ -36,8 +33,18 @@ LARGEST = 1.5
 # Draws per random subset that is wanted, before a catalog of copies is given up.
 REDRAWS = 100
 
+# A centred Gram matrix of smaller squared Frobenius norm vanishes: with embeddings of unit mean norm, its stimuli lie
+# within about 1e-5 of one another, as copies of one image do after a float32 forward pass.
+VANISHING = 1e-20
+# What is left of such a norm once a member is taken out is rounding below this share of it.
+CANCELLED = 1e-12
+# Numbers in a block of matrices of inner products, so that it stays in the processor's cache.
+BLOCK = 2**16
 
-def worst_stimulus_subset(embeddings: Embeddings, size: int, seed: int = 0) -> Search:
+
+def worst_stimulus_subset(
+    embeddings: Embeddings, size: int, seed: int = 0, progress: Progress = lambda done, total: None
+) -> Search:
     """Find the stimuli on which the mean pairwise biased linear CKA of the models is lowest.
 
     All subsets are enumerated where there are at most `EXACT_LIMIT` and they are small. Otherwise, from each of several
@@ -54,22 +61,23 @@ def worst_stimulus_subset(embeddings: Embeddings, size: int, seed: int = 0) -> S
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
         size: Stimuli to choose.
         seed: Seed of the starts.
+        progress: Called with the steps that are done, and all there are.
 
     Returns:
         The subset and the mean of biased linear CKA over pairs of models on it; exact where all were enumerated.
 
     Raises:
-        UserError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
+        ValueError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
             embedding for all stimuli, or no subset was found on which every model tells stimuli apart.
     """
     centred = _normalise(embeddings, size)
     subsets = math.comb(len(centred[0]), size)
     exact = subsets <= EXACT_LIMIT and subsets * len(centred) * size**2 <= EXACT_NUMBERS
-    candidates = [_enumerate(centred, size)] if exact else _search(centred, size, seed)
+    candidates = [_enumerate(centred, size)] if exact else _search(centred, size, seed, progress)
     value, chosen = min((_mean_cka(centred, chosen), chosen) for chosen in candidates)
     if value > LARGEST:
         msg = f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
-        raise UserError(msg)
+        raise ValueError(msg)
     return Search(chosen, value, exact)
 
 
@@ -86,7 +94,7 @@ def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100,
         One mean per subset, `[draws]`.
 
     Raises:
-        UserError: As `worst_stimulus_subset`.
+        ValueError: As `worst_stimulus_subset`.
     """
     centred = _normalise(embeddings, size)
     generator = np.random.default_rng(seed)
@@ -95,7 +103,7 @@ def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100,
     values = list(islice(defined, draws))
     if len(values) < draws:
         msg = f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
-        raise UserError(msg)
+        raise ValueError(msg)
     return np.array(values, dtype=np.float64)
 
 
@@ -118,28 +126,26 @@ def _enumerate(embeddings: Sequence[Floats], size: int) -> tuple[int, ...]:
     return best
 
 
-def _search(embeddings: Sequence[Floats], size: int, seed: int) -> list[tuple[int, ...]]:
+def _search(embeddings: Sequence[Floats], size: int, seed: int, progress: Progress) -> list[tuple[int, ...]]:
     """Grow a subset from each of several random pairs, and improve it by exchanges."""
     stimuli = len(embeddings[0])
     starts = max(STARTS, min(MOST_STARTS, CHEAP // (stimuli * size)))
     generator = np.random.default_rng(seed)
     found = []
-    with Progress(console=Console(stderr=True)) as progress:
-        task = progress.add_task("Red Team search", total=starts * (size + ROUNDS))
-        for start in range(1, starts + 1):
-            subset = Subset(embeddings)
-            for stimulus in generator.choice(stimuli, 2, replace=False):
-                subset.add(int(stimulus))
-            while len(subset.members) < size:
-                subset.add(int(np.argmin(subset.values_after_adding())))
-                progress.advance(task)
-            _exchange(subset, partial(progress.advance, task))
-            progress.update(task, completed=start * (size + ROUNDS))
-            found.append(tuple(sorted(subset.members)))
+    for start in range(starts):
+        subset = Subset(embeddings)
+        for stimulus in generator.choice(stimuli, 2, replace=False):
+            subset.add(int(stimulus))
+        while len(subset.members) < size:
+            subset.add(int(np.argmin(subset.values_after_adding())))
+            progress(start * (size + ROUNDS) + len(subset.members), starts * (size + ROUNDS))
+        _exchange(subset)
+        progress((start + 1) * (size + ROUNDS), starts * (size + ROUNDS))
+        found.append(tuple(sorted(subset.members)))
     return found
 
 
-def _exchange(subset: Subset, advance: Callable[[], None]) -> None:
+def _exchange(subset: Subset) -> None:
     """Exchange members for better stimuli, until no exchange of one for one is better or all rounds are over."""
     size, value = len(subset.members), subset.value()
     unchanged = 0
@@ -153,15 +159,13 @@ def _exchange(subset: Subset, advance: Callable[[], None]) -> None:
         unchanged += 1
         if unchanged == size:
             return
-        if place == size - 1:
-            advance()
 
 
 def _normalise(embeddings: Embeddings, size: int) -> list[Floats]:
     """Centre the embeddings on the catalog's mean and scale them to unit mean norm, which no CKA depends on."""
     if len(embeddings) < 2:
         msg = f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2"
-        raise UserError(msg)
+        raise ValueError(msg)
     check_size(size, len(embeddings[0]), "stimuli")
     centred = []
     for index, embedding in enumerate(embeddings):
@@ -169,8 +173,8 @@ def _normalise(embeddings: Embeddings, size: int) -> list[Floats]:
         rows -= rows.mean(axis=0)
         norm = float(np.linalg.norm(rows, axis=1).mean())
         if not norm > 1e-12 * float(np.abs(embedding).max()):
-            msg = f"embeddings: model {index} has one embedding for all stimuli, or no finite ones; leave it out"
-            raise UserError(msg)
+            msg = f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
+            raise ValueError(msg)
         rows /= norm
         centred.append(rows)
     return centred
@@ -182,3 +186,150 @@ def _mean_cka(embeddings: Sequence[Floats], members: Sequence[int] | NDArray[np.
     centred = [rows - rows.mean(axis=0) for rows in subsets]
     flat = np.stack([(rows @ rows.T).ravel() for rows in centred])
     return float(mean_cosine((flat @ flat.T)[None])[0])
+
+
+class Subset:
+    """A subset of stimuli, with what tells the mean CKA after a change of one member.
+
+    Linear CKA is a cosine between centred Gram matrices (Kornblith et al., Similarity of Neural Network Representations
+    Revisited, ICML 2019, section 3), and a stimulus that joins adds a term of rank one to the cross-covariances of
+    embeddings. With the origin at the mean of the s members, u_c the inner products of stimulus c with them and v_c its
+    squared norm, the inner product of the Gram matrices of models i and j grows by
+    2 a u_c^i·u_c^j + a² v_c^i v_c^j, a = s / (s + 1).
+
+    Args:
+        embeddings: One array per model, `[stimuli, dim]`, float64, centred on the catalog's mean, of unit mean norm.
+
+    Attributes:
+        members: Indices of the stimuli.
+    """
+
+    def __init__(self, embeddings: Sequence[Floats]) -> None:
+        self.members: list[int] = []
+        self._embeddings = embeddings
+        self._origins = [np.zeros(embedding.shape[1]) for embedding in embeddings]
+        # [stimuli, models, members], [stimuli, models], and the first's products [stimuli, models, models].
+        self._columns = np.empty((len(embeddings[0]), len(embeddings), 0))
+        self._distances = np.stack([np.einsum("nd,nd->n", each, each) for each in embeddings], axis=1)
+        self._dots = np.zeros((*self._distances.shape, len(embeddings)))
+
+    def add(self, stimulus: int) -> None:
+        """Take a stimulus in.
+
+        Args:
+            stimulus: Its index.
+        """
+        column = self._column(stimulus)[:, :, None]
+        self._columns = np.concatenate([self._columns, column], axis=2)
+        self.members.append(stimulus)
+        self._recentre()
+
+    def exchange(self, place: int, stimulus: int) -> None:
+        """Replace a member.
+
+        Args:
+            place: Position of the one that leaves, in `members`.
+            stimulus: Index of the one that joins.
+        """
+        self._columns[:, :, place] = self._column(stimulus)
+        self.members[place] = stimulus
+        self._recentre()
+
+    def value(self) -> float:
+        """Give the mean pairwise CKA on the members."""
+        return float(mean_cosine(self._products()[None])[0])
+
+    def values_after_adding(self) -> Floats:
+        """Give the mean pairwise CKA with each stimulus added, `[stimuli]`; infinite for members."""
+        step = len(self.members) / (len(self.members) + 1)
+        products = self._products()
+        values = [
+            mean_cosine(products + 2 * step * self._dots[block], [(step**2, self._distances[block])])
+            for block in self._blocks()
+        ]
+        return self._without_members(np.concatenate(values))
+
+    def values_after_exchange(self, place: int) -> Floats:
+        """Give the mean pairwise CKA with each stimulus in place of a member.
+
+        Without member o the origin lies elsewhere: with z = 1 / (s - 1), v_c turns into v_c + 2 z u_co + z² v_o, and
+        u_c^i·u_c^j into (u_c^i + z u_o^i)·(u_c^j + z u_o^j) - (1 + z) y_c^i y_c^j, where y_c = u_co + z v_o. With c = o
+        these give what o had added to the inner products of the Gram matrices.
+
+        Args:
+            place: Position of the member, in `members`.
+
+        Returns:
+            One value per stimulus, `[stimuli]`; infinite for members.
+        """
+        columns, size, leaver = self._columns, len(self.members), self.members[place]
+        step, z = (size - 1) / size, 1 / (size - 1)
+        own, own_dots = self._distances[leaver], self._dots[leaver]
+        products = self._products()
+        smallest = np.maximum(VANISHING, CANCELLED * products.diagonal())
+        rest = products - 2 / step * own_dots + np.outer(own, own) / step**2
+        values = []
+        for block in self._blocks():
+            toward = columns[block, :, place]
+            cross = (columns[block].reshape(-1, size) @ columns[leaver].T).reshape(-1, *rest.shape)
+            base = rest + 2 * step * (self._dots[block] + 2 * z * cross + z**2 * own_dots)
+            distances = self._distances[block] + 2 * z * toward + z**2 * own
+            values.append(mean_cosine(base, [(-2.0, toward + z * own), (step**2, distances)], smallest))
+        return self._without_members(np.concatenate(values))
+
+    def _column(self, stimulus: int) -> Floats:
+        """Give the inner products of all stimuli with one, from the present origin, `[stimuli, models]`."""
+        moved = [each[stimulus] - origin for each, origin in zip(self._embeddings, self._origins, strict=True)]
+        parts = zip(self._embeddings, self._origins, moved, strict=True)
+        return np.stack([embedding @ vector - origin @ vector for embedding, origin, vector in parts], axis=1)
+
+    def _recentre(self) -> None:
+        """Move the origin to the mean of the members."""
+        moves = self._columns.mean(axis=2)
+        lengths = moves[self.members].mean(axis=0)
+        self._columns -= moves[:, :, None]
+        self._columns -= moves[self.members].T - lengths[:, None]
+        self._distances += lengths - 2 * moves
+        self._origins = [embedding[self.members].mean(axis=0) for embedding in self._embeddings]
+        np.matmul(self._columns, self._columns.transpose(0, 2, 1), out=self._dots)
+
+    def _products(self) -> Floats:
+        """Give the inner products of the models' centred Gram matrices on the members, `[models, models]`."""
+        grams = self._columns[self.members].transpose(1, 0, 2).reshape(len(self._embeddings), -1)
+        return grams @ grams.T
+
+    def _blocks(self) -> list[slice]:
+        stimuli, models = self._distances.shape
+        length = max(1, BLOCK // models**2)
+        return [slice(first, first + length) for first in range(0, stimuli, length)]
+
+    def _without_members(self, values: Floats) -> Floats:
+        values[self.members] = np.inf
+        return values
+
+
+def mean_cosine(
+    base: Floats, squares: Sequence[tuple[float, Floats]] = (), smallest: Floats | float = VANISHING
+) -> Floats:
+    """Average the cosines over all pairs of models.
+
+    A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
+    than any without, and one with fewer such models the better.
+
+    Args:
+        base: First part of the inner products, `[subsets, models, models]`, of which the symmetric part counts.
+        squares: Factors f and vectors x, `[subsets, models]`, of further parts f x x^T.
+        smallest: Squared norms up to which they vanish, `[models]` or one for all.
+
+    Returns:
+        One mean per subset, `[subsets]`.
+    """
+    norms = np.einsum("cii->ci", base) + sum(factor * vectors**2 for factor, vectors in squares)
+    defined = norms > smallest
+    weights = np.where(defined, 1 / np.sqrt(np.where(defined, norms, 1)), 0)
+    sums = np.einsum("ci,ci->c", (base @ weights[:, :, None])[:, :, 0], weights)
+    for factor, vectors in squares:
+        sums += factor * np.einsum("ci,ci->c", vectors, weights) ** 2
+    count = defined.sum(axis=1)
+    pairs = base.shape[1] * (base.shape[1] - 1)
+    return np.asarray((sums - count) / pairs + (pairs - count * (count - 1)))

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from metrics.similarity import model_subset_search
 from metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
-from output.errors import UserError
 
 
 def similarities(models: int, seed: int) -> NDArray[np.float64]:
@@ -138,5 +137,5 @@ def test_random_subsets_are_seeded_and_below_the_best() -> None:
 @pytest.mark.parametrize("size", [-1, 0, 1, 6])
 def test_sizes_that_no_submission_has(size: int) -> None:
     for search in (best_model_subset, random_model_subsets):
-        with pytest.raises(UserError, match=rf"size: {size} of 5 models .* at least 2 and at most 5"):
+        with pytest.raises(ValueError, match=rf"size: {size} of 5 models .* at least 2 and at most 5"):
             search(similarities(5, seed=0), size)

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import stimulus_subset, stimulus_subset_search
-from metrics.similarity.stimulus_subset import Subset
-from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
-from output.errors import UserError
+from metrics.similarity import stimulus_subset_search
+from metrics.similarity.stimulus_subset_search import Subset, random_stimulus_subsets, worst_stimulus_subset
 
 Array = NDArray[np.float64]
 WIDTHS = (3, 8, 40)
@@ -49,7 +47,7 @@ def held(embeddings: Sequence[Array], members: Sequence[int]) -> Subset:
 
 @pytest.mark.parametrize("members", [[3, 9], [4, 3, 7], [0, 1, 2, 3, 4], [18, 5, 11, 2, 9, 14, 0, 7, 16]])
 def test_every_change_of_one_member_is_valued_right(members: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stimulus_subset, "BLOCK", 7 * len(WIDTHS) ** 2)
+    monkeypatch.setattr(stimulus_subset_search, "BLOCK", 7 * len(WIDTHS) ** 2)
     embeddings = catalog(19, seed=len(members))
     subset = held(embeddings, members)
     assert sorted(subset.members) == sorted(members)
@@ -248,16 +246,16 @@ def test_copies_alone_are_worse_than_any_other_subset(noise: float) -> None:
 def test_models_that_tell_single_stimuli_apart() -> None:
     embeddings = [np.eye(20)[:, [place]] for place in (3, 8, 15)]
     assert worst_stimulus_subset(embeddings, 3).chosen == (3, 8, 15)
-    with pytest.raises(UserError, match="size: no 2 stimuli were found that every model tells apart"):
+    with pytest.raises(ValueError, match="size: no 2 stimuli were found that every model tells apart"):
         worst_stimulus_subset(embeddings, 2)
-    with pytest.raises(UserError, match="size: hardly any 2 stimuli are told apart"):
+    with pytest.raises(ValueError, match="size: hardly any 2 stimuli are told apart"):
         random_stimulus_subsets(embeddings, 2, draws=10)
 
 
 @pytest.mark.parametrize("search", [worst_stimulus_subset, random_stimulus_subsets])
 @pytest.mark.parametrize("size", [-1, 0, 1, 6])
 def test_sizes_that_no_submission_has(search: Callable[..., object], size: int) -> None:
-    with pytest.raises(UserError, match=rf"size: {size} of 5 stimuli .* at least 2 and at most 5"):
+    with pytest.raises(ValueError, match=rf"size: {size} of 5 stimuli .* at least 2 and at most 5"):
         search(catalog(5, seed=0), size)
 
 
@@ -265,7 +263,7 @@ def test_sizes_that_no_submission_has(search: Callable[..., object], size: int) 
 def test_models_without_a_value(value: float) -> None:
     embeddings = catalog(9, seed=0)
     embeddings[2][:] = value
-    with pytest.raises(UserError, match="embeddings: model 2 has one embedding for all stimuli"):
+    with pytest.raises(ValueError, match=r"embeddings\[2\]: one embedding for all stimuli"):
         worst_stimulus_subset(embeddings, 3)
-    with pytest.raises(UserError, match=r"embeddings: .* there are 1; give at least 2"):
+    with pytest.raises(ValueError, match=r"embeddings: .* there are 1; give at least 2"):
         worst_stimulus_subset(embeddings[:1], 3)
