@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from output.errors import UserError
 
@@ -33,6 +35,40 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         msg = f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
         raise UserError(msg)
     return path
+
+
+def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], overwrite: bool) -> None:
+    """Refuse to replace the results of another configuration; those of the same are written again.
+
+    Args:
+        files: The files that are to be written; the first is the JSON document that says what it was made from.
+        made_from: What decides the results: JSON values by their places in the document, such as `digests/catalog`;
+            None stands for a key that the document does not have.
+        overwrite: Whether they are to be replaced all the same.
+
+    Raises:
+        UserError: One of the files is there, and the document is not or was made from something else.
+    """
+    there = [path for path in files if path.exists()]
+    if overwrite or not there:
+        return
+    try:
+        document = json.loads(files[0].read_text())
+        differing = ", ".join(place for place, value in made_from.items() if _look_up(document, place) != value)
+    except (OSError, ValueError):
+        differing = f"no {files[0].name} says which"
+    if differing:
+        msg = (
+            f"output: {str(there[0])!r} holds results of another configuration ({differing}); choose another folder, "
+            "or replace them with --overwrite=true"
+        )
+        raise UserError(msg)
+
+
+def _look_up(document: Any, place: str) -> Any:  # noqa: ANN401 - JSON
+    for key in place.split("/"):
+        document = document.get(key) if isinstance(document, dict) else None
+    return document
 
 
 @contextmanager

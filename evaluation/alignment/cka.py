@@ -1,26 +1,27 @@
-"""`evaluate.py cka`: alignment of frozen backbones, and the scores of submissions."""
+"""`evaluate.py cka`: similarity of frozen backbones, and the scores of submissions."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
-from numpy.typing import NDArray
 
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.submissions import DEFAULT_MAX_BYTES, read_submission
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from evaluation.alignment.score_files import print_score, write_score
+from evaluation.alignment.score_files import print_score, result_files, write_score
 from evaluation.alignment.score_log import log_folder
-from evaluation.alignment.scoring import compare, score
+from evaluation.alignment.scoring import Rows, check_compared, compare, conditions, score
 from evaluation.extraction import Extraction
+from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from output.dashboard import Dashboard, check_dashboard, publish_score
 from output.errors import UserError
-from output.files import output_folder
+from output.files import output_folder, refuse_other_results
 
 
 def cka(
@@ -28,9 +29,11 @@ def cka(
     submission: str | None = None,
     models: list[str] | None = None,
     layers: list[str] | None = None,
+    measure: MeasureName = DEFAULT_MEASURE,
     registry: str | None = None,
     catalog: str | None = None,
-    output: str = "runs/cka",
+    output: str | None = None,
+    overwrite: bool = False,
     log_dir: str | None = None,
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
     save_embeddings: bool = False,
@@ -38,16 +41,19 @@ def cka(
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
 ) -> None:
-    """Compare representations by linear CKA: score a submission, or compare models or layers.
+    """Compare representations: score a submission by linear CKA, or compare models or layers by any measure.
 
     Args:
         team: Team that the submission must be of; by default told by the submission.
         submission: JSON file of a Blue Team (`models`) or Red Team (`differentiating_images`).
         models: Instead of a submission, models of the registry to compare on the whole catalog.
         layers: Layers of the one model given in `models` to compare with each other.
+        measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        output: Folder for score.json (cka.json without a submission) and heatmap.png.
+        output: Folder for score.json (cka.json without a submission) and heatmap.png, or for files that begin with
+            the name of another measure; by default runs/cka, and runs/cka-layers where layers are compared.
+        overwrite: Replace results of another configuration that lie in the folder.
         log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
         max_submission_bytes: Larger submissions are refused.
         save_embeddings: Whether to write the embeddings, too, to embeddings.npz, one array per model or layer.
@@ -60,7 +66,8 @@ def cka(
         given = "nothing is" if submission is None else "both are"
         msg = f"submission, models: {given} given; give a submission to score, or models to compare"
         raise UserError(msg)
-    folder = output_folder("output", output)
+    default = "runs/cka" if layers is None else "runs/cka-layers"
+    folder = output_folder("output", default if output is None else output)
     log = output_folder("log_dir", log_folder(log_dir, folder))
     if logger:
         check_dashboard(dashboard)
@@ -69,19 +76,24 @@ def cka(
         msg = "save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here"
         raise UserError(msg)
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
-    embeddings: dict[str, NDArray[Any]] | None = None
+    other = None if measure == DEFAULT_MEASURE else measure
+    compute: Callable[[], tuple[dict[str, Any], Rows]]
     if models is not None:
         _refuse({"team": team, "log_dir": log_dir}, "it is for submissions, and models are compared without one")
-        document, embeddings = compare(models, layers, known, stimuli, extraction)
+        check_compared(models, layers, known)
+        made_from = {"measure": other, "model": layers and models[0], "pairwise/names": layers or models}
+        compute = partial(compare, models, layers, known, stimuli, extraction, measure)
     else:
         _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
+        _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
         checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes))
-        if remote:
-            document = score_on_modal(checked, known, stimuli, extraction)
-        else:
-            document, embeddings = score(checked, known, stimuli, extraction)
+        made_from = {"team": checked.team, "digests/submission": checked.sha256}
+        compute = partial(score_on_modal if remote else score, checked, known, stimuli, extraction)
+    files = result_files(folder, measure, models is None, save_embeddings)
+    refuse_other_results(files, {**made_from, **conditions(known, stimuli, extraction)}, overwrite)
+    document, embeddings = compute()
     document["timings"]["total_seconds"] = time.perf_counter() - start
-    files = write_score(document, folder, log, embeddings if save_embeddings else None)
+    files = write_score(document, files, log, embeddings)
     print_score(document, files)
     if logger:
         _publish(dashboard, document, files, folder)
@@ -98,6 +110,7 @@ def _publish(dashboard: Dashboard, document: Mapping[str, Any], files: Sequence[
     """Mirror the result."""
     pairwise = document["pairwise"]
     matrices = {name: np.array(pairwise[name]) for name in ("biased", "debiased") if pairwise[name] is not None}
+    job = str(document.get("measure", "cka"))
     config = {"extraction": document["extraction"], "digests": document["digests"], "names": pairwise["names"]}
     mirrored = [path for path in files if path.suffix in {".json", ".png"}]
-    publish_score(dashboard, "cka", config, document, pairwise["names"], matrices, mirrored, folder)
+    publish_score(dashboard, job, config, document, pairwise["names"], matrices, mirrored, folder)

@@ -14,12 +14,15 @@ from rich.progress import Progress
 
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
-from evaluation.alignment.scoring import Rows, measure, naming_models, represent
+from evaluation.alignment.scoring import Rows, conditions, naming_models, represent
 from evaluation.extraction import Extraction
+from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
 from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
+from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
 from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
-from output.files import output_folder, write_texts
+from output.files import output_folder, refuse_other_results, write_texts
 
+SEARCH, SUBMISSION = "search.json", "submission.json"
 DRAWS = 100
 ROUNDING = 1e-9
 
@@ -27,9 +30,11 @@ ROUNDING = 1e-9
 def cka_search(
     team: Literal["blue", "red"],
     size: PositiveInt,
+    measure: MeasureName = DEFAULT_MEASURE,
     registry: str | None = None,
     catalog: str | None = None,
     output: str = "runs/cka-search",
+    overwrite: bool = False,
     seed: NonNegativeInt = 0,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
 ) -> None:
@@ -41,9 +46,11 @@ def cka_search(
     Args:
         team: Team that the submission is for.
         size: Models, or stimuli, of the submission; 2 or more.
+        measure: How similarity is measured; the contract scores by linear CKA, whatever a submission was searched by.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         output: Folder for submission.json and search.json.
+        overwrite: Replace results of another configuration that lie in the folder.
         seed: Seed of the search's starting points and of the random submissions.
         extraction: How embeddings are computed.
     """
@@ -53,15 +60,18 @@ def cka_search(
     pool, things = (len(names), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
     with naming_models(names):
         check_size(int(size), pool, things)
+    asked = {"team": team, "size": int(size), "seed": int(seed)}
+    named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
+    made_from = {"measure": None, **named, **asked, **conditions(known, stimuli, extraction)}
+    refuse_other_results([folder / SEARCH, folder / SUBMISSION], made_from, overwrite)
     rows = represent(names, stimuli.stimuli, known, extraction).rows
     find = _search_models if team == "blue" else _search_stimuli
     with naming_models(names):
-        found, draws = find(rows, int(size), int(seed))
+        found, draws = find(rows, measure, int(size), int(seed))
     document = {
         "contract_version": CONTRACT_VERSION,
-        "team": team,
-        "size": int(size),
-        "seed": int(seed),
+        **named,
+        **asked,
         "score": found.value,
         "exact": found.exact,
         "random": {
@@ -79,35 +89,42 @@ def cka_search(
         submission = {"differentiating_images": [stimuli.stimuli[i].model_dump() for i in found.chosen]}
     submission = {"contract_version": CONTRACT_VERSION, **submission}
     texts = {
-        name: json.dumps(content, indent=1) + "\n"
-        for name, content in (("submission.json", submission), ("search.json", document))
+        name: json.dumps(content, indent=1) + "\n" for name, content in ((SUBMISSION, submission), (SEARCH, document))
     }
     files = write_texts(folder, texts)
-    _report(document, pool)
+    _report(document, pool, SIMILARITY_MEASURES[measure].title)
     print(f"wrote {', '.join(map(str, files))}")
 
 
-def _search_models(rows: Rows, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
-    similarity, _ = measure(rows)
+def _search_models(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+    similarity, _ = SIMILARITY_MEASURES[measure].pairwise(rows.values())
     return best_model_subset(similarity, size), random_model_subsets(similarity, size, DRAWS, seed)
 
 
-def _search_stimuli(rows: Rows, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
-    embeddings = list(rows.values())
+def _search_stimuli(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+    embeddings, by = list(rows.values()), SIMILARITY_MEASURES[measure]
     with Progress(console=Console(stderr=True)) as bar:
         task = bar.add_task("Red Team search", visible=False)
-        best = worst_stimulus_subset(
-            embeddings, size, seed, lambda done, total: bar.update(task, completed=done, total=total, visible=True)
-        )
-    return replace(best, value=1 - best.value), 1 - random_stimulus_subsets(embeddings, size, DRAWS, seed)
+
+        def show(done: int, total: int) -> None:
+            bar.update(task, completed=done, total=total, visible=True)
+
+        best = worst_stimulus_subset(embeddings, size, seed, show)
+        if measure == DEFAULT_MEASURE:
+            draws = random_stimulus_subsets(embeddings, size, DRAWS, seed)
+        else:
+            best = descend(by, embeddings, best.chosen, seed, show)
+            draws = random_mean_similarities(by, embeddings, size, DRAWS, seed)
+    return replace(best, value=1 - best.value), 1 - draws
 
 
-def _report(document: dict[str, Any], pool: int) -> None:
+def _report(document: dict[str, Any], pool: int, title: str) -> None:
     """Print how far the submission lies above random ones."""
     best, random = document["score"], document["random"]
     above, spread = best - random["mean"], random["standard_deviation"]
     exact = "the best there is" if document["exact"] else "the best that was found"
-    print(f"{document['team'].title()} Team score {best:.6f} with {document['size']} of {pool}, {exact}")
+    by = f" by {title}" if "measure" in document else ""
+    print(f"{document['team'].title()} Team score {best:.6f}{by} with {document['size']} of {pool}, {exact}")
     # Where all random submissions score the same, their spread is a rounding error.
     deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
     print(

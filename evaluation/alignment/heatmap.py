@@ -47,7 +47,9 @@ LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
 BAR_WIDTH, LONGEST_BAR, GAP = 0.16, 4.0, 0.12
 
 
-def draw_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, path: Path) -> None:
+def draw_heatmap(
+    names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, path: Path, measure: str = "CKA"
+) -> None:
     """Draw a similarity matrix in the order of a hierarchical clustering, with the dendrogram above it.
 
     The colours run from 0 to 1, and from the smallest value where that is negative. Names longer than 32 characters are
@@ -58,6 +60,7 @@ def draw_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
         matrix: Similarities `[m, m]`, symmetric; m is at least 2.
         title: Title of the picture.
         path: PNG file to write.
+        measure: What the scales are called.
     """
     merges = cluster(matrix)
     order = leaves_list(merges)
@@ -71,11 +74,11 @@ def draw_heatmap(names: Sequence[str], matrix: NDArray[np.floating[Any]], title:
     labels = _shorten(names)
     image = _draw_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
     tree = _add_axes(figure, 0, side + GAP / 2, side, tree_height)
-    _draw_dendrogram(tree, merges)
+    _draw_dendrogram(tree, merges, measure)
     tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10, parse_math=False, fontfamily=_fonts())
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
     bar = figure.colorbar(image, cax=bar_axes)
-    bar.ax.set_title("CKA", loc="left", fontsize=9, color=INK)
+    bar.ax.set_title(measure, loc="left", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
     _write(figure, path)
@@ -149,8 +152,8 @@ def _write_values(axes: Axes, matrix: NDArray[np.floating[Any]], image: Any) -> 
         written.set_in_layout(False)
 
 
-def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]]) -> None:
-    """Draw the tree above the columns; a merge stands at the mean of 1 - CKA between the two groups."""
+def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str) -> None:
+    """Draw the tree above the columns; a merge stands at the mean of 1 - similarity between the two groups."""
     drawn = dendrogram(merges, no_plot=True)
     # Scipy puts leaf i at 10 i + 5.
     across, up = (np.asarray(drawn["icoord"]) - 5) / 10, np.asarray(drawn["dcoord"])
@@ -158,7 +161,7 @@ def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]]) -> None:
         LineCollection(list(np.stack([across, up], axis=2)), colors=INK, linewidths=1, capstyle="projecting")
     )
     axes.set(xlim=(-0.5, len(merges) + 0.5), ylim=(0, 1.05 * max(up.max(), 0.01)), xticks=[])
-    axes.set_ylabel("mean 1 − CKA", fontsize=8, color=INK)
+    axes.set_ylabel(f"mean 1 − {measure}", fontsize=8, color=INK)
     axes.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     axes.locator_params(axis="y", nbins=3)
     axes.spines[["top", "right", "bottom"]].set_visible(False)

@@ -13,7 +13,7 @@ from typing import Any
 
 from contract.documents import Catalog, Registry, read_catalog, read_registry
 from contract.submissions import Submission, read_submission
-from evaluation.alignment.scoring import score
+from evaluation.alignment.scoring import Rows, score
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import identify_all, weights_file
 from output.errors import UserError
@@ -62,7 +62,9 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     return True
 
 
-def score_on_modal(submission: Submission, registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
+def score_on_modal(
+    submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
+) -> tuple[dict[str, Any], Rows]:
     """Score a submission that was checked here on Modal.
 
     Args:
@@ -72,7 +74,7 @@ def score_on_modal(submission: Submission, registry: Registry, catalog: Catalog,
         options: How embeddings are computed; the cache is the volume `headstart-embeddings`, whatever they say.
 
     Returns:
-        The content of `score.json`.
+        The content of `score.json`, and no embeddings, which stay there.
 
     Raises:
         UserError: Modal's client is not installed or refuses, the scoring there refuses, or what comes back was not
@@ -108,7 +110,7 @@ def score_on_modal(submission: Submission, registry: Registry, catalog: Catalog,
         if document["digests"][name] != expected.sha256:
             msg = f"on Modal: the {name} that was scored is not the one here; score again"
             raise UserError(msg)
-    return document
+    return document, {}
 
 
 def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 from evaluation.alignment.heatmap import draw_heatmap
 from evaluation.alignment.score_log import append_score
+from evaluation.alignment.scoring import mean_key
+from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from output.errors import UserError
 from output.files import replacing
 
@@ -34,26 +36,43 @@ LOGGED = (
 )
 
 
+def result_files(folder: Path, measure: str, scored: bool, embeddings: bool) -> list[Path]:
+    """Name the files of a result; those of another measure than the default begin with its name.
+
+    Args:
+        folder: Their folder.
+        measure: Name of the measure.
+        scored: Whether it is the score of a submission.
+        embeddings: Whether the embeddings are wanted, too.
+
+    Returns:
+        The document, the heatmap and, if wanted, the embeddings.
+    """
+    if measure == DEFAULT_MEASURE:
+        names = ["score.json" if scored else "cka.json", "heatmap.png", "embeddings.npz"]
+    else:
+        names = [f"{measure}.json", f"{measure}_heatmap.png", f"{measure}_embeddings.npz"]
+    return [folder / name for name in (names if embeddings else names[:2])]
+
+
 def write_score(
-    document: Mapping[str, Any], folder: Path, log: Path, embeddings: Mapping[str, NDArray[Any]] | None = None
+    document: Mapping[str, Any], files: Sequence[Path], log: Path, embeddings: Mapping[str, NDArray[Any]]
 ) -> list[Path]:
     r"""Write the result, the heatmap and, if wanted, the embeddings, and log the score: all of it or nothing.
 
     Args:
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
-        folder: Folder of the files, created where it is missing.
+        files: Where they go, as `result_files` names them; their folder is created where it is missing.
         log: Folder of the log.
-        embeddings: `[stimuli, width]` by model or layer, for `embeddings.npz`, where `/` and `\` in a name become
-            `%2F` and `%5C`.
+        embeddings: `[stimuli, width]` by model or layer; `/` and `\` in a name become `%2F` and `%5C`.
 
     Returns:
-        The files.
+        The files, and the log where the score was logged.
 
     Raises:
         UserError: A folder cannot be written.
     """
-    pairwise, scored = document["pairwise"], "team" in document
-    files = [folder / ("score.json" if scored else "cka.json"), folder / "heatmap.png"]
+    pairwise, measure, folder = document["pairwise"], _measure(document), files[0].parent
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for path in files:
@@ -61,20 +80,20 @@ def write_score(
                 # Found only when the file takes its place, it would be too late: the score would be in the log.
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
         with ExitStack() as written:
-            result, heatmap = (written.enter_context(replacing(path)) for path in files)
+            result, heatmap, *arrays = (written.enter_context(replacing(path)) for path in files)
             result.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
-            draw_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), heatmap)
-            if embeddings is not None:
-                files.append(folder / "embeddings.npz")
-                _write_arrays(written.enter_context(replacing(files[-1])), embeddings)
-            if scored:
+            similarities, label = np.array(pairwise["biased"]), SIMILARITY_MEASURES[measure].title
+            draw_heatmap(pairwise["names"], similarities, _title(document), heatmap, label)
+            for path in arrays:
+                _write_arrays(path, embeddings)
+            if "team" in document:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 record = {**{key: document[key] for key in LOGGED}, "output": str(folder), "time": time}
-                files.append(append_score(log, record))
+                return [*files, append_score(log, record)]
     except OSError as error:
         msg = f"output: {str(folder)!r} cannot be written ({error}); choose another folder"
         raise UserError(msg) from error
-    return files
+    return list(files)
 
 
 def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
@@ -87,14 +106,19 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
     if "team" in document:
         version = document["contract_version"]
         print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}")
-    debiased = document["mean_cka_debiased"]
+    measure = _measure(document)
+    biased, debiased = (document[mean_key(measure, estimate)] for estimate in ("biased", "debiased"))
     print(
-        f"mean pairwise linear CKA {document['mean_cka_biased']:.6f} (biased), "
-        f"{'undefined below 4 stimuli' if debiased is None else f'{debiased:.6f}'} (debiased), "
+        f"mean pairwise {SIMILARITY_MEASURES[measure].title} {biased:.6f} (biased), "
+        f"{'undefined' if debiased is None else f'{debiased:.6f}'} (debiased), "
         f"of {len(document['pairwise']['names'])} {'layers' if 'n_layers' in document else 'models'} "
         f"on {document['n_stimuli']} stimuli"
     )
     print(f"wrote {', '.join(map(str, files))}")
+
+
+def _measure(document: Mapping[str, Any]) -> str:
+    return str(document.get("measure", DEFAULT_MEASURE))
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -107,7 +131,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _title(document: Mapping[str, Any]) -> str:
-    compared = f"linear CKA (biased), {document['n_stimuli']} stimuli"
+    compared = f"{SIMILARITY_MEASURES[_measure(document)].title} (biased), {document['n_stimuli']} stimuli"
     if "team" not in document:
         return compared[0].upper() + compared[1:]
     return f"{document['team'].title()} Team, score {document['score']:.4f}: {compared}"

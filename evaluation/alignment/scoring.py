@@ -1,10 +1,10 @@
-"""Alignment of models on stimuli, and the scores of submissions under the evaluation contract."""
+"""Similarity of models on stimuli, and the scores of submissions under the evaluation contract."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,7 @@ from contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
 from evaluation.weights_identity import identify_all
-from metrics import biased_and_debiased_cka
+from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError
 
 Rows = dict[str, NDArray[np.float32]]
@@ -81,22 +81,6 @@ def represent(
     return Representations(rows, weights, len(stimuli), time.perf_counter() - start, computed)
 
 
-def measure(rows: Mapping[str, NDArray[np.float32]]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Compute linear CKA of all pairs by both estimates.
-
-    Args:
-        rows: Embeddings of the same stimuli by name.
-
-    Returns:
-        Biased and debiased, `[models, models]` each; None for a debiased one that is undefined, as below 4 stimuli.
-
-    Raises:
-        UserError: The biased one is undefined; the message names the model or layer.
-    """
-    with naming_models(list(rows)):
-        return biased_and_debiased_cka(rows.values())
-
-
 @contextmanager
 def naming_models(names: Sequence[str]) -> Iterator[None]:
     """Turn what mathematics refuses into the user's mistake, which names the model.
@@ -111,23 +95,35 @@ def naming_models(names: Sequence[str]) -> Iterator[None]:
         raise UserError(msg) from error
 
 
-def compare(
-    models: Sequence[str], layers: Sequence[str] | None, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], Rows]:
-    """Compare models, or layers of one model, on the whole catalog.
+def conditions(registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
+    """Tell what a result depends on besides what is compared, by its place in the result.
+
+    Args:
+        registry: The models.
+        catalog: The stimuli.
+        options: How embeddings are computed.
+
+    Returns:
+        JSON values, as `output.files.refuse_other_results` takes them.
+    """
+    return {
+        "contract_version": CONTRACT_VERSION,
+        "extraction": {"precision": options.precision, "seed": options.seed},
+        "digests/registry": registry.sha256,
+        "digests/catalog": catalog.sha256,
+    }
+
+
+def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
+    """Check what is to be compared.
 
     Args:
         models: Models of the registry.
         layers: Layers of the one model, if they are what is compared.
         registry: The registry.
-        catalog: The stimuli.
-        options: How embeddings are computed.
-
-    Returns:
-        The content of `cka.json`, and the embeddings.
 
     Raises:
-        UserError: A model is unknown, or there are not two different things to compare; or as `represent`.
+        UserError: A model is unknown, or there are not two different things to compare.
     """
     unknown = [name for name in models if name not in registry.entries]
     if unknown:
@@ -140,11 +136,38 @@ def compare(
     if not 2 <= len(set(compared)) == len(compared):
         msg = f"{option}: {', '.join(compared) or 'none'} given; two or more different ones are compared"
         raise UserError(msg)
+
+
+def compare(
+    models: Sequence[str],
+    layers: Sequence[str] | None,
+    registry: Registry,
+    catalog: Catalog,
+    options: Extraction,
+    measure: str = DEFAULT_MEASURE,
+) -> tuple[dict[str, Any], Rows]:
+    """Compare models, or layers of one model, on the whole catalog, once `check_compared` has passed them.
+
+    Args:
+        models: Models of the registry.
+        layers: Layers of the one model, if they are what is compared.
+        registry: The registry.
+        catalog: The stimuli.
+        options: How embeddings are computed.
+        measure: Name of the measure of similarity.
+
+    Returns:
+        The content of `cka.json`, and the embeddings.
+
+    Raises:
+        UserError: As `represent`, or the similarity is undefined.
+    """
     found = represent(models, catalog.stimuli, registry, options, layers)
-    described = _describe(found, registry, catalog, options)
+    described = _describe(found, registry, catalog, options, measure)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
-    return {"contract_version": CONTRACT_VERSION, **described}, found.rows
+    named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
+    return {"contract_version": CONTRACT_VERSION, **named, **described}, found.rows
 
 
 def score(
@@ -173,22 +196,25 @@ def score(
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
     found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options)
-    described = _describe(found, registry, catalog, options)
+    described = _describe(found, registry, catalog, options, DEFAULT_MEASURE)
     described["digests"]["submission"] = submission.sha256
     mean = described["mean_cka_biased"]
     header = {"contract_version": CONTRACT_VERSION, "team": submission.team, "score": mean if blue else 1 - mean}
     return {**header, **described}, found.rows
 
 
-def _describe(found: Representations, registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
-    """Compute both estimates of CKA, and describe them as JSON values."""
+def _describe(
+    found: Representations, registry: Registry, catalog: Catalog, options: Extraction, measure: str
+) -> dict[str, Any]:
+    """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
-    biased, debiased = measure(found.rows)
+    with naming_models(list(found.rows)):
+        biased, debiased = SIMILARITY_MEASURES[measure].pairwise(found.rows.values())
     return {
         "n_models": len(found.weights),
         "n_stimuli": found.stimuli,
-        "mean_cka_biased": _mean_over_pairs(biased),
-        "mean_cka_debiased": None if debiased is None else _mean_over_pairs(debiased),
+        mean_key(measure, "biased"): mean_over_pairs(biased),
+        mean_key(measure, "debiased"): None if debiased is None else mean_over_pairs(debiased),
         "pairwise": {
             "names": list(found.rows),
             "biased": biased.tolist(),
@@ -204,5 +230,11 @@ def _describe(found: Representations, registry: Registry, catalog: Catalog, opti
     }
 
 
-def _mean_over_pairs(matrix: NDArray[np.float64]) -> float:
-    return float(matrix[np.triu_indices(len(matrix), 1)].mean())
+def mean_key(measure: str, estimate: str) -> str:
+    """Tell under which key a result holds its mean over pairs; `mean_cka_...` is linear CKA by the contract.
+
+    Args:
+        measure: Name of the measure.
+        estimate: `biased` or `debiased`.
+    """
+    return f"mean_cka_{estimate}" if measure == DEFAULT_MEASURE else f"mean_{estimate}"

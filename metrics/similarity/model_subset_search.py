@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, islice
 
@@ -16,6 +17,8 @@ CHUNK = 20_000
 STARTS = 32
 # Exchanges that gain less, in sums of similarities, are taken for rounding.
 TOLERANCE = 1e-10
+# Draws per random subset that is wanted, before a catalog of copies is given up.
+REDRAWS = 100
 
 
 @dataclass(frozen=True)
@@ -81,9 +84,34 @@ def random_model_subsets(
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
+    return draw_values(lambda subset: _mean_pair(pairs, subset), len(pairs), size, draws, seed)
+
+
+def draw_values(
+    value: Callable[[NDArray[np.intp]], float], available: int, size: int, draws: int, seed: int
+) -> NDArray[np.float64]:
+    """Give the values of random subsets.
+
+    Args:
+        value: Gives the value of a subset, `[size]`; where that is infinite, another is drawn instead.
+        available: Things to choose from.
+        size: Members of a subset.
+        draws: Subsets, drawn independently.
+        seed: Seed of the draws.
+
+    Returns:
+        One value per subset, `[draws]`.
+
+    Raises:
+        ValueError: Nearly all values are infinite.
+    """
     generator = np.random.default_rng(seed)
-    subsets = (generator.choice(len(pairs), size, replace=False) for _ in range(draws))
-    return np.array([_mean_pair(pairs, subset) for subset in subsets], dtype=np.float64)
+    subsets = (generator.choice(available, size, replace=False) for _ in range(REDRAWS * draws))
+    values = list(islice((found for subset in subsets if math.isfinite(found := value(subset))), draws))
+    if len(values) < draws:
+        msg = f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
+        raise ValueError(msg)
+    return np.array(values, dtype=np.float64)
 
 
 def check_size(size: int, available: int, things: str) -> None:

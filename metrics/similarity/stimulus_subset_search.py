@@ -9,7 +9,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.model_subset_search import Search, check_size
+from metrics.similarity.model_subset_search import Search, check_size, draw_values
 
 Floats = NDArray[np.float64]
 Embeddings = Sequence[NDArray[np.floating]]
@@ -30,8 +30,6 @@ ROUNDS = 10
 TOLERANCE = 1e-9
 # A mean CKA that is defined lies below, whatever the rounding.
 LARGEST = 1.5
-# Draws per random subset that is wanted, before a catalog of copies is given up.
-REDRAWS = 100
 
 # A centred Gram matrix of smaller squared Frobenius norm vanishes: with embeddings of unit mean norm, its stimuli lie
 # within about 1e-5 of one another, as copies of one image do after a float32 forward pass.
@@ -97,14 +95,12 @@ def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100,
         ValueError: As `worst_stimulus_subset`.
     """
     centred = _normalise(embeddings, size)
-    generator = np.random.default_rng(seed)
-    subsets = (generator.choice(len(centred[0]), size, replace=False) for _ in range(REDRAWS * draws))
-    defined = (value for subset in subsets if (value := _mean_cka(centred, subset)) <= LARGEST)
-    values = list(islice(defined, draws))
-    if len(values) < draws:
-        msg = f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
-        raise ValueError(msg)
-    return np.array(values, dtype=np.float64)
+
+    def value(subset: NDArray[np.intp]) -> float:
+        found = _mean_cka(centred, subset)
+        return found if found <= LARGEST else math.inf
+
+    return draw_values(value, len(centred[0]), size, draws, seed)
 
 
 def _enumerate(embeddings: Sequence[Floats], size: int) -> tuple[int, ...]:

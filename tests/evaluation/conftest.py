@@ -70,7 +70,7 @@ class Arena:
         return self.folder / output
 
     def score(self, submission: Path, *options: str, output: str = "out") -> dict[str, Any]:
-        options = (f"--submission={submission}", "--logger=false", *options)
+        options = (f"--submission={submission}", "--logger=false", "--overwrite=true", *options)
         folder = self.evaluate("cka", *options, output=output)
         document: dict[str, Any] = json.loads((folder / "score.json").read_text())
         return document

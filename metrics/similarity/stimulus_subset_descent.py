@@ -1,0 +1,96 @@
+"""Subsets of stimuli on which models agree little by any measure, which is evaluated on one subset after the other."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
+from metrics.similarity.model_subset_search import Search, draw_values
+from metrics.similarity.stimulus_subset_search import Embeddings, Floats, Progress
+
+# Subsets that the measure is evaluated on: all, where there are no more.
+EVALUATIONS = 2000
+
+
+def descend(
+    measure: SimilarityMeasure,
+    embeddings: Embeddings,
+    start: Sequence[int],
+    seed: int = 0,
+    progress: Progress = lambda done, total: None,
+) -> Search:
+    """Find stimuli on which the mean pairwise similarity of the models is low.
+
+    All subsets are enumerated where there are at most `EVALUATIONS`. Otherwise, as often, a random member of the subset
+    is exchanged for a random other stimulus, and the exchange is kept where it lowers the mean.
+
+    Args:
+        measure: The measure.
+        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
+        start: Indices of the subset that is improved; the result has as many.
+        seed: Seed of the exchanges.
+        progress: Called with the evaluations that are done, and all there are.
+
+    Returns:
+        The subset and its mean over pairs; exact where all were enumerated.
+
+    Raises:
+        ValueError: The measure is undefined on all stimuli, or on every subset that was tried.
+    """
+    measure.pairwise(embeddings)  # what no subset could mend is refused by the model's name
+    stimuli = len(embeddings[0])
+    exact = math.comb(stimuli, len(start)) <= EVALUATIONS
+    if exact:
+        subsets = (np.array(subset) for subset in combinations(range(stimuli), len(start)))
+        value, chosen = min(((_mean(measure, embeddings, each), each) for each in subsets), key=lambda found: found[0])
+    else:
+        generator = np.random.default_rng(seed)
+        chosen, others = np.array(start), np.setdiff1d(np.arange(stimuli), start)
+        value = _mean(measure, embeddings, chosen)
+        for evaluation in range(EVALUATIONS):
+            place, other = generator.integers(len(chosen)), generator.integers(len(others))
+            chosen[place], others[other] = others[other], chosen[place]
+            changed = _mean(measure, embeddings, chosen)
+            if changed < value:
+                value = changed
+            else:
+                chosen[place], others[other] = others[other], chosen[place]
+            progress(evaluation + 1, EVALUATIONS)
+    if math.isinf(value):
+        msg = f"size: on none of the {len(start)} stimuli that were tried is {measure.title} defined for every model"
+        raise ValueError(msg)
+    return Search(tuple(sorted(chosen.tolist())), value, exact)
+
+
+def random_mean_similarities(
+    measure: SimilarityMeasure, embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0
+) -> Floats:
+    """Give the mean pairwise similarities of random subsets of stimuli.
+
+    Args:
+        measure: The measure.
+        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
+        size: Stimuli in a subset.
+        draws: Subsets, drawn independently; those on which the measure is undefined are drawn again.
+        seed: Seed of the draws.
+
+    Returns:
+        One mean per subset, `[draws]`.
+
+    Raises:
+        ValueError: The measure is undefined on nearly all subsets.
+    """
+    return draw_values(lambda subset: _mean(measure, embeddings, subset), len(embeddings[0]), size, draws, seed)
+
+
+def _mean(measure: SimilarityMeasure, embeddings: Embeddings, members: NDArray[np.intp]) -> float:
+    """Give the mean over pairs on a subset, infinite where it is undefined."""
+    try:
+        return mean_over_pairs(measure.pairwise([embedding[members] for embedding in embeddings])[0])
+    except ValueError:
+        return math.inf

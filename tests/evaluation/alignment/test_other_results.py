@@ -1,0 +1,99 @@
+"""What lies in the output folder already: the same is written again, another is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evaluate
+from tests.evaluation.conftest import ENTRIES, Arena
+
+MODELS = [entry["model_name"] for entry in ENTRIES]
+PAIR = (f"--models=[{MODELS[0]}, {MODELS[1]}]", "--logger=false")
+LAYERS = (f"--models=[{MODELS[0]}]", "--layers=[features.3, features.6]", "--logger=false")
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_same_comparison_is_written_again(arena: Arena) -> None:
+    arena.evaluate("cka", *PAIR)
+    (arena.folder / "out" / "heatmap.png").write_bytes(b"")
+    arena.evaluate("cka", *PAIR)
+    assert content(arena.folder / "out")["heatmap.png"]
+
+
+@pytest.mark.parametrize(
+    ("options", "place"),
+    [
+        ((f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"), "pairwise/names"),
+        (LAYERS, "model, pairwise/names"),
+        ((*PAIR, "--extraction.precision=bfloat16"), "extraction"),
+    ],
+)
+def test_other_comparison_is_kept(
+    arena: Arena, refused: Callable[..., str], options: tuple[str, ...], place: str, request: pytest.FixtureRequest
+) -> None:
+    folder = arena.evaluate("cka", *PAIR)
+    before = content(folder)
+    arena.evaluate("cka", *options, "--overwrite=true", output="elsewhere")
+    request.getfixturevalue("no_forward_pass")
+    text = refused(lambda: arena.evaluate("cka", *options))
+    assert f"error: output: '{folder}/cka.json' holds results of another configuration ({place});" in text
+    assert "--overwrite=true" in text
+    assert content(folder) == before
+    arena.evaluate("cka", *options, "--overwrite=true")
+    assert content(folder) != before
+
+
+@pytest.mark.parametrize("name", ["registry.json", "catalog.jsonl"])
+def test_other_documents_are_another_configuration(arena: Arena, refused: Callable[..., str], name: str) -> None:
+    arena.evaluate("cka", *PAIR)
+    path = arena.folder / name
+    path.write_text(path.read_text() + "\n")
+    assert f"(digests/{name.split('.')[0]})" in refused(lambda: arena.evaluate("cka", *PAIR))
+
+
+def test_score_of_another_submission_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
+    submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
+    options = "--overwrite=false"
+    arena.score(submissions[0], options)
+    before = content(arena.folder / "out")
+    assert "(digests/submission)" in refused(lambda: arena.score(submissions[1], options))
+    assert content(arena.folder / "out") == before
+    arena.score(submissions[0], options)
+    assert (arena.folder / "out" / "scores.jsonl").read_text().count("\n") == 2
+
+
+def test_heatmap_of_a_score_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
+    arena.score(arena.red([0, 1, 2]))
+    assert "heatmap.png' holds results of another configuration (no cka.json says which)" in refused(
+        lambda: arena.evaluate("cka", *PAIR)
+    )
+
+
+def test_other_searches_and_submissions_of_people_are_kept(arena: Arena, refused: Callable[..., str]) -> None:
+    own = arena.folder / "out" / "submission.json"
+    own.parent.mkdir()
+    own.write_text("{}")
+    search = ("cka-search", "--team=blue", "--size=2")
+    assert "submission.json' holds results of another" in refused(lambda: arena.evaluate(*search))
+    assert own.read_text() == "{}"
+    arena.evaluate(*search, "--overwrite=true")
+    before = content(own.parent)
+    arena.evaluate(*search)
+    assert content(own.parent) == before
+    assert "(size)" in refused(lambda: arena.evaluate("cka-search", "--team=blue", "--size=3"))
+    assert content(own.parent) == before
+
+
+def test_models_then_layers_by_default(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(arena.folder)
+    documents = [f"--registry={arena.registry}", f"--catalog={arena.catalog}", "--extraction.num_workers=0"]
+    for options in (PAIR, LAYERS, PAIR, LAYERS):
+        evaluate.main(["cka", *documents, *options])
+    for folder in ("cka", "cka-layers"):
+        assert set(content(arena.folder / "runs" / folder)) == {"cka.json", "heatmap.png"}
