@@ -17,7 +17,7 @@ from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.rows import UNREADABLE
 from modules.method import Start, draw_head
 from modules.networks.backbone import RANDOM, Backbone, BackboneSpec
-from output.errors import UserError
+from output.errors import UserError, naming
 from store.cache import cache_folder
 from store.feature_store import Entry, FeatureStore, StoreError
 
@@ -154,13 +154,15 @@ class SampleStream(LightningDataModule):
 
     def prepare_data(self) -> None:
         """Fetch what is missing of the data set."""
-        self.photos.prepare(cache_folder(self.cache_dir))
+        with naming("data.photos"):
+            self.photos.prepare(cache_folder(self.cache_dir))
 
     def setup(self, stage: str) -> None:
         """Check the photos, then compute or open the rows of both splits."""
-        train, validation = self.photos.train(), self.photos.validation()
-        require_classes(train, "data.photos, training")
-        require_classes(validation, "data.photos, validation")
+        with naming("data.photos"):
+            train, validation = self.photos.train(), self.photos.validation()
+            require_classes(train, "training")
+            require_classes(validation, "validation")
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")

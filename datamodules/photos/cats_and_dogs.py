@@ -8,7 +8,7 @@ from pathlib import Path
 
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import list_photos, read_class_folders, subfolders
+from datamodules.photos.class_folders import list_photos, read_class_folders, require_folder, subfolders
 from datamodules.photos.download import fetch_archive
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
 from output.errors import UserError
@@ -81,25 +81,20 @@ class CatsAndDogs(PhotoSource):
             return self._split_flat(base, photos)
         found = "both" if flat else "neither"
         msg = (
-            f"data.photos.root: {train} must hold either the folders cats/ and dogs/ or photos named like "
+            f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
             f"cat.0.jpg; it holds {found}"
         )
         raise UserError(msg)
 
     def _find_base(self) -> Path:
-        if not self.root.is_dir():
-            msg = (
-                f"data.photos.root: there is no folder {self.root}; give the folder that holds the photos, "
-                "or fetch them with data.photos.download=true"
-            )
-            raise UserError(msg)
+        require_folder(self.root, "give the folder that holds the photos, or fetch them with download=true")
         if (self.root / "train").is_dir():
             return self.root
         bases = [folder for folder in subfolders(self.root) if (folder / "train").is_dir()]
         if len(bases) != 1:
             msg = (
-                f"data.photos.root: {self.root} must hold train/, itself or in one of its folders, of which "
-                f"{len(bases)} do; data.photos.download=true fills a missing or empty folder only"
+                f"root: {self.root} must hold train/, itself or in one of its folders, of which "
+                f"{len(bases)} do; download=true fills a missing or empty folder only"
             )
             raise UserError(msg)
         return bases[0]
@@ -108,7 +103,7 @@ class CatsAndDogs(PhotoSource):
         strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]
         if strange:
             msg = (
-                f"data.photos.root: {base / 'train'} must hold photos named like cat.0.jpg or dog.0.jpg; "
+                f"root: {base / 'train'} must hold photos named like cat.0.jpg or dog.0.jpg; "
                 f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
             )
             raise UserError(msg)
@@ -118,7 +113,7 @@ class CatsAndDogs(PhotoSource):
             members = [photo for photo in photos if photo.lower().startswith(kind)]
             if len(members) < 2:
                 msg = (
-                    f"data.photos.root: {base / 'train'} must hold two or more photos named like "
+                    f"root: {base / 'train'} must hold two or more photos named like "
                     f"{kind}.0.jpg, to split some off for validation; it holds {len(members)}"
                 )
                 raise UserError(msg)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
@@ -36,9 +37,7 @@ class ClassFolders(PhotoSource):
         return self._splits()[1]
 
     def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
-        if not self.root.is_dir():
-            msg = f"data.photos.root: there is no folder {self.root}; give the folder that holds train/ and validation/"
-            raise UserError(msg)
+        require_folder(self.root, "give the folder that holds train/ and validation/")
         return read_class_folders(self.root)
 
 
@@ -60,12 +59,12 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFi
     there = [root / name for name in VALIDATION_FOLDERS if (root / name).is_dir()]
     if not train.is_dir() or len(there) != 1:
         found = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
-        msg = f"data.photos.root: {root} must hold train/ and either validation/ or val/; it holds {found}"
+        msg = f"root: {root} must hold train/ and either validation/ or val/; it holds {found}"
         raise UserError(msg)
     wanted = list(classes) or [folder.name for folder in subfolders(train)]
     if len(wanted) < 2:
         msg = (
-            f"data.photos.root: {train} must hold a folder of photos for each of two or more classes; "
+            f"root: {train} must hold a folder of photos for each of two or more classes; "
             f"it holds {', '.join(wanted) or 'none'}"
         )
         raise UserError(msg)
@@ -89,7 +88,7 @@ def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
     found = [folder.name for folder in subfolders(split)]
     if set(found) != set(classes):
         msg = (
-            f"data.photos.root: {split} must hold exactly the class folders {', '.join(classes)}; "
+            f"root: {split} must hold exactly the class folders {', '.join(classes)}; "
             f"it holds {', '.join(found) or 'none'}"
         )
         raise UserError(msg)
@@ -99,11 +98,29 @@ def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
     for label, folder in enumerate(split / name for name in classes):
         photos = list_photos(folder)
         if not photos:
-            msg = f"data.photos.root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none"
+            msg = f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none"
             raise UserError(msg)
         names += [(within / folder.name / photo).as_posix() for photo in photos]
         labels += [label] * len(photos)
     return PhotoFiles(root, names, labels, classes)
+
+
+def require_folder(folder: Path, remedy: str) -> None:
+    """Check that the root of a data set is there.
+
+    Args:
+        folder: The folder.
+        remedy: What the user can do, for the message.
+
+    Raises:
+        UserError: It is not there.
+    """
+    # A name that is too long for the file system is an OSError.
+    with suppress(OSError):
+        if folder.is_dir():
+            return
+    msg = f"root: there is no folder {folder}; {remedy}"
+    raise UserError(msg)
 
 
 def list_photos(folder: Path) -> list[str]:
@@ -117,7 +134,7 @@ def list_photos(folder: Path) -> list[str]:
     """
     photos = [
         path.name
-        for path in folder.iterdir()
+        for path in _members(folder)
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     ]
     return sorted(photos, key=_natural)
@@ -125,8 +142,16 @@ def list_photos(folder: Path) -> list[str]:
 
 def subfolders(folder: Path) -> list[Path]:
     """List the folders in a folder, without hidden ones, in the order of their names."""
-    folders = [path for path in folder.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    folders = [path for path in _members(folder) if path.is_dir() and not path.name.startswith(".")]
     return sorted(folders, key=lambda path: _natural(path.name))
+
+
+def _members(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except OSError as error:
+        msg = f"root: {folder} cannot be read ({error.strerror}); make it readable or give another folder"
+        raise UserError(msg) from error
 
 
 def _natural(name: str) -> tuple[list[str | int], str]:

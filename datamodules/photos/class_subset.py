@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from datamodules.photos.photo_source import Photos, PhotoSource, PhotoSubset
-from output.errors import UserError
+from output.errors import UserError, naming
 
 MOST_NAMED = 20
 
@@ -39,7 +39,7 @@ class ClassSubset(PhotoSource):
 
     def __init__(self, source: PhotoSource, classes: list[str]) -> None:
         if not 2 <= len(set(classes)) == len(classes):
-            msg = f"data.photos.classes: {', '.join(classes) or 'none'} given; two or more different ones are needed"
+            msg = f"classes: {', '.join(classes) or 'none'} given; two or more different ones are needed"
             raise UserError(msg)
         self.source = source
         self.kept = classes
@@ -51,22 +51,25 @@ class ClassSubset(PhotoSource):
         Args:
             cache: The cache folder.
         """
-        self.source.prepare(cache)
+        with naming("source"):
+            self.source.prepare(cache)
 
     def train(self) -> Photos:
         """Select from the training photos."""
-        return self._select(self.source.train())
+        return self._select(self.source.train)
 
     def validation(self) -> Photos:
         """Select from the validation photos."""
-        return self._select(self.source.validation())
+        return self._select(self.source.validation)
 
-    def _select(self, photos: Photos) -> Photos:
+    def _select(self, read: Callable[[], Photos]) -> Photos:
+        with naming("source"):
+            photos = read()
         unknown = [name for name in self.kept if name not in photos.classes]
         if unknown:
             more = ", ..." if len(photos.classes) > MOST_NAMED else ""
             msg = (
-                f"data.photos.classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
+                f"classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
                 f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
             )
             raise UserError(msg)

@@ -84,7 +84,7 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         finally:
             lock.release()
     except OSError as error:
-        msg = f"data.photos.root: {folder} cannot be written ({error}); choose another folder"
+        msg = f"root: {folder} cannot be written ({error}); choose another folder"
         raise UserError(msg) from error
 
 
@@ -121,7 +121,7 @@ def _download(url: str, path: Path) -> None:
             msg = f"the transfer ended after {received} of {total} bytes"
             raise ConnectionError(msg)
     except (OSError, HTTPException, ValueError) as error:
-        msg = f"data.photos.download: {url} cannot be fetched ({error}); set data.photos.root to a local copy"
+        msg = f"download: {url} cannot be fetched ({error}); set root to a local copy"
         raise UserError(msg) from error
 
 
@@ -134,10 +134,7 @@ def _unpack(archive: Path, folder: Path, url: str) -> None:
             # Every member is read to its end, where its checksum is compared.
             file.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        msg = (
-            f"data.photos.url: {url} is not an intact zip archive ({error}); "
-            "fetch it again, or set data.photos.root to a local copy"
-        )
+        msg = f"url: {url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
         raise UserError(msg) from error
 
 
@@ -148,7 +145,7 @@ def _check_member(member: zipfile.ZipInfo, url: str) -> None:
     if path.anchor or ".." in path.parts or is_link:
         kind = "is a link" if is_link else "leaves the folder"
         msg = (
-            f"data.photos.url: {url} is refused because its member {member.filename!r} {kind}; "
-            "name another archive, or set data.photos.root to a local copy"
+            f"url: {url} is refused because its member {member.filename!r} {kind}; "
+            "name another archive, or set root to a local copy"
         )
         raise UserError(msg)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from torchvision.datasets import OxfordIIITPet
 
+from datamodules.photos.class_folders import require_folder
 from datamodules.photos.download import fetch_once
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
 from output.errors import UserError
@@ -53,12 +54,7 @@ class OxfordPets(PhotoSource):
 
     def _read(self, split: str) -> PhotoFiles:
         folder = self.root / _FOLDER
-        if not folder.is_dir():
-            msg = (
-                f"data.photos.root: there is no folder {folder}; give the folder that holds {_FOLDER}/, "
-                "or fetch it with data.photos.download=true"
-            )
-            raise UserError(msg)
+        require_folder(folder, f"give the folder that holds {_FOLDER}/, or fetch it with download=true")
         try:
             dataset = OxfordIIITPet(self.root, split=split, target_types=TARGET)
         except (OSError, RuntimeError, ValueError) as error:
@@ -78,14 +74,12 @@ def _fetch(partial: Path) -> Path:
         OxfordIIITPet(partial, target_types=TARGET, download=True)
     except (OSError, HTTPException, RuntimeError) as error:
         msg = (
-            f"data.photos.download: torchvision cannot fetch the Oxford-IIIT Pet data set from {HOMEPAGE} "
-            f"({error}); set data.photos.root to a folder that holds a local copy"
+            f"download: torchvision cannot fetch the Oxford-IIIT Pet data set from {HOMEPAGE} "
+            f"({error}); set root to a folder that holds a local copy"
         )
         raise UserError(msg) from error
     return partial / _FOLDER
 
 
 def _incomplete(folder: Path, reason: str) -> UserError:
-    return UserError(
-        f"data.photos.root: {folder} is incomplete ({reason}); remove it, then fetch it with data.photos.download=true"
-    )
+    return UserError(f"root: {folder} is incomplete ({reason}); remove it, then fetch it with download=true")

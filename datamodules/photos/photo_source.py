@@ -228,22 +228,22 @@ class PhotoSource(ABC):
         """Give the validation photos."""
 
 
-def require_classes(photos: Photos, where: str) -> None:
+def require_classes(photos: Photos, split: str) -> None:
     """Check that there are two classes at least and that none is empty.
 
     Args:
         photos: The photos to check.
-        where: What they are called in the message, an option or a folder.
+        split: Which split they are, for the message.
 
     Raises:
         UserError: There is one class only, or a class has no photo.
     """
     if len(photos.classes) < 2:
         found = ", ".join(photos.classes)
-        msg = f"{where}: found {len(photos.classes)} class ({found}), two or more are needed"
+        msg = f"the {split} photos are of {len(photos.classes)} class ({found}); two or more are needed"
         raise UserError(msg)
     counts = np.bincount(photos.labels, minlength=len(photos.classes))
     empty = [name for name, count in zip(photos.classes, counts, strict=True) if count == 0]
     if empty:
-        msg = f"{where}: no photo of class {', '.join(empty)}"
+        msg = f"there is no {split} photo of class {', '.join(empty)}"
         raise UserError(msg)

@@ -11,6 +11,7 @@ import numpy as np
 import torchvision
 from PIL import Image
 
+from datamodules.photos.class_folders import require_folder
 from datamodules.photos.download import fetch_once
 from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from output.errors import UserError
@@ -81,7 +82,7 @@ class TorchvisionDataset(PhotoSource):
 
     def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
         if name not in SPLITS:
-            msg = f"data.photos.name: torchvision's {name!r} is not known here; allowed are {', '.join(SPLITS)}"
+            msg = f"name: torchvision's {name!r} is not known here; allowed are {', '.join(SPLITS)}"
             raise UserError(msg)
         self.name = name
         self.root = None if root is None else Path(root).expanduser()
@@ -106,15 +107,15 @@ class TorchvisionDataset(PhotoSource):
         """Give the validation photos."""
         arguments = SPLITS[self.name][1]
         if arguments is None:
-            msg = f"data.photos.name: torchvision's {self.name} has no validation split; use the training photos"
+            msg = f"name: torchvision's {self.name} has no validation split; use the training photos"
             raise UserError(msg)
         return self._read(arguments)
 
     def _fetch(self, partial: Path) -> Path:
         if self.name in BY_HAND:
             msg = (
-                f"data.photos.download: torchvision does not download {self.name}; put its archives, as torchvision's "
-                "documentation names them, into data.photos.root"
+                f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
+                "documentation names them, into root"
             )
             raise UserError(msg)
         try:
@@ -123,26 +124,23 @@ class TorchvisionDataset(PhotoSource):
                     self._create(partial, **{**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
             msg = (
-                f"data.photos.download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
-                "set data.photos.root to a folder that holds a local copy"
+                f"download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
+                "set root to a folder that holds a local copy"
             )
             raise UserError(msg) from error
         return partial
 
     def _read(self, arguments: Arguments) -> Photos:
-        if not self.folder.is_dir():
-            msg = (
-                f"data.photos.root: there is no folder {self.folder}; give the folder that holds torchvision's "
-                f"{self.name}, or fetch it with data.photos.download=true"
-            )
-            raise UserError(msg)
+        require_folder(
+            self.folder, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
+        )
         try:
             dataset = self._create(self.folder, **arguments)
             return _files(dataset, self.folder) or DatasetPhotos(dataset)
         except (OSError, RuntimeError, ValueError) as error:
             msg = (
-                f"data.photos.root: torchvision finds no complete {self.name} in {self.folder} ({_one_line(error)}); "
-                "data.photos.download=true fills a missing or empty folder only"
+                f"root: torchvision finds no complete {self.name} in {self.folder} ({_one_line(error)}); "
+                "download=true fills a missing or empty folder only"
             )
             raise UserError(msg) from error
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamodules.photos.class_folders import read_split, subfolders
+from datamodules.photos.class_folders import read_split, require_folder, subfolders
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
 from output.errors import UserError
 
@@ -23,13 +23,11 @@ class UnsplitClassFolders(PhotoSource):
 
     def train(self) -> PhotoFiles:
         """List all photos."""
-        if not self.root.is_dir():
-            msg = f"data.photos.root: there is no folder {self.root}; give the folder that holds one per class"
-            raise UserError(msg)
+        require_folder(self.root, "give the folder that holds one per class")
         classes = [folder.name for folder in subfolders(self.root)]
         if len(classes) < 2:
             msg = (
-                f"data.photos.root: {self.root} must hold a folder of photos for each of two or more classes; "
+                f"root: {self.root} must hold a folder of photos for each of two or more classes; "
                 f"it holds {', '.join(classes) or 'none'}"
             )
             raise UserError(msg)
@@ -37,5 +35,5 @@ class UnsplitClassFolders(PhotoSource):
 
     def validation(self) -> PhotoFiles:
         """Refuse: there are none."""
-        msg = f"data.photos.root: {self.root} has training photos only; lay it out for ClassFolders to hold some out"
+        msg = f"root: {self.root} has training photos only; lay it out for ClassFolders to hold some out"
         raise UserError(msg)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,14 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from output.errors import UserError
+from output.errors import naming
 
 if TYPE_CHECKING:
     from datamodules.photos.photo_source import Photos, PhotoSource
 
 Split = Literal["train", "validation"]
-# How a source's own messages begin, which are written for train.py.
-OPTION = "data.photos."
 
 
 @dataclass(frozen=True)
@@ -61,22 +57,12 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
     """
     from datamodules.photos.photo_source import PhotoSubset, require_classes
 
-    with _naming(option):
+    with naming(option):
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
-        require_classes(photos, "classes")
+        require_classes(photos, "training" if split == "train" else split)
         whole, places = photos, np.arange(len(photos))
         while isinstance(whole, PhotoSubset):
             places = whole.indices[places]
             whole = whole.photos
         return Target(name, source.name, photos, whole, places, whole.fingerprint())
-
-
-@contextmanager
-def _naming(option: str) -> Iterator[None]:
-    """Let an error of a source of photos begin with the option that the source was given by."""
-    try:
-        yield
-    except (UserError, OSError) as error:
-        msg = f"{option}: {error}".replace(OPTION, "")
-        raise UserError(msg) from error

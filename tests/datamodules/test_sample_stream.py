@@ -124,7 +124,7 @@ def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:
             photos = super().validation()
             return photos.subset(np.flatnonzero(photos.labels == 0))
 
-    with pytest.raises(UserError, match=r"data\.photos, validation: no photo of class light"):
+    with pytest.raises(UserError, match=r"data\.photos: there is no validation photo of class light"):
         set_up(FeatureStream, orderings=1, photos=OneClass(str(photo_folder)))
 
 

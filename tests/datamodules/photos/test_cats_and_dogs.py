@@ -41,7 +41,7 @@ def refusal(source: CatsAndDogs) -> str:
         messages.add(str(caught.value))
     (message,) = messages
     assert "\n" not in message
-    assert message.startswith("data.photos.root: ")
+    assert message.startswith("root: ")
     assert str(source.root) in message
     return message
 
@@ -106,7 +106,7 @@ def test_flat_endings_in_any_case(tmp_path: Path) -> None:
 
 def test_missing_root_names_both_remedies(tmp_path: Path) -> None:
     message = refusal(CatsAndDogs(str(tmp_path / "absent")))
-    assert "data.photos.download=true" in message
+    assert "download=true" in message
 
 
 def test_default_root_lies_in_the_cache_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

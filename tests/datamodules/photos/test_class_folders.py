@@ -32,7 +32,7 @@ def refusal(source: ClassFolders) -> str:
         messages.add(str(caught.value))
     (message,) = messages
     assert "\n" not in message
-    assert message.startswith("data.photos.root: ")
+    assert message.startswith("root: ")
     assert str(source.root) in message
     return message
 

@@ -46,13 +46,13 @@ def test_fingerprint_tells_selections_and_orders_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("classes", [[], ["ant"], ["ant", "ant", "bee"]])
 def test_two_different_classes_are_needed(tmp_path: Path, classes: list[str]) -> None:
-    with pytest.raises(UserError, match=r"^data\.photos\.classes: .*two or more different ones"):
+    with pytest.raises(UserError, match=r"^classes: .*two or more different ones"):
         ClassSubset(lay_out(tmp_path), classes)
 
 
 def test_unknown_class_is_named_with_those_there_are(tmp_path: Path) -> None:
     source = ClassSubset(lay_out(tmp_path / "farm"), ["ant", "dog", "cat"])
-    expected = r"^data\.photos\.classes: dog, cat not in farm, whose classes are ant, bee, cow$"
+    expected = r"^classes: dog, cat not in farm, whose classes are ant, bee, cow$"
     with pytest.raises(UserError, match=expected):
         source.train()
 

@@ -164,7 +164,7 @@ def test_classes_of_imagenet_are_told_apart(tmp_path: Path) -> None:
 
 def test_what_torchvision_cannot_download_is_said(tmp_path: Path) -> None:
     message = refusal(TorchvisionDataset("ImageNet", str(tmp_path / "none"), download=True).prepare)
-    assert message.startswith("data.photos.download: torchvision does not download ImageNet; put its archives")
+    assert message.startswith("download: torchvision does not download ImageNet; put its archives")
 
 
 def test_semeion_is_not_fetched_by_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,15 +187,15 @@ def refusal(action: Callable[[], object]) -> str:
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
     message = refusal(lambda: TorchvisionDataset("FakeData"))
-    assert message.startswith("data.photos.name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
+    assert message.startswith("name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
     message = refusal(TorchvisionDataset("CIFAR10").train)
     assert f"there is no folder {tmp_path / 'cache' / 'datasets' / 'torchvision' / 'CIFAR10'}" in message
-    assert message.endswith("data.photos.download=true")
+    assert message.endswith("download=true")
     message = refusal(TorchvisionDataset("CIFAR10", str(tmp_path)).train)
     assert "torchvision finds no complete CIFAR10" in message
     lay_out_satellite(tmp_path)
     message = refusal(TorchvisionDataset("EuroSAT", str(tmp_path)).validation)
-    assert message.startswith("data.photos.name: torchvision's EuroSAT has no validation split")
+    assert message.startswith("name: torchvision's EuroSAT has no validation split")
 
 
 def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,5 +221,5 @@ def test_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(torchvision.datasets.EuroSAT, "download", fail)
     source = TorchvisionDataset("EuroSAT", str(tmp_path / "root"), download=True)
     message = refusal(source.prepare)
-    assert message.startswith("data.photos.download: torchvision cannot fetch EuroSAT (no connection); ")
+    assert message.startswith("download: torchvision cannot fetch EuroSAT (no connection); ")
     assert not (tmp_path / "root").exists()

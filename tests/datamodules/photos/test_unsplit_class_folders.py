@@ -25,7 +25,7 @@ def refusal(source: UnsplitClassFolders, validation: bool = False) -> str:
     with pytest.raises(UserError) as caught:
         source.validation() if validation else source.train()
     message = str(caught.value)
-    assert message.startswith("data.photos.root: ")
+    assert message.startswith("root: ")
     assert "\n" not in message
     return message
 

@@ -66,7 +66,7 @@ def test_options(refuse: Refuse, tmp_path: Path) -> None:
 
 def test_photos(refuse: Refuse, photo_folder: Path, tmp_path: Path) -> None:
     message = refuse(root=tmp_path / "nowhere")
-    assert message.startswith(f"error: targets.pets: root: there is no folder {tmp_path / 'nowhere'}; ")
+    assert message.startswith(f"error: targets.pets.root: there is no folder {tmp_path / 'nowhere'}; ")
     subset = json.dumps(
         {
             "class_path": "ClassSubset",
@@ -77,7 +77,7 @@ def test_photos(refuse: Refuse, photo_folder: Path, tmp_path: Path) -> None:
         }
     )
     message = refuse(target=subset, root=None)
-    assert message == "error: targets.pets: classes: grey not in pictures, whose classes are dark, light\n"
+    assert message == "error: targets.pets.classes: grey not in pictures, whose classes are dark, light\n"
     (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"no photo")
     message = refuse()
     assert message.startswith("error: target 'pets': stimulus 'train/dark/3.jpg' cannot be decoded: ")

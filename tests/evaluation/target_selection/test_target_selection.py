@@ -142,7 +142,7 @@ def test_known_performances_fill_the_table_and_judge_the_metrics(run: Run, folde
         ("--source=resnet999", "source: 'resnet999' is not in the registry; it has mobilenet_v2_narrow"),
         ("--metrics=[gbc, gbc]", "metrics: gbc, gbc given"),
         ("--performances=nowhere.csv", "performances: 'nowhere.csv' cannot be read"),
-        ("--dataset.root=nowhere", "error: dataset: root: there is no folder nowhere"),
+        ("--dataset.root=nowhere", "error: dataset.root: there is no folder nowhere"),
     ],
 )
 def test_a_mistake_is_one_line(run: Run, refused: Callable[..., str], option: str, message: str) -> None:
