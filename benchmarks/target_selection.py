@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeVar
 
@@ -11,19 +12,17 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources.scores import COMPUTATIONS, Inputs, Metric, Score
+from evaluation.sources.scores import Score
 from evaluation.target_selection.target_pools import ClassShare, draw_targets
-from evaluation.target_selection.target_scores import GbcAxes, TargetInputs, score_targets
+from evaluation.target_selection.target_scores import GbcAxes, score_targets
 from metrics.ranking.ranking_measures import kendall
-from metrics.transferability.dataset_statistics import DatasetStatistics
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.leep import leep, nce
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.inputs import Inputs, Pool
 
 SOURCE_CLASSES = 1000
 SINGLES = 3
-PROBABILITY_METRICS: dict[Metric, Callable[..., float]] = {"leep": leep, "nce": lambda p, y: nce(p.argmax(1), y)}
 T = TypeVar("T")
-CASES: tuple[tuple[Metric, GbcAxes], ...] = (
+CASES: tuple[tuple[str, GbcAxes], ...] = (
     ("gbc", "dataset"),
     ("gbc", "features"),
     ("gbc", "target"),
@@ -52,15 +51,16 @@ def main(
     pool = draw_targets(classes, targets, share, seed=0)
     print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
     scores: dict[GbcAxes, list[float]] = {}
-    gathering, statistics = _time(lambda: DatasetStatistics(x, labels))
+    given = Pool(x, labels, probabilities, pool)
+    gathering, statistics = _time(lambda: given.dataset)
     moments, _ = _time(lambda: statistics.moments)
     print(
         f"gathered once, part of what follows: means {gathering:.2f} s, second moments, where needed, {moments:.2f} s"
     )
 
-    def score(metrics: list[Metric], axes: GbcAxes = "dataset") -> list[dict[Metric, Score]]:
+    def score(metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
         # What is gathered once is part of it.
-        return score_targets(TargetInputs(DatasetStatistics(x, labels), labels, probabilities, pool), metrics, axes)
+        return score_targets(replace(given), {name: METRICS[name] for name in metrics}, axes)
 
     for metric, axes in CASES:
         single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))
@@ -70,7 +70,7 @@ def main(
         print(f"{name}: one {single:.3f} s, {targets} {seconds:.2f} s: {ratio:.1f} times one, {gain:.1f} times faster")
         if metric == "gbc":
             scores[axes] = [scored[metric].value or 0.0 for scored in found]
-    several: list[Metric] = ["gbc", "leep", "log_me", "h_score", "trans_rate", "num_classes"]
+    several: list[str] = ["gbc", "leep", "log_me", "h_score", "trans_rate", "num_classes"]
     seconds, _ = _time(partial(score, several))
     print(f"{', '.join(several)} together: {seconds:.2f} s")
     _compare(scores["dataset"], scores["target"])
@@ -81,14 +81,12 @@ def _single(
     probabilities: NDArray[np.float64],
     labels: NDArray[np.int64],
     chosen: NDArray[np.int64],
-    metric: Metric,
+    metric: str,
 ) -> float:
     """Give the seconds of the plain metric on the rows of one target."""
     rows = np.isin(labels, chosen)
-    mine, own, known = x[rows], probabilities[rows], labels[rows]
-    if metric in PROBABILITY_METRICS:
-        return _time(lambda: PROBABILITY_METRICS[metric](own, known))[0]
-    return _time(lambda: COMPUTATIONS[metric](Inputs(FeatureStatistics(mine, known), None, known, 0)))[0]
+    given = Inputs(x[rows], labels[rows], probabilities[rows])
+    return _time(lambda: METRICS[metric].compute(given))[0]
 
 
 def _compare(dataset: Sequence[float], target: Sequence[float]) -> None:

@@ -28,6 +28,8 @@ WORDS = {
     "str": "a text",
     "tuple": "a list, written '[a, b]'",
 }
+# What a type of ours says about a value, which it begins with.
+OWN = r"(?P<place>Parser key \S+: ).*?Not of type \w+: (?P<text>'.*?)(?= - (?:Expected|Not of type) | Given value|$)"
 # How jsonargparse reports a value that is of none of several types; errors of classes take another form.
 UNION = (
     r"(?P<place>.*)Does not validate against any of the Union subtypes Subtypes: .* "
@@ -70,6 +72,9 @@ def _plain(message: str) -> str:
         r"typing\.Literal\[(.*?)\](?=\.? |$)", lambda choices: f"one of {choices[1].replace(QUOTE, '')}", message
     )
     message = re.sub(r"Expected (?:an? )?(one of|<class '(\w+)'>)", _expected, message)
+    own = re.match(OWN, message)
+    if own is not None:
+        return own["place"] + own["text"]
     union = re.fullmatch(UNION, message)
     if union is None:
         return message.replace(". Got value: ", ". Given value: ")

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from evaluation.sources.scores import Metric, Score
+from evaluation.sources.scores import Score
 
 SAME = 1e-10
 
@@ -23,11 +23,11 @@ class Ranking:
     """
 
     sources: list[str]
-    ranks: dict[Metric, dict[str, float]]
+    ranks: dict[str, dict[str, float]]
     mean_ranks: dict[str, float | None]
 
 
-def rank_sources(scores: Mapping[str, Mapping[Metric, Score]]) -> Ranking:
+def rank_sources(scores: Mapping[str, Mapping[str, Score]]) -> Ranking:
     """Rank the sources of one target.
 
     Args:
@@ -36,7 +36,7 @@ def rank_sources(scores: Mapping[str, Mapping[Metric, Score]]) -> Ranking:
     Returns:
         The ranking; sources of the same mean rank stay in the order given.
     """
-    ranks: dict[Metric, dict[str, float]] = {}
+    ranks: dict[str, dict[str, float]] = {}
     for metric in next(iter(scores.values())):
         known = [value for found in scores.values() if (value := found[metric].value) is not None]
         places = [_rank(value, known) for value in known]

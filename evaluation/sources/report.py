@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from evaluation.sources.results import Results, TargetResults
-from evaluation.sources.scores import Metric
+from evaluation.sources.scores import Metrics
 from output.tables import format_number, markdown_table, print_lines, print_table
 
-TITLES: dict[Metric, str] = {
-    "gbc": "GBC",
-    "leep": "LEEP",
-    "n_leep": "N-LEEP",
-    "log_me": "LogME",
-    "h_score": "H-score",
-    "h_score_shrunk": "H-score (shrunk)",
-    "nce": "NCE",
-    "trans_rate": "TransRate",
-    "linear_probe": "linear probe",
-    "num_classes": "NumC",
-}
 LEGEND = (
     "Higher scores are better, but for NumC, where they say that the target is harder. In brackets: the rank, 1 being "
     "the best. The mean rank is over the metrics that rank all sources."
 )
-UNRANKED = {"num_classes": "NumC counts the classes of the target: it is the same for all sources, and ranks none."}
 
 
 def print_report(results: Results) -> None:
@@ -36,7 +23,7 @@ def print_report(results: Results) -> None:
     """
     for found in results.targets:
         print_table(f"{found.target.name}: {_photos(found, results)}", _table(found, results.metrics))
-        print_lines(_remarks(found))
+        print_lines(_remarks(found, results.metrics))
     print_lines([LEGEND])
 
 
@@ -54,7 +41,7 @@ def write_markdown(results: Results, document: Mapping[str, Any]) -> str:
     for found in results.targets:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found, results)}.", ""]
         lines += markdown_table(_table(found, results.metrics))
-        lines += ["", *(f"- {line}" for line in _remarks(found))]
+        lines += ["", *(f"- {line}" for line in _remarks(found, results.metrics))]
         lines += ["", "Seconds:", "", *markdown_table(_seconds(found, results.metrics))]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     weights = [["source", "SHA-256 of the weights"], *map(list, document["digests"]["weights"].items())]
@@ -68,10 +55,15 @@ def _photos(found: TargetResults, results: Results) -> str:
     return f"{len(photos):,} {split} photos of {len(photos.classes)} classes ({found.target.dataset})"
 
 
-def _table(found: TargetResults, metrics: Sequence[Metric]) -> list[list[str]]:
+def _table(found: TargetResults, metrics: Metrics) -> list[list[str]]:
     """Give the header and a row for every source, best first."""
     known = found.performances
-    header = ["source", "mean rank", *(TITLES[metric] for metric in metrics), *(["performance"] if known else [])]
+    header = [
+        "source",
+        "mean rank",
+        *(metric.title for metric in metrics.values()),
+        *(["performance"] if known else []),
+    ]
     rows = [header]
     for source in found.ranking.sources:
         mean = found.ranking.mean_ranks[source]
@@ -83,22 +75,25 @@ def _table(found: TargetResults, metrics: Sequence[Metric]) -> list[list[str]]:
     return rows
 
 
-def _seconds(found: TargetResults, metrics: Sequence[Metric]) -> list[list[str]]:
-    rows = [["source", "features", *(TITLES[metric] for metric in metrics)]]
+def _seconds(found: TargetResults, metrics: Metrics) -> list[list[str]]:
+    rows = [["source", "features", *(metric.title for metric in metrics.values())]]
     for source in found.ranking.sources:
         seconds = [found.features_seconds[source], *(found.scores[source][metric].seconds for metric in metrics)]
         rows.append([source, *(f"{value:.2f}" for value in seconds)])
     return rows
 
 
-def _remarks(found: TargetResults) -> list[str]:
+def _remarks(found: TargetResults, metrics: Metrics) -> list[str]:
     """Say which metrics rank nothing, and why scores are missing."""
-    metrics: dict[Metric, None] = dict.fromkeys(next(iter(found.scores.values())))
-    remarks = [text for metric, text in UNRANKED.items() if metric in metrics]
-    for metric in metrics:
+    remarks = [
+        f"{metric.title} {metric.baseline}: it is the same for all sources, and ranks none."
+        for metric in metrics.values()
+        if metric.baseline
+    ]
+    for name, metric in metrics.items():
         by_reason: dict[str, list[str]] = {}
         for source, scores in found.scores.items():
-            if scores[metric].value is None:
-                by_reason.setdefault(scores[metric].reason, []).append(source)
-        remarks += [f"{TITLES[metric]} has no score for {', '.join(s)}: {reason}." for reason, s in by_reason.items()]
+            if scores[name].value is None:
+                by_reason.setdefault(scores[name].reason, []).append(source)
+        remarks += [f"{metric.title} has no score for {', '.join(s)}: {reason}." for reason, s in by_reason.items()]
     return remarks

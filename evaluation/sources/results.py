@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from evaluation.sources.ranking import Ranking, rank_sources
-from evaluation.sources.scores import Metric, Score
+from evaluation.sources.scores import Metrics, Score
 from evaluation.sources.targets import Split, Target
 
 COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
@@ -26,7 +26,7 @@ class TargetResults:
     """
 
     target: Target
-    scores: Mapping[str, Mapping[Metric, Score]]
+    scores: Mapping[str, Mapping[str, Score]]
     performances: Mapping[str, float]
     features_seconds: Mapping[str, float]
 
@@ -65,12 +65,12 @@ class Results:
     """What the metrics say of the sources on all targets.
 
     Attributes:
-        metrics: The metrics.
+        metrics: The metrics by name.
         split: Which photos of the targets were taken.
         targets: What they say on each.
     """
 
-    metrics: Sequence[Metric]
+    metrics: Metrics
     split: Split
     targets: Sequence[TargetResults]
 

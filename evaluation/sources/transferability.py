@@ -18,13 +18,15 @@ from jsonargparse.typing import NonNegativeInt
 from contract.documents import Registry, read_registry, registry_path
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
+from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
 from evaluation.sources.performances import read_performances
 from evaluation.sources.report import print_report, write_markdown
 from evaluation.sources.results import COLUMNS, Results, TargetResults
-from evaluation.sources.scores import DEFAULT_METRICS, Metric, Score, score_source
+from evaluation.sources.scores import Metrics, Score, score_source
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.weights_identity import identify_all
+from metrics.transferability.inputs import Inputs
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, write_texts
@@ -36,7 +38,7 @@ PACKAGES = ("numpy", "scipy", "torch", "torchvision", "timm")
 def transferability(
     targets: dict[str, PhotoSource],
     models: list[str] | None = None,
-    metrics: list[Metric] | None = None,
+    metrics: list[MetricName] | None = None,
     registry: str | None = None,
     split: Split = "train",
     performances: str | None = None,
@@ -54,7 +56,8 @@ def transferability(
     Args:
         targets: Target data sets by the names that the table gives them, each a source of photos.
         models: Source models of the registry; all of them by default.
-        metrics: The metrics; by default all but `linear_probe`, the slow reference.
+        metrics: The metrics, by name, or functions of your own by import path; by default all but `linear_probe`, the
+            slow reference.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the targets are taken.
         performances: CSV file with the columns source, target and performance, for the table's last column; a
@@ -70,9 +73,9 @@ def transferability(
     if logger:
         check_dashboard(dashboard)
     known = read_registry(registry_path(registry))
-    chosen = list(DEFAULT_METRICS) if metrics is None else metrics
+    chosen = find_metrics(DEFAULT_METRICS if metrics is None else metrics)
     sources = list(known.entries) if models is None else models
-    _require_different({"targets": list(targets), "models": sources, "metrics": chosen}, known)
+    _require_different({"targets": list(targets), "models": sources}, known)
     performed = {} if performances is None else read_performances(Path(performances), sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
@@ -89,7 +92,7 @@ def transferability(
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
-        settings = {**config, "split": split, "targets": document["targets"], "metrics": chosen}
+        settings = {**config, "split": split, "targets": document["targets"], "metrics": list(chosen)}
         tables = {"scores": (COLUMNS, results.rows())}
         publish(dashboard, "transferability", title, settings, document, tables, files, folder)
 
@@ -111,20 +114,21 @@ def _score(
     sources: Mapping[str, Mapping[str, Any]],
     registry: Registry,
     extraction: Extraction,
-    metrics: Sequence[Metric],
+    metrics: Metrics,
     seed: int,
     performances: Mapping[tuple[str, str], float],
     weights: dict[str, str],
 ) -> TargetResults:
     """Score all sources, given with the identities of their weights, on one target; note the weights' digests."""
-    scores: dict[str, dict[Metric, Score]] = {}
+    scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
     for source, identity in sources.items():
         start = time.perf_counter()
         found = source_features(registry.entries[source], target, registry.path.parent, extraction, identity)
         seconds[source] = time.perf_counter() - start
         weights[source] = found.weights
-        scores[source] = score_source(found, target.photos.labels, metrics, seed)
+        given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)
+        scores[source] = score_source(given, metrics)
     known = {source: value for (source, name), value in performances.items() if name == target.name}
     return TargetResults(target, scores, known, seconds)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, islice
@@ -10,12 +9,12 @@ from math import comb
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import track
 
 from evaluation.stability.table import TransferTable
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
 from metrics.ranking.ranking_measures import MEASURES, measure_pools
 from metrics.ranking.win_rates import Wins
+from output.progress import track
 
 # What is computed for so many pools of one target fits into the cache.
 BLOCK = 2048
@@ -105,7 +104,7 @@ def run_study(
     )
     by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
     defined_by_target_and_measure = np.zeros(groups, dtype=np.int64)
-    starts = track(range(0, pools, BLOCK), "pools", transient=True, disable=not sys.stdout.isatty())
+    starts = track(range(0, pools, BLOCK), "study", "blocks of pools")
     for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
         outcomes, used = _outcomes(table, block)
         each_block(outcomes)

@@ -12,11 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.stability.table_rows import read_cells, require_complete
+from metrics.transferability.catalogue import METRICS
 from output.errors import UserError
 
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
-PAPER_METRICS = {"gbc": "GBC", "leep": "LEEP", "nleep": "N-LEEP", "logme": "LogME", "hscore": "H-score"}
+PAPER_METRICS = ("gbc", "leep", "nleep", "logme", "hscore")
 CONSTANT = "the same score for all sources on every target"
+
+
+def _plain(name: str) -> str:
+    """Give what the spellings of a metric's name, such as `n_leep`, `nleep` and `N-LEEP`, have in common."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+TITLES = {_plain(name): metric.title for name, metric in METRICS.items()}
 
 
 @dataclass(frozen=True)
@@ -47,15 +56,15 @@ class TransferTable:
 
 
 def metric_title(name: str) -> str:
-    """Give a metric's name as the paper writes it.
+    """Give a metric's name as reports write it.
 
     Args:
         name: The name in the table, such as `nleep` or `n_leep`.
 
     Returns:
-        The paper's name, such as N-LEEP; the name itself for a metric that is not in the paper.
+        The title, such as N-LEEP; the name itself for a metric that is not in the catalogue.
     """
-    return PAPER_METRICS.get(_plain(name), name)
+    return TITLES.get(_plain(name), name)
 
 
 def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequence[str] | None = None) -> TransferTable:
@@ -77,8 +86,8 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
     if exclude_target:
         cells = {key: rows for key, rows in cells.items() if key[1] != key[2]}
     metrics, sources, targets = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
-    order = list(PAPER_METRICS)
-    metrics.sort(key=lambda name: order.index(_plain(name)) if _plain(name) in order else len(order))
+    paper = {name: place for place, name in enumerate(PAPER_METRICS)}
+    metrics.sort(key=lambda name: paper.get(_plain(name), len(paper)))
     _require_two(metrics, sources)
     needed = ((metric, source, target) for target in targets for source in sources for metric in metrics)
     require_complete(cells, (key for key in needed if not (exclude_target and key[1] == key[2])))
@@ -112,7 +121,3 @@ def _leave_out_constant(table: TransferTable) -> TransferTable:
     metrics = [name for name, keep in zip(table.metrics, kept, strict=True) if keep]
     _require_two(metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")
     return replace(table, metrics=metrics, scores=table.scores[kept], left_out=dict.fromkeys(left_out, CONSTANT))
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from evaluation.sources.report import TITLES
-from evaluation.sources.scores import Metric
 from evaluation.stability.report import TITLES as MEASURES
 from evaluation.target_selection.target_results import PoolResults
 from output.tables import format_number, markdown_table, print_lines, print_table
@@ -69,14 +67,12 @@ def metric_table(results: PoolResults) -> list[list[str]]:
     with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
     titles = [MEASURES[name] for name in measures]
     rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
-    for metric in results.metrics:
-        ranks = results.ranking.ranks.get(metric)
+    for name, metric in results.metrics.items():
+        ranks = results.ranking.ranks.get(name)
         ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
-        measured = [format_number(found[metric], ".3f") for found in measures.values()]
-        seconds = sum(scores[metric].seconds for scores in results.scores)
-        rows.append(
-            [TITLES[metric], *ends, format_number(with_num_classes[metric], ".3f"), *measured, f"{seconds:.2f}"]
-        )
+        measured = [format_number(found[name], ".3f") for found in measures.values()]
+        seconds = sum(scores[name].seconds for scores in results.scores)
+        rows.append([metric.title, *ends, format_number(with_num_classes[name], ".3f"), *measured, f"{seconds:.2f}"])
     return rows
 
 
@@ -90,7 +86,7 @@ def target_table(results: PoolResults) -> list[list[str]]:
         The header, and a row for every target.
     """
     known = results.performances
-    titles = [TITLES[metric] for metric in results.metrics]
+    titles = [metric.title for metric in results.metrics.values()]
     rows = [["target", "classes", "photos", "mean rank", *titles, *(["performance"] if known else [])]]
     places = {name: place for place, name in enumerate(results.targets)}
     for name in results.ranking.sources:
@@ -124,10 +120,10 @@ def remarks(results: PoolResults) -> list[str]:
         )
     for metric, reasons in results.reasons().items():
         missing = sum(scores[metric].value is None for scores in results.scores)
-        lines.append(f"{TITLES[metric]} has no score for {missing} targets: {'; '.join(reasons)}.")
+        lines.append(f"{results.metrics[metric].title} has no score for {missing} targets: {'; '.join(reasons)}.")
     return lines
 
 
-def _cell(results: PoolResults, metric: Metric, name: str, place: int) -> str:
+def _cell(results: PoolResults, metric: str, name: str, place: int) -> str:
     rank = results.ranking.ranks.get(metric, {}).get(name)
     return format_number(results.scores[place][metric].value) + ("" if rank is None else f" ({rank:g})")

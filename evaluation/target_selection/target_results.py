@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.sources.ranking import Ranking, rank_sources
-from evaluation.sources.scores import Metric, Score
+from evaluation.sources.scores import Metrics, Score
 from metrics.ranking.ranking_measures import Measure, kendall, pearson, rel_at_1, weighted_kendall
 
 MEASURES: dict[Measure, Callable[[ArrayLike, ArrayLike], float]] = {
@@ -29,7 +29,7 @@ class PoolResults:
 
     Attributes:
         source: The source model.
-        metrics: The metrics.
+        metrics: The metrics by name.
         targets: Names of the targets.
         classes: Numbers of classes of each target, ascending.
         photos: Number of photos of each target.
@@ -38,11 +38,11 @@ class PoolResults:
     """
 
     source: str
-    metrics: Sequence[Metric]
+    metrics: Metrics
     targets: Sequence[str]
     classes: Sequence[NDArray[np.int64]]
     photos: Sequence[int]
-    scores: Sequence[Mapping[Metric, Score]]
+    scores: Sequence[Mapping[str, Score]]
     performances: Mapping[str, float]
 
     @cached_property
@@ -57,16 +57,16 @@ class PoolResults:
 
     @cached_property
     def ranking(self) -> Ranking:
-        """The targets, ranked by every metric; NumC, the baseline, has no part in the mean."""
+        """The targets, ranked by every metric; the baseline has no part in the mean."""
         named = dict(zip(self.targets, self.scores, strict=True))
-        alone: dict[str, dict[Metric, Score]] = {
-            name: {metric: score for metric, score in scores.items() if metric != "num_classes"}
+        alone: dict[str, dict[str, Score]] = {
+            name: {metric: score for metric, score in scores.items() if not self.metrics[metric].baseline}
             for name, scores in named.items()
         }
         without = rank_sources(alone)
         return Ranking(without.sources, rank_sources(named).ranks, without.mean_ranks)
 
-    def values(self, metric: Metric) -> list[float] | None:
+    def values(self, metric: str) -> list[float] | None:
         """Give the scores of a metric.
 
         Args:
@@ -79,7 +79,7 @@ class PoolResults:
         known = [value for value in found if value is not None]
         return known if len(known) == len(found) else None
 
-    def kendall_with_num_classes(self) -> dict[Metric, float | None]:
+    def kendall_with_num_classes(self) -> dict[str, float | None]:
         """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
 
         Returns:
@@ -87,7 +87,7 @@ class PoolResults:
         """
         return self._measure(kendall, [-float(size) for size in self.sizes])
 
-    def measures(self) -> dict[Measure, dict[Metric, float | None]]:
+    def measures(self) -> dict[Measure, dict[str, float | None]]:
         """Measure how well every metric foretells the performances.
 
         Returns:
@@ -100,8 +100,8 @@ class PoolResults:
 
     def _measure(
         self, measure: Callable[[ArrayLike, ArrayLike], float], performances: Sequence[float]
-    ) -> dict[Metric, float | None]:
-        found: dict[Metric, float | None] = {}
+    ) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
         for metric in self.metrics:
             values = self.values(metric)
             value = math.nan if values is None or len(values) < 2 else measure(values, performances)
@@ -116,7 +116,7 @@ class PoolResults:
             for metric, score in scores.items()
         ]
 
-    def reasons(self) -> dict[Metric, list[str]]:
+    def reasons(self) -> dict[str, list[str]]:
         """Say by metric why scores are missing, each reason once."""
         found = {
             metric: list(dict.fromkeys(scores[metric].reason for scores in self.scores if scores[metric].value is None))

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -16,24 +16,21 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from contract.documents import Registry, read_registry, registry_path
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
+from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
 from evaluation.sources.performances import read_performances
 from evaluation.sources.results import COLUMNS
-from evaluation.sources.scores import DEFAULT_METRICS, Metric
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.target_selection.target_pools import ClassShare, draw_targets
 from evaluation.target_selection.target_report import print_report, write_markdown
 from evaluation.target_selection.target_results import PoolResults
-from evaluation.target_selection.target_scores import GbcAxes, TargetInputs, score_targets
+from evaluation.target_selection.target_scores import GbcAxes, score_targets
 from evaluation.weights_identity import identify_all
-from metrics.transferability.dataset_statistics import DatasetStatistics
+from metrics.transferability.inputs import Pool
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, write_texts
 from store.cache import cache_folder
-
-# A mixture of Gaussians has nothing in common with that of other classes, and takes longer than all other metrics.
-SELECTION_METRICS = tuple(metric for metric in DEFAULT_METRICS if metric != "n_leep")
 
 
 def target_selection(
@@ -41,7 +38,7 @@ def target_selection(
     dataset: PhotoSource,
     targets: PositiveInt = 100,
     class_share: ClassShare = "half",
-    metrics: list[Metric] | None = None,
+    metrics: list[MetricName] | None = None,
     gbc_axes: GbcAxes = "dataset",
     registry: str | None = None,
     split: Split = "train",
@@ -62,8 +59,8 @@ def target_selection(
         targets: How many targets are sampled.
         class_share: How many classes a target has: always `half` of them, or `varying`, uniformly from 2 % to 100 %, on
             which the number of classes alone tells nearly as much as any metric.
-        metrics: The metrics; by default all but `n_leep` and `linear_probe`, of which every target takes as long as if
-            it were the only one.
+        metrics: The metrics, by name, or functions of your own by import path; by default all but `n_leep` and
+            `linear_probe`, of which every target takes as long as if it were the only one.
         gbc_axes: Coordinates in which the classes of GBC overlap: the 64 principal components of the whole `dataset`,
             the same for all targets; those of each `target`, as if it were alone, for one decomposition per target;
             or all `features`, without principal components.
@@ -82,18 +79,17 @@ def target_selection(
     if logger:
         check_dashboard(dashboard)
     known = read_registry(registry_path(registry))
-    chosen = list(SELECTION_METRICS) if metrics is None else metrics
-    _require_known(source, chosen, known)
+    _require_known(source, known)
+    chosen = find_metrics(SELECTION_METRICS if metrics is None else metrics)
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
     pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
     identity = identify_all([source], known, extraction)[source]
     features = source_features(known.entries[source], whole, known.path.parent, extraction, identity)
-    statistics = DatasetStatistics(features.features, whole.photos.labels)
-    given = TargetInputs(statistics, whole.photos.labels, features.probabilities(), pool)
-    scores = score_targets(given, chosen, gbc_axes, int(seed))
-    photos = [int(statistics.sizes[classes].sum()) for classes in pool]
+    given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
+    scores = score_targets(given, chosen, gbc_axes)
+    photos = [int(given.dataset.sizes[classes].sum()) for classes in pool]
     reached = {name: value for (_, name), value in performed.items()}
     results = PoolResults(source, chosen, names, pool, photos, scores, reached)
     config = {
@@ -103,7 +99,7 @@ def target_selection(
         "class_share": class_share,
         "gbc_axes": gbc_axes,
         "seed": int(seed),
-        "metrics": chosen,
+        "metrics": list(chosen),
         "extraction": asdict(extraction),
         "digests": {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint},
     }
@@ -126,12 +122,9 @@ def target_selection(
         publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
 
 
-def _require_known(source: str, metrics: Sequence[Metric], registry: Registry) -> None:
+def _require_known(source: str, registry: Registry) -> None:
     if source not in registry.entries:
         msg = f"source: {source!r} is not in the registry; it has {', '.join(registry.entries)}"
-        raise UserError(msg)
-    if not metrics or len(set(metrics)) < len(metrics):
-        msg = f"metrics: {', '.join(metrics) or 'none'} given; one or more are needed, none of them twice"
         raise UserError(msg)
 
 

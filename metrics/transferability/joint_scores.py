@@ -2,39 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlogy
 
-from metrics.transferability.dataset_statistics import DatasetStatistics, TargetStatistics
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from metrics.transferability.dataset_statistics import TargetStatistics
+from metrics.transferability.feature_statistics import sum_by_class
 from metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
+from metrics.transferability.inputs import Inputs, Pool
 from metrics.transferability.leep import leep
 from metrics.transferability.trans_rate import EPSILON, coding_rate
 
-Targets = Sequence[NDArray[np.int64]]
 Scores = NDArray[np.float64]
 
 
-def holding(targets: Targets, classes: int) -> NDArray[np.bool_]:
-    """Tell which target holds which class.
+def class_counts(pool: Pool) -> Scores:
+    """Count the classes of every target, see `metrics.transferability.num_classes`.
 
     Args:
-        targets: Classes of each target.
-        classes: Classes of the data set.
+        pool: The targets.
 
     Returns:
-        `[targets, classes]`.
+        `[targets]`.
     """
-    holds = np.zeros((len(targets), classes), dtype=bool)
-    for row, chosen in zip(holds, targets, strict=True):
-        row[chosen] = True
-    return holds
+    return np.array([float(len(chosen)) for chosen in pool.targets])
 
 
-def gbc_of_targets(dataset: DatasetStatistics, targets: Targets, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
+def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
     """Compute the spherical GBC of every target, see `metrics.transferability.gbc.gbc`.
 
     The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
@@ -42,14 +35,14 @@ def gbc_of_targets(dataset: DatasetStatistics, targets: Targets, pca: int | None
     overlap otherwise from target to target.
 
     Args:
-        dataset: Statistics of the data set.
-        targets: Classes of each target.
+        pool: The targets.
         pca: How many principal components the features are first reduced to, at most; None keeps the features, which
             gives exactly the GBC of every target.
 
     Returns:
         `[targets]`.
     """
+    dataset = pool.dataset
     if pca is None:
         means, variances = dataset.means, sum_by_class(dataset.within**2, dataset.sizes) / dataset.sizes[:, None]
     else:
@@ -58,34 +51,29 @@ def gbc_of_targets(dataset: DatasetStatistics, targets: Targets, pca: int | None
         means = sum_by_class(rows, dataset.sizes) / whole.counts
         variances = sum_by_class((rows - means[whole.labels]) ** 2, dataset.sizes) / whole.counts
     overlaps = class_overlaps(means, variances, "spherical", "textbook")
-    return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in targets])
+    return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in pool.targets])
 
 
-def leep_of_targets(
-    probabilities: NDArray[np.float64], labels: NDArray[np.int64], dataset: DatasetStatistics, targets: Targets
-) -> Scores:
+def leep_of_targets(pool: Pool) -> Scores:
     """Compute LEEP of every target, see `metrics.transferability.leep.leep`.
 
     The sums of probabilities over each class are gathered once; one pass over the rows then serves all targets.
 
     Args:
-        probabilities: Of the source classes, `[samples, source classes]`; rows sum to 1.
-        labels: `[samples]`.
-        dataset: Statistics of the data set.
-        targets: Classes of each target.
+        pool: The targets.
 
     Returns:
         `[targets]`.
 
     Raises:
-        ValueError: These are no probabilities.
+        ValueError: There is no source head, or these are no probabilities.
     """
+    dataset, holds, probabilities = pool.dataset, pool.holds, pool.probabilities
     # Checks the rows.
-    leep(probabilities, labels)
+    leep(probabilities, pool.labels)
     joint = sum_by_class(probabilities[dataset.order], dataset.sizes)
-    holds = holding(targets, dataset.classes)
     marginal = holds @ joint
-    totals = np.zeros(len(targets))
+    totals = np.zeros(len(holds))
     for label, rows in enumerate(dataset.rows):
         among = np.flatnonzero(holds[:, label])
         if len(among):
@@ -95,40 +83,44 @@ def leep_of_targets(
     return np.minimum(totals / (holds @ dataset.sizes), 0)
 
 
-def nce_of_targets(probabilities: NDArray[np.float64], dataset: DatasetStatistics, targets: Targets) -> Scores:
+def nce_of_targets(pool: Pool) -> Scores:
     """Compute NCE of every target with the most likely source classes, see `metrics.transferability.leep.nce`.
 
     It takes how often each class goes with each source class, which is counted once.
 
     Args:
-        probabilities: Of the source classes, `[samples, source classes]`.
-        dataset: Statistics of the data set.
-        targets: Classes of each target.
+        pool: The targets.
 
     Returns:
         `[targets]`.
+
+    Raises:
+        ValueError: There is no source head.
     """
+    from scipy.special import xlogy
+
+    dataset, holds, probabilities = pool.dataset, pool.holds, pool.probabilities
     predicted = probabilities.argmax(1)[dataset.order]
     joint = np.stack([np.bincount(predicted[rows], minlength=probabilities.shape[1]) for rows in dataset.rows])
-    holds = holding(targets, dataset.classes)
     marginal = holds @ joint
     entropies: Scores = xlogy(marginal, marginal).sum(1) - holds @ xlogy(joint, joint).sum(1)
     return 0 - np.maximum(entropies / (holds @ dataset.sizes), 0)
 
 
-def coding_rate_of_samples(statistics: FeatureStatistics) -> float:
+def coding_rate_of_samples(given: Inputs) -> float:
     """Compute the coding rate of all samples of a target, the first term of TransRate.
 
     Args:
-        statistics: Of the target.
+        given: The target.
 
     Returns:
         In nats.
     """
+    statistics = given.statistics
     return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
 
 
-def coding_rates_of_classes(dataset: DatasetStatistics, targets: Targets) -> Scores:
+def coding_rates_of_classes(pool: Pool) -> Scores:
     """Compute the mean coding rate of the classes of every target, the second term of TransRate.
 
     A class is centred at its target's mean, which adds a matrix of rank one to its own covariance: with `d` the
@@ -136,15 +128,14 @@ def coding_rates_of_classes(dataset: DatasetStatistics, targets: Targets) -> Sco
     decomposition of each class therefore serves all targets.
 
     Args:
-        dataset: Statistics of the data set.
-        targets: Classes of each target.
+        pool: The targets.
 
     Returns:
         In nats, `[targets]`.
     """
-    holds = holding(targets, dataset.classes)
-    centres = np.stack([TargetStatistics(dataset, chosen).mean for chosen in targets])
-    totals = np.zeros(len(targets))
+    dataset, holds = pool.dataset, pool.holds
+    centres = np.stack([TargetStatistics(dataset, chosen).mean for chosen in pool.targets])
+    totals = np.zeros(len(holds))
     for label, rows in enumerate(dataset.rows):
         among = np.flatnonzero(holds[:, label])
         if len(among):

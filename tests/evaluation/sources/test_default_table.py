@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import evaluate
-from evaluation.sources.scores import DEFAULT_METRICS
+from evaluation.sources.metric_names import DEFAULT_METRICS
 from tests.evaluation.conftest import make_entry
 
 SOURCES = ("first", "second", "third", "fourth")

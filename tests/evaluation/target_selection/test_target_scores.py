@@ -8,12 +8,14 @@ import pytest
 from numpy.typing import NDArray
 
 import metrics.transferability.dataset_statistics as module
-from evaluation.sources.scores import METRICS, Metric
+from evaluation.sources.scores import Score
 from evaluation.target_selection.target_pools import draw_targets
-from evaluation.target_selection.target_scores import GbcAxes, TargetInputs, score_targets
+from evaluation.target_selection.target_scores import GbcAxes, score_targets
+from metrics.transferability.catalogue import METRICS
 from metrics.transferability.dataset_statistics import DatasetStatistics, TargetStatistics
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
+from metrics.transferability.inputs import Pool
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
@@ -26,7 +28,7 @@ CLASSES, SOURCE_CLASSES, TARGETS = 9, 6, 8
 SEED = 4
 
 # The plain metrics, on the rows of a target.
-PLAIN: dict[Metric, Callable[[Features, Features, Labels], float]] = {
+PLAIN: dict[str, Callable[[Features, Features, Labels], float]] = {
     "gbc": lambda x, p, y: gbc(x, y),
     "leep": lambda x, p, y: leep(p, y),
     "n_leep": lambda x, p, y: n_leep(x, y, seed=SEED),
@@ -53,11 +55,15 @@ def make_data(dimensions: int, samples: int = 270) -> tuple[Features, Features, 
     return features, probabilities, 3 * codes + 1
 
 
-def compare(dimensions: int, metrics: list[Metric], axes: GbcAxes, seed: int = SEED) -> None:
+def score(given: Pool, metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
+    return score_targets(given, {name: METRICS[name] for name in metrics}, axes)
+
+
+def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED) -> None:
     features, probabilities, labels = make_data(dimensions)
     targets = draw_targets(CLASSES, TARGETS, "varying", 1)
-    given = TargetInputs(DatasetStatistics(features, labels), labels, probabilities, targets)
-    for chosen, scores in zip(targets, score_targets(given, metrics, axes, seed), strict=True):
+    given = Pool(features, labels, probabilities, targets, seed)
+    for chosen, scores in zip(targets, score(given, metrics, axes), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         for metric in metrics:
             expected = PLAIN[metric](features[rows], probabilities[rows], labels[rows])
@@ -87,16 +93,16 @@ def test_overlaps_along_the_axes_of_the_data_set_are_exact_where_these_are_no_mo
     # A rotation leaves distances and the mean variance as they are.
     features, probabilities, labels = make_data(dimensions)
     targets = [np.arange(CLASSES), np.array([0, 3, 4])]
-    given = TargetInputs(DatasetStatistics(features, labels), labels, probabilities, targets)
-    for chosen, scores in zip(targets, score_targets(given, ["gbc"]), strict=True):
+    given = Pool(features, labels, probabilities, targets)
+    for chosen, scores in zip(targets, score(given, ["gbc"]), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         assert scores["gbc"].value == pytest.approx(gbc(features[rows], labels[rows]), rel=1e-9)
 
 
 def test_axes_of_the_data_set_are_those_of_the_target_that_is_all_of_it() -> None:
     features, probabilities, labels = make_data(100)
-    given = TargetInputs(DatasetStatistics(features, labels), labels, probabilities, [np.arange(CLASSES)])
-    [scores] = score_targets(given, ["gbc"])
+    given = Pool(features, labels, probabilities, [np.arange(CLASSES)])
+    [scores] = score(given, ["gbc"])
     assert scores["gbc"].value == pytest.approx(gbc(features, labels), rel=1e-9)
 
 
@@ -116,8 +122,8 @@ def test_features_that_a_target_has_constant_are_no_direction(budget: int, monke
     features = np.repeat([[0.1, 0.7, 1 / 3]], 40, axis=0)
     features[20:] = generator.standard_normal((20, 3))
     targets = [np.array([0, 1]), np.array([1, 2])]
-    given = TargetInputs(DatasetStatistics(features, labels), labels, None, targets)
-    constant, other = score_targets(given, ["h_score", "trans_rate"])
+    given = Pool(features, labels, None, targets)
+    constant, other = score(given, ["h_score", "trans_rate"])
     assert (constant["h_score"].value, constant["trans_rate"].value) == (0, 0)
     rows = (labels == 1) | (labels == 2)
     assert other["h_score"].value == pytest.approx(h_score(features[rows], labels[rows]), rel=1e-9)
@@ -125,8 +131,8 @@ def test_features_that_a_target_has_constant_are_no_direction(budget: int, monke
 
 def test_a_metric_that_cannot_be_computed_says_why_and_leaves_the_others() -> None:
     features, _, labels = make_data(5)
-    given = TargetInputs(DatasetStatistics(features, labels), labels, None, [np.array([0, 1]), np.arange(CLASSES)])
-    for scores in score_targets(given, ["leep", "num_classes"]):
+    given = Pool(features, labels, None, [np.array([0, 1]), np.arange(CLASSES)])
+    for scores in score(given, ["leep", "num_classes"]):
         assert scores["leep"].value is None
         assert "source head" in scores["leep"].reason
         assert scores["num_classes"].value is not None
@@ -134,8 +140,8 @@ def test_a_metric_that_cannot_be_computed_says_why_and_leaves_the_others() -> No
 
 def test_probabilities_are_checked_as_by_the_plain_metric() -> None:
     features, probabilities, labels = make_data(5)
-    given = TargetInputs(DatasetStatistics(features, labels), labels, 2 * probabilities, [np.array([0, 1])])
-    [scores] = score_targets(given, ["leep"])
+    given = Pool(features, labels, 2 * probabilities, [np.array([0, 1])])
+    [scores] = score(given, ["leep"])
     assert "must sum to 1" in scores["leep"].reason
 
 
@@ -143,15 +149,15 @@ def test_source_classes_without_probability_are_left_out() -> None:
     features, _, labels = make_data(5)
     probabilities = np.eye(3)[(labels > 10).astype(int)]
     targets = [np.array([0, 1]), np.arange(CLASSES)]
-    given = TargetInputs(DatasetStatistics(features, labels), labels, probabilities, targets)
-    for chosen, scores in zip(targets, score_targets(given, ["leep"]), strict=True):
+    given = Pool(features, labels, probabilities, targets)
+    for chosen, scores in zip(targets, score(given, ["leep"]), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         assert scores["leep"].value == pytest.approx(leep(probabilities[rows], labels[rows]), rel=1e-12)
 
 
 def test_an_infinite_score_is_none() -> None:
     labels = np.repeat(np.arange(3), 5)
-    given = TargetInputs(DatasetStatistics(np.eye(3)[labels], labels), labels, None, [np.array([0, 1])])
-    [scores] = score_targets(given, ["log_me"])
+    given = Pool(np.eye(3)[labels], labels, None, [np.array([0, 1])])
+    [scores] = score(given, ["log_me"])
     assert scores["log_me"].value is None
     assert math.isinf(log_me(np.eye(3)[labels][:10], labels[:10]))

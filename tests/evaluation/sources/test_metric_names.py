@@ -1,0 +1,177 @@
+"""Metrics by name and by import path, and the mistakes in both."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evaluate
+from evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, find_metrics
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.inputs import Inputs
+from output.errors import UserError
+
+FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 2, 2])
+HEAD = np.full((6, 4), 0.25)
+SOURCE = """
+import numpy as np
+
+def spread(features, labels):
+    means = [features[labels == label].mean(0) for label in sorted(set(labels))]
+    return np.var(means)
+
+def with_head(labels, probabilities, *, seed=7, scale=2):
+    return scale * probabilities.sum() + len(labels) + 1000 * seed
+
+def writes(features, labels):
+    features[0] = 1
+    return 0.0
+
+def refuses(features):
+    raise ValueError("too\\n  few")
+
+def no_number(features, labels):
+    return "high"
+
+def many(features, labels, **options):
+    return len(options)
+
+def other(features, classes):
+    return 1
+
+def nothing():
+    return 1
+
+value = 3
+"""
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write a module of a name of its own, for modules are imported once in a process."""
+    name = f"mine_{tmp_path.name.replace('-', '_')}"
+    (tmp_path / f"{name}.py").write_text(SOURCE)
+    (tmp_path / f"{name}_broken.py").write_text("import sys\nsys.exit('no')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def compute(path: str, head: bool = True) -> float:
+    [metric] = find_metrics([path]).values()
+    assert metric.title == path
+    return metric.compute(Inputs(FEATURES, LABELS, HEAD if head else None, seed=3))
+
+
+def test_defaults_leave_out_what_is_slow() -> None:
+    assert set(METRICS) - set(DEFAULT_METRICS) == {"linear_probe"}
+    assert set(DEFAULT_METRICS) - set(SELECTION_METRICS) == {"n_leep"}
+    assert list(find_metrics(["leep", "gbc"])) == ["leep", "gbc"]
+
+
+def test_a_function_is_given_what_its_arguments_name(mine: str) -> None:
+    assert compute(f"{mine}.spread") == pytest.approx(np.var([[2, 3], [4, 5], [9, 10]]))
+    assert compute(f"{mine}.with_head") == 2 * 6 + 6 + 1000 * 3
+    assert find_metrics([f"{mine}.with_head"])[f"{mine}.with_head"].needs_head
+    assert compute(f"{mine}.many") == 0
+    with pytest.raises(ValueError, match="the model has no source head"):
+        compute(f"{mine}.with_head", head=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("writes", "line 12: ValueError: assignment destination is read-only"),
+        ("refuses", "line 16: ValueError: too few"),
+        ("no_number", "ValueError: could not convert string to float: 'high'"),
+    ],
+)
+def test_an_error_is_a_reason_in_one_line(mine: str, name: str, reason: str) -> None:
+    with pytest.raises(ValueError, match=reason) as error:
+        compute(f"{mine}.{name}")
+    assert not isinstance(error.value, UserError)
+    assert "\n" not in str(error.value)
+    assert FEATURES[0, 0] == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("{}.none", "cannot be imported (AttributeError: "),
+        ("{}_broken.f", "cannot be imported (SystemExit: no)"),
+        ("no_such_module.f", "cannot be imported (ModuleNotFoundError: "),
+        ("{}.value", "cannot be imported (TypeError: "),
+        ("{}.other", "takes features, classes; a metric takes some of features, labels, probabilities, seed"),
+        ("{}.nothing", "takes nothing; a metric takes some of features, labels, probabilities, seed"),
+    ],
+)
+def test_what_is_no_metric_is_named(mine: str, name: str, message: str) -> None:
+    path = name.format(mine)
+    with pytest.raises(UserError) as error:
+        find_metrics([path])
+    assert str(error.value).startswith(f"metrics: {path} {message}")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("command", ["transferability", "target-selection"])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("logme", "'logme' is no metric (closest: log_me); there are gbc, leep, n_leep, "),
+        ("???", "'???' is no metric; there are gbc, leep, n_leep, "),
+        ("my_metrics.", "'my_metrics.' is no metric; there are gbc, "),
+    ],
+)
+def test_a_misspelt_name_is_refused_with_the_closest(
+    command: str, name: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as end:
+        evaluate.main([command, f"--metrics=['gbc', '{name}']"])
+    text = capsys.readouterr().err
+    assert end.value.code == 2
+    assert text.count("\n") == 1
+    assert text.startswith('error: Parser key "metrics": ' + message)
+    assert text.endswith("num_classes, and functions by import path, module.name\n")
+
+
+def test_tables_call_a_metric_by_its_path(run: Callable[..., Any], mine: str) -> None:
+    scored = run(f"--metrics=[h_score, {mine}.spread, {mine}.with_head, {mine}.refuses]", models="[resnet18, headless]")
+    cells = scored.document["scores"]["photos"]
+    assert {row["metric"] for row in scored.rows} == {
+        "h_score",
+        *(f"{mine}.{n}" for n in ("spread", "with_head", "refuses")),
+    }
+    assert cells["resnet18"][f"{mine}.spread"]["rank"] in (1, 2)
+    assert cells["resnet18"][f"{mine}.with_head"]["score"] == pytest.approx(2 * 24 + 24, rel=1e-6)
+    assert cells["headless"][f"{mine}.with_head"]["reason"].startswith("the model has no source head")
+    reason = f"{mine}.refuses has no score for resnet18, headless: line 16: ValueError: too few."
+    assert reason in (scored.folder / "report.md").read_text()
+
+
+def test_a_pool_of_targets_gives_the_rows_of_each(
+    registry: Path, photo_folder: Path, tmp_path: Path, mine: str
+) -> None:
+    (tmp_path / f"{mine}_rows.py").write_text(
+        "def check(features, labels, probabilities):\n"
+        "    return 10**6 * len(set(labels)) + 1000 * len(features) + probabilities.sum()\n"
+    )
+    for name in ("grey", "white"):
+        for split in ("train", "validation"):
+            folder = photo_folder / split / name
+            folder.mkdir()
+            for place in range(1, 4):
+                (folder / f"{place}.jpg").write_bytes((photo_folder / split / "dark" / f"{place}.jpg").read_bytes())
+    given = ["--dataset=ClassFolders", f"--dataset.root={photo_folder}", f"--registry={registry}", "--logger=false"]
+    given += ["--source=resnet18", "--targets=4", "--extraction.num_workers=0", "--extraction.device=cpu"]
+    evaluate.main(["target-selection", *given, f"--metrics=[{mine}_rows.check]", f"--output={tmp_path / 'out'}"])
+    with (tmp_path / "out" / "scores.csv").open(newline="") as file:
+        scores = [float(row["score"]) for row in csv.DictReader(file)]
+    targets = json.loads((tmp_path / "out" / "targets.json").read_text())["targets"]
+    for value, target in zip(scores, targets.values(), strict=True):
+        # The head's probabilities add up to the number of photos.
+        assert value == pytest.approx(10**6 * len(target["classes"]) + 1001 * target["photos"])

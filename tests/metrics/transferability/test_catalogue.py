@@ -1,0 +1,103 @@
+"""Every metric of the catalogue: documented, tested, and what its entry says of it."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.inputs import Inputs, Pool
+
+ROOT = Path(__file__).parents[3]
+# Metrics that live with the one that they are a variant of.
+VARIANTS = {"h_score_shrunk": "h_score", "nce": "leep"}
+# Of 3 clusters of 20 samples each; of the two sources the first tells them apart.
+LABELS = np.repeat(np.arange(3), 20)
+
+
+def make(spread: float, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Give features and a source head's probabilities, both the closer to the labels the smaller the spread."""
+    generator = np.random.default_rng(seed)
+    features = 3 * np.eye(3, 6)[LABELS] + spread * generator.standard_normal((60, 6))
+    logits = 4 * np.eye(3, 5)[LABELS] + 2 * spread * generator.standard_normal((60, 5))
+    return features, np.exp(logits) / np.exp(logits).sum(1, keepdims=True)
+
+
+def score(name: str, spread: float = 1.0, order: NDArray[np.int64] | None = None, seed: int = 0) -> float:
+    features, probabilities = make(spread)
+    rows = np.arange(60) if order is None else order
+    return METRICS[name].compute(Inputs(features[rows], LABELS[rows], probabilities[rows], seed))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str) -> None:
+    module = VARIANTS.get(name, name)
+    importlib.import_module(f"metrics.transferability.{module}")
+    assert (Path(__file__).parent / f"test_{module}.py").is_file()
+    lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
+    [line] = [line for line in lines if line.startswith(f"| `{name}` |")]
+    assert f"| {METRICS[name].title} |" in line
+
+
+def test_names_titles_and_summaries_tell_metrics_apart() -> None:
+    assert len({metric.title for metric in METRICS.values()}) == len(METRICS)
+    for name, metric in METRICS.items():
+        assert re.fullmatch(r"[a-z][a-z_]*", name)
+        assert 0 < len(metric.summary) < 80
+        assert "\n" not in metric.summary
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_better_source_has_the_better_score_unless_it_is_a_baseline(name: str) -> None:
+    far, near = score(name, spread=4.0), score(name, spread=0.5)
+    if METRICS[name].baseline:
+        assert near == far
+    else:
+        assert METRICS[name].higher_is_better
+        assert near > far
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_metric_takes_a_head_only_where_it_says_so(name: str) -> None:
+    features, _ = make(1.0)
+    given = Inputs(features, LABELS)
+    if METRICS[name].needs_head:
+        with pytest.raises(ValueError, match="the model has no source head"):
+            METRICS[name].compute(given)
+    else:
+        assert np.isfinite(METRICS[name].compute(given))
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_a_score_is_repeatable_and_shares_statistics_with_the_others(name: str) -> None:
+    features, probabilities = make(1.0)
+    shared = Inputs(features, LABELS, probabilities)
+    for other in METRICS.values():
+        other.compute(shared)
+    assert METRICS[name].compute(shared) == score(name) == score(name)
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if not metric.fits])
+def test_the_order_of_samples_does_not_matter(name: str) -> None:
+    order = np.random.default_rng(1).permutation(60)
+    assert score(name, order=order) == pytest.approx(score(name), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_the_pool_of_one_target_is_that_target(name: str) -> None:
+    features, probabilities = make(1.0)
+    pool = Pool(features, LABELS, probabilities, [np.arange(3)])
+    pooled = METRICS[name].pooled
+    found = METRICS[name].compute(pool.inputs(pool.targets[0])) if pooled is None else float(pooled.jointly(pool)[0])
+    if pooled is not None and pooled.alone is not None:
+        found += pooled.alone(pool.inputs(pool.targets[0]))
+    assert found == pytest.approx(score(name), rel=1e-9, abs=1e-12)
+    rows = pool.inputs(np.array([0, 2]))
+    np.testing.assert_array_equal(rows.features, features[LABELS != 1])
+    np.testing.assert_array_equal(rows.probabilities, probabilities[LABELS != 1])
+    np.testing.assert_array_equal(rows.labels, LABELS[LABELS != 1])
