@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from output import progress
 from output.progress import Progress, track
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Give a clock that stands at its only element."""
     now = [100.0]
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("output.progress.time.monotonic", lambda: now[0])
     return now
 
 
