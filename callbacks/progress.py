@@ -1,12 +1,13 @@
-"""The progress bar of a comparison."""
+"""The progress of a comparison."""
 
 from __future__ import annotations
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from callbacks.sample_efficiency import SampleEfficiency
+from modules.comparison import Comparison
+from output.progress import Progress
 
 
 class ComparisonProgress(ProgressBar):
@@ -19,28 +20,29 @@ class ComparisonProgress(ProgressBar):
     def __init__(self, criterion: SampleEfficiency) -> None:
         super().__init__()
         self.criterion = criterion
+        self.shown: Progress | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Open the bar."""
-        columns = (TextColumn("samples"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        self.bar = Progress(*columns, TextColumn("criterion met by {task.fields[met]}"))
-        self.task = self.bar.add_task("", total=trainer.datamodule.max_samples, met="none")  # type: ignore[attr-defined]
-        self.bar.start()
+        """Begin."""
+        assert isinstance(pl_module, Comparison)
+        self.shown = Progress("training", pl_module.snapshot().max_samples, "samples").__enter__()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Advance the bar."""
-        self._show(pl_module)
-
-    def _show(self, pl_module: LightningModule) -> None:
+        """Advance."""
+        assert isinstance(pl_module, Comparison)
         met = self.criterion.met
-        self.bar.update(self.task, completed=pl_module.samples_seen, met=f"{met.sum()}/{met.size}")  # type: ignore[arg-type]
+        if self.shown is not None:
+            self.shown.show(pl_module.samples_seen, f"criterion met {met.sum()}/{met.size}")
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Close the bar, at its last state."""
-        self._show(pl_module)
-        self.bar.stop()
+        """End, at the last state."""
+        self.on_validation_end(trainer, pl_module)
+        self._close()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Close the bar, so that what follows is printed below it."""
-        if hasattr(self, "bar"):
-            self.bar.stop()
+        """End, so that what follows is printed below."""
+        self._close()
+
+    def _close(self) -> None:
+        if self.shown is not None:
+            self.shown.__exit__()

@@ -4,31 +4,44 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import platform
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import lightning
+import numpy as np
 import torch
 import yaml
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from callbacks.dashboard import DashboardLogger
 from callbacks.sample_efficiency import SampleEfficiency
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import score
-from modules.comparison import Comparison
+from modules.comparison import Comparison, Snapshot
 from output.errors import UserError
+from output.files import output_folder, write_together
 from output.tables import print_scores
 
 SCHEMA = 1
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 PROJECT = Path(__file__).parent.parent
+
+
+@runtime_checkable
+class Publisher(Protocol):
+    """A logger that takes a run's results."""
+
+    def publish(self, document: dict[str, Any], files: list[Path]) -> None:
+        """Take the results, and end the run's log.
+
+        Args:
+            document: The content of `results.json`.
+            files: The run's files.
+        """
 
 
 class Results(Callback):
@@ -56,16 +69,13 @@ class Results(Callback):
             criterion: The callback that holds the traces.
 
         Raises:
-            UserError: The folder holds results of another configuration.
+            UserError: The folder cannot be written, or holds results of another configuration.
         """
-        self.folder, self.config, self.criterion = folder, config, criterion
+        self.folder = output_folder("trainer.default_root_dir", folder)
+        self.config, self.criterion = config, criterion
         self.started = time.perf_counter()
         self.written = False
         saved = folder / CONFIG
-        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
-        if not there.is_dir() or not os.access(there, os.W_OK):
-            msg = f"trainer.default_root_dir: {str(folder)!r} cannot be written, because of {str(there)!r}"
-            raise UserError(msg)
         if self.overwrite or not (folder / RESULTS).exists():
             return
         if not saved.exists() or _essence(saved.read_text()) != _essence(config):
@@ -101,34 +111,33 @@ class Results(Callback):
 
     def _finish(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, Comparison)
-        curves = self._curves(trainer, pl_module)
-        document = self._document(trainer, curves)
+        ended = pl_module.snapshot()
+        curves = self._curves(ended)
+        document = self._document(trainer, ended, curves)
         title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
         paths = self._write(curves, document, title)
         self.written = True
         for logger in trainer.loggers:
-            if isinstance(logger, DashboardLogger):
+            if isinstance(logger, Publisher):
                 logger.publish(document, paths)
         print_scores(document)
         print(f"{'Complete' if self.criterion.complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 
-    def _curves(self, trainer: Trainer, comparison: Comparison) -> Curves:
-        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+    def _curves(self, ended: Snapshot) -> Curves:
         criterion = self.criterion
         return Curves(
-            methods=comparison.names,
-            orderings=torch.tensor(data.orderings).numpy(),
+            methods=ended.methods,
+            orderings=np.array(ended.orderings),
             samples_seen=criterion.samples_seen,
             correct=criterion.correct,
-            validation_size=criterion.validation_size,
-            limit=data.max_samples if criterion.complete else int(criterion.samples_seen[-1]),
+            validation_size=ended.validation_size,
+            limit=ended.max_samples if criterion.complete else int(criterion.samples_seen[-1]),
             threshold=criterion.threshold,
             consecutive=criterion.consecutive,
         )
 
-    def _document(self, trainer: Trainer, curves: Curves) -> dict[str, Any]:
-        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+    def _document(self, trainer: Trainer, ended: Snapshot, curves: Curves) -> dict[str, Any]:
         criterion = self.criterion
         return {
             "schema": SCHEMA,
@@ -139,7 +148,7 @@ class Results(Callback):
                 "consecutive": criterion.consecutive,
                 "required_correct": criterion.required,
             },
-            "protocol": {**data.protocol(), "evaluate_every": criterion.evaluate_every},
+            "protocol": {**ended.protocol, "evaluate_every": criterion.evaluate_every},
             "evaluations": criterion.evaluations,
             "samples_seen": int(curves.samples_seen[-1]),
             "restricted_at": curves.limit,
@@ -152,26 +161,14 @@ class Results(Callback):
         from callbacks.plots import plot_criterion_reached, plot_learning_curves  # matplotlib is slow to import
 
         text = json.dumps(document, indent=1, allow_nan=False)
-        writers: dict[str, Callable[[Path], Any]] = {
+        writers: dict[str, Callable[[Path], object]] = {
             CONFIG: lambda path: path.write_text(self.config),
             "curves.npz": curves.save,
             "learning_curves.png": lambda path: plot_learning_curves(curves, title, path),
             "criterion_reached.png": lambda path: plot_criterion_reached(curves, title, path),
             RESULTS: lambda path: path.write_text(text),
         }
-        self.folder.mkdir(parents=True, exist_ok=True)
-        paths = [self.folder / name for name in writers]
-        # The process in the name keeps two runs with one folder apart.
-        partial = [path.with_name(f".{path.name}.{os.getpid()}.partial") for path in paths]
-        try:
-            for write, path in zip(writers.values(), partial, strict=True):
-                write(path)
-            for path, final in zip(partial, paths, strict=True):
-                path.replace(final)
-        finally:
-            for path in partial:
-                path.unlink(missing_ok=True)
-        return paths
+        return write_together(self.folder, writers)
 
 
 def _is_complete(results: Path) -> bool:
@@ -191,7 +188,7 @@ def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     return content
 
 
-def digest_of(config: str) -> str:
+def configuration_digest(config: str) -> str:
     """Digest a configuration: the same for those that give the same results.
 
     Args:

@@ -9,7 +9,6 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
-from datamodules.sample_stream import SampleStream
 from metrics.sample_efficiency.criterion import extend_streaks, required_correct
 from modules.comparison import Comparison
 
@@ -69,27 +68,27 @@ class SampleEfficiency(Callback):
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start with no streak."""
         assert isinstance(pl_module, Comparison)
-        data: SampleStream = trainer.datamodule  # type: ignore[attr-defined]
-        self.validation_size = len(data.validation_labels)
+        begun = pl_module.snapshot()
+        self.validation_size = begun.validation_size
         self.required = required_correct(self.threshold, self.validation_size)
         # Set aside at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
-        planned = self.evaluations_within(data.max_samples, data.batch_size)
-        self._correct = np.zeros((planned, *pl_module.correct.shape), dtype=np.int64)
+        planned = self.evaluations_within(begun.max_samples, begun.batch_size)
+        self._correct = np.zeros((planned, *begun.correct.shape), dtype=np.int64)
         self._samples_seen = np.zeros(planned, dtype=np.int64)
-        self._streaks = np.zeros(tuple(pl_module.correct.shape), dtype=np.int64)
+        self._streaks = np.zeros(begun.correct.shape, dtype=np.int64)
         self.met = np.zeros(self._streaks.shape, dtype=bool)
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
         assert isinstance(pl_module, Comparison)
-        counts = pl_module.correct.cpu().numpy()
-        self._correct[self.evaluations] = counts
-        self._samples_seen[self.evaluations] = pl_module.samples_seen
+        now = pl_module.snapshot()
+        self._correct[self.evaluations] = now.correct
+        self._samples_seen[self.evaluations] = now.samples_seen
         self.evaluations += 1
-        self._streaks = extend_streaks(self._streaks, counts, self.required)
+        self._streaks = extend_streaks(self._streaks, now.correct, self.required)
         self.met |= self._streaks >= self.consecutive
         if trainer.loggers:
-            self._log(trainer, pl_module.names)
+            self._log(trainer, now.methods)
         if self.met.all():
             trainer.should_stop = True
 

@@ -14,7 +14,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCL
 
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
-from callbacks.results import digest_of
+from callbacks.results import configuration_digest
 from datamodules import SampleStream
 from output.errors import UserError
 from output.parser import OneLineErrorParser
@@ -84,7 +84,7 @@ class ComparisonCLI(LightningCLI):
         photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
         weights = Path(stream.backbone.weights).stem
         if trainer.default_root_dir is None:
-            name = f"{photos}-{backbone}-s{self.config.seed_everything}-{digest_of(self.config_text)}"
+            name = f"{photos}-{backbone}-s{self.config.seed_everything}-{configuration_digest(self.config_text)}"
             trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
         if _is_dashboard(trainer.logger):
             defaults = {

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningModule
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from modules.method import Method, Start
@@ -14,11 +18,50 @@ from output.errors import UserError
 BASELINE = "baseline"
 
 
+class Stream(Protocol):
+    """What a comparison is fed from, as far as it concerns the comparison."""
+
+    batch_size: int
+    max_samples: int
+    orderings: range
+    validation_labels: Tensor
+
+    def start(self) -> Start:
+        """Give what every method starts from."""
+
+    def protocol(self) -> dict[str, Any]:
+        """Describe what is fed."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A comparison as it stands after an evaluation.
+
+    Attributes:
+        methods: Names, the baseline first.
+        orderings: Numbers of the orderings.
+        batch_size: New samples in each batch, for every ordering.
+        max_samples: The sample limit.
+        validation_size: Number of validation samples.
+        protocol: What was fed, as it stands in the results.
+        samples_seen: Samples that each ordering has fed so far.
+        correct: Correct predictions, `[methods, orderings]`.
+    """
+
+    methods: list[str]
+    orderings: range
+    batch_size: int
+    max_samples: int
+    validation_size: int
+    protocol: dict[str, Any]
+    samples_seen: int
+    correct: NDArray[np.int64]
+
+
 class Comparison(LightningModule):
     """Feed one stream of samples to a baseline and to custom methods, and count their correct predictions.
 
-    After each validation pass `correct` holds the number of correct predictions, `[methods, orderings]`, in the
-    order of `names`, and `samples_seen` the samples that each ordering has fed so far.
+    After each validation pass `snapshot` gives the number of correct predictions and the samples fed so far.
 
     Args:
         baseline: The method that all others are compared with.
@@ -50,7 +93,8 @@ class Comparison(LightningModule):
 
     def setup(self, stage: str) -> None:
         """Give every method the same start."""
-        start: Start = self.trainer.datamodule.start()  # type: ignore[attr-defined]
+        self.stream: Stream = self.trainer.datamodule  # type: ignore[attr-defined]
+        start = self.stream.start()
         for method in self:
             method.begin(start)
         self.correct = torch.zeros(len(self.names), start.orderings, dtype=torch.int64)
@@ -75,3 +119,17 @@ class Comparison(LightningModule):
         inputs, labels = batch
         for counts, method in zip(self.correct, self, strict=True):
             counts += (method(inputs).argmax(-1) == labels).sum(-1)
+
+    def snapshot(self) -> Snapshot:
+        """Give what the callbacks read."""
+        stream = self.stream
+        return Snapshot(
+            methods=self.names,
+            orderings=stream.orderings,
+            batch_size=stream.batch_size,
+            max_samples=stream.max_samples,
+            validation_size=len(stream.validation_labels),
+            protocol=stream.protocol(),
+            samples_seen=self.samples_seen,
+            correct=self.correct.cpu().numpy(),
+        )

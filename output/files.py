@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -92,8 +92,27 @@ def replacing(path: Path) -> Iterator[Path]:
         partial.unlink(missing_ok=True)
 
 
+def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:
+    """Write files that appear together, the last one last: none of them where one fails.
+
+    Args:
+        folder: Their folder, created where it is missing.
+        writers: What writes a file to the path that it is given, by file name.
+
+    Returns:
+        The files, in order.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        # The stack is left from its end.
+        partial = {name: stack.enter_context(replacing(folder / name)) for name in reversed(list(writers))}
+        for name, write in writers.items():
+            write(partial[name])
+    return [folder / name for name in writers]
+
+
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts.
+    """Write texts that appear together.
 
     Args:
         folder: Folder of the files, created where it is missing.
@@ -106,11 +125,11 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
         UserError: The folder cannot be written.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            with replacing(folder / name) as partial:
-                partial.write_text(text, encoding="utf-8", newline="")
+        return write_together(folder, {name: _writer(text) for name, text in texts.items()})
     except OSError as error:
         msg = f"output: {str(folder)!r} cannot be written ({error}); choose another folder"
         raise UserError(msg) from error
-    return [folder / name for name in texts]
+
+
+def _writer(text: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(text, encoding="utf-8", newline="")

@@ -13,7 +13,7 @@ import yaml
 from PIL import Image
 
 from callbacks import Results, SampleEfficiency
-from callbacks.results import digest_of
+from callbacks.results import configuration_digest
 from output.errors import UserError
 
 Script = Callable[..., Any]
@@ -101,11 +101,11 @@ def test_same_configuration_is_written_again(script: Script, config: str) -> Non
     assert set(files(before.folder)) == NAMES
 
 
-def test_digest_of_a_configuration_is_that_of_its_results() -> None:
-    digest = digest_of(CONFIG)
+def test_configuration_digest_a_configuration_is_that_of_its_results() -> None:
+    digest = configuration_digest(CONFIG)
     assert len(digest) == 8
-    assert {digest_of(config) for config in SAME} == {digest}
-    assert len({digest, *(digest_of(config) for config in OTHER)}) == 1 + len(OTHER)
+    assert {configuration_digest(config) for config in SAME} == {digest}
+    assert len({digest, *(configuration_digest(config) for config in OTHER)}) == 1 + len(OTHER)
 
 
 @pytest.mark.parametrize("config", OTHER)

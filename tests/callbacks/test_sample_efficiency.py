@@ -131,13 +131,12 @@ def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
     assert table["reached/method_0"].tolist() == [0, 0, 0]
 
 
-def test_progress_bar_shows_samples_and_runs_that_met_it(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    class Bar(ComparisonProgress):
+def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) -> None:
+    class Watched(ComparisonProgress):
         def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
             self.criterion = next(c for c in trainer.callbacks if isinstance(c, SampleEfficiency))  # type: ignore[attr-defined]
 
-    bar = Bar(SampleEfficiency())
-    script([[[20] * 6, [0] * 6]], consecutive=3, batch_size=8, max_samples=43, callbacks=(bar,))
-    (task,) = bar.bar.tasks
-    assert (task.completed, task.total, task.fields["met"]) == (43, 43, "1/2")
-    assert "criterion met by 1/2" in capsys.readouterr().out
+    watched = Watched(SampleEfficiency())
+    script([[[20] * 6, [0] * 6]], consecutive=3, batch_size=8, max_samples=43, callbacks=(watched,))
+    assert watched.shown is not None
+    assert (watched.shown.done, watched.shown.total, watched.shown.note) == (43, 43, "criterion met 1/2")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from output.errors import UserError
-from output.files import refuse_other_results, replacing
+from output.files import refuse_other_results, replacing, write_texts, write_together
 
 
 def test_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -77,3 +77,31 @@ def test_results_of_unknown_origin_are_refused(tmp_path: Path, content: str | No
         result.write_text(content)
     with pytest.raises(UserError, match="holds results of another configuration"):
         refuse_other_results([result, picture], {"team": "red"}, overwrite=False)
+
+
+def test_files_appear_together_and_the_last_one_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "made"
+    appeared: list[str] = []
+    replace = Path.replace
+
+    def watched(self: Path, to: Path) -> Path:
+        appeared.append(to.name)
+        return replace(self, to)
+
+    monkeypatch.setattr(Path, "replace", watched)
+    texts = {"b.txt": "1", "a.txt": "ä\n", "c.txt": ""}
+    assert write_texts(folder, texts) == [folder / name for name in texts]
+    assert {path.name: path.read_text(encoding="utf-8") for path in folder.iterdir()} == texts
+    assert appeared == list(texts)
+
+
+def test_none_of_the_files_appears_where_one_fails(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("old")
+
+    def fail(path: Path) -> None:
+        path.write_text("half")
+        raise RuntimeError
+
+    with pytest.raises(RuntimeError):
+        write_together(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": fail})
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
