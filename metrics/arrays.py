@@ -85,11 +85,47 @@ def as_array(name: str, value: Array) -> Array:
     """
     if is_tensor(value):
         return value
+    if isinstance(value, np.ma.MaskedArray):
+        msg = f"{name} must not be a masked array, whose mask would be left out of account; leave out what it masks"
+        raise ValueError(msg)
     try:
         return np.asarray(value)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         msg = f"{name} must be an array, or lists whose lengths agree"
         raise ValueError(msg) from error
+
+
+def in_place(name: str, value: Array) -> Array:
+    """Give real numbers where they lie, without a copy: a memory-mapped array stays one.
+
+    Args:
+        name: The argument, for the error message.
+        value: An array, a tensor or nested lists of real numbers.
+
+    Returns:
+        A NumPy array, or a tensor where `stays_on_device`, of any real type.
+
+    Raises:
+        ValueError: These are not real numbers, or a tensor that is sparse or without values.
+    """
+    if not is_tensor(value):
+        array = as_array(name, value)
+        if array.dtype.kind not in "fiub":
+            msg = f"{name} must be real numbers, not {array.dtype}"
+            raise ValueError(msg)
+        return array
+    torch = namespace(value)
+    if value.layout != torch.strided or value.device.type == "meta":
+        msg = f"{name} must be a dense tensor with values, not a {value.layout} one on device {value.device}"
+        raise ValueError(msg)
+    if value.is_complex() or (value.is_floating_point() and value.element_size() < 2):
+        msg = f"{name} must be real numbers, integers or of 16 bits and more, not {value.dtype}"
+        raise ValueError(msg)
+    values = value.detach()
+    if stays_on_device(values):
+        return values
+    # NumPy has no bfloat16.
+    return (values.float() if values.dtype == torch.bfloat16 else values).cpu().numpy()
 
 
 def to_float64(name: str, value: Array) -> Array:
@@ -103,19 +139,10 @@ def to_float64(name: str, value: Array) -> Array:
         A NumPy array, or a tensor where `stays_on_device`. It may share memory with the argument.
 
     Raises:
-        ValueError: These are not real numbers.
+        ValueError: As `in_place`.
     """
-    if is_tensor(value):
-        if value.is_complex():
-            msg = f"{name} must be real numbers, not {value.dtype}"
-            raise ValueError(msg)
-        detached = value.detach()
-        return detached.double() if stays_on_device(detached) else detached.cpu().double().numpy()
-    array = as_array(name, value)
-    if array.dtype.kind not in "fiub":
-        msg = f"{name} must be real numbers, not {array.dtype}"
-        raise ValueError(msg)
-    return array.astype(np.float64, copy=False)
+    values = in_place(name, value)
+    return values.double() if is_tensor(values) else values.astype(np.float64, copy=False)
 
 
 def to_host(array: Array) -> NDArray[Any]:

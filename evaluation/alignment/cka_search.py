@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.progress import Progress
 
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
@@ -21,6 +21,7 @@ from metrics.similarity.model_subset_search import Search, best_model_subset, ch
 from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
 from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 from output.files import output_folder, refuse_other_results, write_texts
+from output.progress import Progress
 
 SEARCH, SUBMISSION = "search.json", "submission.json"
 DRAWS = 100
@@ -103,19 +104,29 @@ def _search_models(rows: Rows, measure: str, size: int, seed: int) -> tuple[Sear
 
 def _search_stimuli(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
     embeddings, by = list(rows.values()), SIMILARITY_MEASURES[measure]
-    with Progress(console=Console(stderr=True)) as bar:
-        task = bar.add_task("Red Team search", visible=False)
+    with _progress() as show:
+        best = worst_stimulus_subset(embeddings, size, seed, show)
+    if measure == DEFAULT_MEASURE:
+        draws = random_stimulus_subsets(embeddings, size, DRAWS, seed)
+    else:
+        with _progress() as show:
+            best = descend(by, embeddings, best.chosen, seed, show)
+        draws = random_mean_similarities(by, embeddings, size, DRAWS, seed)
+    return replace(best, value=1 - best.value), 1 - draws
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[int, int], None]]:
+    """Give what shows how many steps of how many are done, from the first on: an exact search has none."""
+    with ExitStack() as shown:
+        bars: list[Progress] = []
 
         def show(done: int, total: int) -> None:
-            bar.update(task, completed=done, total=total, visible=True)
+            if not bars:
+                bars.append(shown.enter_context(Progress("Red Team search", total, "steps")))
+            bars[0].show(done)
 
-        best = worst_stimulus_subset(embeddings, size, seed, show)
-        if measure == DEFAULT_MEASURE:
-            draws = random_stimulus_subsets(embeddings, size, DRAWS, seed)
-        else:
-            best = descend(by, embeddings, best.chosen, seed, show)
-            draws = random_mean_similarities(by, embeddings, size, DRAWS, seed)
-    return replace(best, value=1 - best.value), 1 - draws
+        yield show
 
 
 def _report(document: dict[str, Any], pool: int, title: str) -> None:

@@ -1,22 +1,22 @@
-"""Embeddings as linear CKA reads them: checked, and centred in float64 block by block wherever they lie."""
+"""Embeddings as CKA reads them: checked, and centred in float64 block by block wherever they lie."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.arrays import Array, in_place, namespace
 from metrics.similarity.gram_products import check_rows
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 Embedding: TypeAlias = "NDArray[Any] | Tensor"
-# Either of the two, told apart where they differ: a tensor on an accelerator has most of the operators of an array.
-Matrix: TypeAlias = Any
 
 CHUNK_VALUES = 2**16
 
@@ -25,9 +25,9 @@ class Workspace:
     """Memory that is used again and again, since fresh pages cost as much time as filling them."""
 
     def __init__(self) -> None:
-        self._values: Matrix = None
+        self._values: Array = None
 
-    def take(self, like: Matrix, *shape: int) -> Matrix:
+    def take(self, like: Array, *shape: int) -> Array:
         """Give a float64 matrix with arbitrary content; what was taken before is overwritten.
 
         Args:
@@ -40,7 +40,7 @@ class Workspace:
         size = math.prod(shape)
         if self._values is None or len(self._values) < size:
             self._values = None  # freed first, so that old and new are not held at the same time
-            self._values = np.empty(size) if isinstance(like, np.ndarray) else like.new_empty(size)
+            self._values = namespace(like).empty(size, dtype=like.dtype, device=like.device)
         return self._values[:size].reshape(shape)
 
 
@@ -55,8 +55,8 @@ class CentredEmbedding:
     """
 
     name: str
-    values: Matrix
-    mean: Matrix
+    values: Array
+    mean: Array
 
     @classmethod
     def read(cls, x: Embedding, name: str, debiased: bool) -> CentredEmbedding:
@@ -91,7 +91,7 @@ class CentredEmbedding:
         """What embeddings must have in common: the number of rows and the device."""
         return len(self.values), str(self.mean.device)
 
-    def centred(self, rows: slice, workspace: Workspace) -> Matrix:
+    def centred(self, rows: slice, workspace: Workspace) -> Array:
         """Centre some rows at the mean of all.
 
         Args:
@@ -123,23 +123,30 @@ class CentredEmbedding:
                 raise ValueError(msg)
 
 
-def as_numpy(values: Matrix) -> NDArray[np.float64]:
-    """Bring a small result to numpy.
+def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> list[CentredEmbedding]:
+    """Check embeddings that are compared with each other.
 
     Args:
-        values: Array or tensor, float64.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each.
+        debiased: Whether they are to be used for the debiased HSIC.
 
     Returns:
-        The array, or a copy of the tensor.
+        The embeddings, named as `embeddings[3]`.
+
+    Raises:
+        ValueError: As `CentredEmbedding.read`; or if there is none, or the numbers of rows or the devices differ.
     """
-    return values if isinstance(values, np.ndarray) else np.asarray(values.cpu())
-
-
-def _checked(x: Embedding, name: str, debiased: bool) -> Matrix:
-    values = _in_place(x, name)
-    if "complex" in str(values.dtype) or (isinstance(values, np.ndarray) and values.dtype.kind not in "fiub"):
-        msg = f"{name}: values of type {values.dtype}, but real numbers are needed"
+    read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
+    if not read:
+        msg = "embeddings: none given, at least 1 is needed"
         raise ValueError(msg)
+    for x in read:
+        x.check_alike(read[0].place, read[0].name)
+    return read
+
+
+def _checked(x: Embedding, name: str, debiased: bool) -> Array:
+    values = in_place(name, x)
     if values.ndim != 2 or values.shape[1] == 0:
         msg = f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed"
         raise ValueError(msg)
@@ -147,46 +154,14 @@ def _checked(x: Embedding, name: str, debiased: bool) -> Matrix:
     return values
 
 
-def _in_place(x: Embedding, name: str) -> Matrix:
-    values: Matrix = x
-    if not hasattr(values, "detach"):
-        return _as_array(values, name)
-    values = values.detach()
-    if str(values.layout) != "torch.strided" or values.device.type == "meta":
-        msg = f"{name}: {values.layout} tensor on device {values.device}, but a dense one with values is needed"
-        raise ValueError(msg)
-    if values.is_floating_point() and values.element_size() < 2:
-        msg = f"{name}: values of type {values.dtype}, but integers or floats of 16 bits or more are needed"
-        raise ValueError(msg)
-    # MPS has no float64, and numpy no bfloat16.
-    if values.device.type not in ("cpu", "mps"):
-        return values
-    return (values.float() if str(values.dtype) == "torch.bfloat16" else values).cpu().numpy()
-
-
-def _as_array(values: Matrix, name: str) -> NDArray[Any]:
-    if isinstance(values, np.ma.MaskedArray):
-        msg = f"{name}: a masked array, whose mask CKA would leave out of account; give the rows that all models have"
-        raise ValueError(msg)
-    try:
-        return np.asarray(values)
-    except (TypeError, ValueError) as error:
-        msg = f"{name}: {type(values).__name__} that is no matrix [stimuli, dim] of real numbers: {error}"
-        raise ValueError(msg) from error
-
-
-def _mean(values: Matrix) -> Matrix:
+def _mean(values: Array) -> Array:
     """Average the rows relative to the first, so that equal rows have exactly that row as their mean."""
-    origin = _as_float64(values[0])
+    xp = namespace(values)
+    origin = xp.asarray(values[0], dtype=xp.float64, copy=True)
     step = max(1, CHUNK_VALUES // values.shape[1])
-    total: Matrix = 0.0
+    total: Array = 0.0
     for start in range(0, len(values), step):
-        chunk = _as_float64(values[start : start + step])
+        chunk = xp.asarray(values[start : start + step], dtype=xp.float64, copy=True)
         chunk -= origin
         total += chunk.sum(0)
     return origin + total / len(values)
-
-
-def _as_float64(values: Matrix) -> Matrix:
-    """Copy to float64."""
-    return values.astype(np.float64) if isinstance(values, np.ndarray) else values.double().clone()

@@ -19,12 +19,13 @@ n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be sl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Matrix, Workspace, as_numpy
+from metrics.arrays import Array, namespace, to_host
+from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
 from metrics.similarity.gram_products import GramProducts
 
 BLOCK_BYTES = 256 * 2**20
@@ -49,6 +50,7 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
             small, or if CKA is undefined: all rows equal, or a debiased self term of 0 (as with equidistant rows).
     """
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
+    pair[1].check_alike(pair[0].place, "x")
     return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
 
 
@@ -71,8 +73,8 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there is none.
     """
-    products, names = _read_products(embeddings, debiased)
-    return products.cka(names, debiased)
+    read = read_embeddings(embeddings, debiased)
+    return _products(read).cka([x.name for x in read], debiased)
 
 
 def biased_and_debiased_cka(
@@ -90,12 +92,8 @@ def biased_and_debiased_cka(
     Raises:
         ValueError: As `pairwise_cka` for the biased estimate.
     """
-    products, names = _read_products(embeddings, debiased=False)
-    biased = products.cka(names, debiased=False)
-    try:
-        return biased, products.cka(names, debiased=True)
-    except ValueError:  # what else can be wrong the biased estimate has refused
-        return biased, None
+    read = read_embeddings(embeddings)
+    return _products(read).estimates([x.name for x in read])
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:
@@ -119,7 +117,7 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
     """
-    total: Matrix = 0.0
+    total: Array = 0.0
     count, place = 0, None
     space, grams = Workspace(), Workspace()
     for count, values in enumerate(embeddings, start=1):
@@ -141,20 +139,9 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
     return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
 
 
-def _read_products(embeddings: Iterable[Embedding], debiased: bool) -> tuple[GramProducts, list[str]]:
-    """Compute the products of all pairs, and what the embeddings are called in messages."""
-    read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
-    if not read:
-        msg = "embeddings: none given, at least 1 is needed"
-        raise ValueError(msg)
-    return _products(read), [x.name for x in read]
-
-
 @np.errstate(over="ignore", invalid="ignore")
 def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products of all pairs by the form that takes fewer multiplications; `GramProducts` tells overflow."""
-    for x in embeddings:
-        x.check_alike(embeddings[0].place, embeddings[0].name)
     n, m, width = len(embeddings[0].values), len(embeddings), sum(x.width for x in embeddings)
     # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
     return _gram_form(embeddings) if n * (width + m * m / 2) <= width * width else _feature_form(embeddings)
@@ -162,12 +149,31 @@ def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Sum over the square tiles of the upper triangle of all Gram matrices."""
+    n, m = len(embeddings[0].values), len(embeddings)
+    products, diagonals = np.zeros((m, m)), np.empty((m, n))
+    for rows, columns, tile in gram_tiles(embeddings):
+        flat = tile.reshape(m, -1)
+        products += (1 if columns == rows else 2) * to_host(flat @ flat.T)
+        if columns == rows:
+            diagonals[:, rows] = to_host(flat[:, :: tile.shape[2] + 1])
+    return GramProducts.of(products, diagonals)
+
+
+def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Array]]:
+    """Compute the Gram matrices of m centred embeddings, tile by tile of their upper triangles.
+
+    Args:
+        embeddings: Embeddings of the same n stimuli on the same device.
+
+    Yields:
+        The rows and the columns of a square tile, which are the same on the diagonal, and its values in all Gram
+        matrices, float64 `[m, rows, columns]`, which the next tile overwrites.
+    """
     n, m, mean = len(embeddings[0].values), len(embeddings), embeddings[0].mean
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
     # The first tile is the largest, so that the memory taken for it does for all.
     side = math.ceil(n / tiles)
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
-    products, diagonals = np.zeros((m, m)), np.empty((m, n))
     left, right, workspace = Workspace(), Workspace(), Workspace()
     for i, rows in enumerate(blocks):
         for columns in blocks[i:]:
@@ -175,23 +181,17 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
             for gram, x in zip(tile, embeddings, strict=True):
                 first = x.centred(rows, left)
                 _multiply(first, first if rows == columns else x.centred(columns, right), gram)
-            flat = tile.reshape(m, -1)
-            products += (1 if columns == rows else 2) * as_numpy(flat @ flat.T)
-            if columns == rows:
-                diagonals[:, rows] = as_numpy(flat[:, :: tile.shape[2] + 1])
-    return GramProducts.of(products, diagonals)
+            yield rows, columns, tile
 
 
-def _multiply(left: Matrix, right: Matrix, out: Matrix) -> Matrix:
+def _multiply(left: Array, right: Array, out: Array) -> Array:
     # Where both are the very same array, BLAS computes only half of the product, which is symmetric.
-    if isinstance(out, np.ndarray):
-        return np.matmul(left, right.T, out=out)
-    return out.copy_(left @ right.T)
+    return namespace(out).matmul(left, right.T, out=out)
 
 
-def _own_products(gram: Matrix) -> GramProducts:
+def _own_products(gram: Array) -> GramProducts:
     flat = gram.reshape(-1)
-    return GramProducts.of(np.array([[float(flat @ flat)]]), as_numpy(flat[:: len(gram) + 1])[None])
+    return GramProducts.of(np.array([[float(flat @ flat)]]), to_host(flat[:: len(gram) + 1])[None])
 
 
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
@@ -202,14 +202,14 @@ def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     for i, x in enumerate(embeddings):
         for j, y in enumerate(embeddings[: i + 1]):
             step = max(1, BLOCK_BYTES // (8 * (x.width + y.width)))
-            product: Matrix = 0.0
+            product: Array = 0.0
             for start in range(0, n, step):
                 rows = slice(start, start + step)
                 left = x.centred(rows, workspaces[0])
                 right = left if i == j else y.centred(rows, workspaces[1])
                 product += left.T @ right
                 if i == j:
-                    diagonals[i, rows] = as_numpy((left * left).sum(1))
+                    diagonals[i, rows] = to_host((left * left).sum(1))
             flat = product.reshape(-1)
             products[i, j] = products[j, i] = float(flat @ flat)
     return GramProducts.of(products, diagonals)

@@ -17,7 +17,7 @@ SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 @dataclass(frozen=True)
 class GramProducts:
-    """The inner products of the centred Gram matrices of m embeddings: all that linear CKA depends on.
+    """The inner products of the centred Gram matrices of m embeddings: all that CKA depends on.
 
     Attributes:
         n: Number of rows of the embeddings.
@@ -78,10 +78,10 @@ class GramProducts:
             if not math.isfinite(own):
                 msg = f"{name}: contains NaN or infinity, or values whose fourth powers exceed float64"
             elif biased < SMALLEST:
-                msg = f"{name}: linear CKA is undefined where all rows are equal (up to differences of 1e-73)"
+                msg = f"{name}: CKA is undefined where all rows are equal (up to differences of 1e-73)"
             elif own <= DEGENERATE * biased:
                 msg = (
-                    f"{name}: debiased linear CKA is undefined or lost to rounding: the debiased HSIC of the embedding "
+                    f"{name}: debiased CKA is undefined or lost to rounding: the debiased HSIC of the embedding "
                     f"with itself is {own / biased:.0e} of the biased one, and more than {DEGENERATE} is needed; "
                     "rows are equidistant, or equal but for one that lies far away"
                 )
@@ -91,7 +91,7 @@ class GramProducts:
         return hsic, np.sqrt(hsic.diagonal())
 
     def cka(self, names: Sequence[str], debiased: bool) -> NDArray[np.float64]:
-        """Compute the linear CKA of every pair.
+        """Compute the CKA of every pair.
 
         Args:
             names: What the embeddings are called in messages, `[m]`.
@@ -109,6 +109,24 @@ class GramProducts:
         np.fill_diagonal(matrix, 1.0)
         return matrix if debiased else np.maximum(matrix, 0.0)
 
+    def estimates(self, names: Sequence[str]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        """Compute the CKA of every pair by both estimates.
+
+        Args:
+            names: What the embeddings are called in messages, `[m]`.
+
+        Returns:
+            Biased and debiased, `[m, m]` each; None for a debiased one that is undefined for one embedding or more.
+
+        Raises:
+            ValueError: As `cka` for the biased estimate.
+        """
+        biased = self.cka(names, debiased=False)
+        try:
+            return biased, self.cka(names, debiased=True)
+        except ValueError:  # what else can be wrong the biased estimate has refused
+            return biased, None
+
 
 def check_rows(n: int, name: str, debiased: bool) -> None:
     """Refuse embeddings with too few rows.
@@ -123,5 +141,5 @@ def check_rows(n: int, name: str, debiased: bool) -> None:
     """
     fewest = 4 if debiased else 2
     if n < fewest:
-        msg = f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} linear CKA needs at least {fewest}"
+        msg = f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} CKA needs at least {fewest}"
         raise ValueError(msg)

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from metrics import arrays
-from metrics.arrays import to_float64
+from metrics.arrays import in_place, to_float64
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
@@ -90,6 +90,16 @@ def test_other_precisions_and_gradients() -> None:
     assert h_score(x.astype(np.float16), labels) == h_score(x.astype(np.float16).astype(np.float64), labels)
     with pytest.raises(ValueError, match="features must be real"):
         h_score(torch.zeros(90, 7, dtype=torch.complex64), labels)
+
+
+def test_numbers_stay_where_they_lie(tmp_path: Path) -> None:
+    mapped = np.memmap(tmp_path / "rows", dtype=np.float16, mode="w+", shape=(4, 2))
+    assert np.shares_memory(in_place("x", mapped), mapped)
+    tensor = torch.zeros(4, 2, requires_grad=True)
+    assert in_place("x", tensor).ctypes.data == tensor.data_ptr()
+    assert in_place("x", tensor.detach().bfloat16()).dtype == np.float32
+    double = np.zeros((4, 2))
+    assert to_float64("x", double) is double
 
 
 def test_tensors_that_are_not_finite_are_refused_on_their_device(monkeypatch: pytest.MonkeyPatch) -> None:

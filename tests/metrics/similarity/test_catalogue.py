@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named(measure: SimilarityMeasure) -> None:
         (y[1:], "7 rows"),
         (y.astype(str), "real numbers"),
     ):
-        with pytest.raises(ValueError, match=rf"^embeddings\[1\]: .*{message}"):
+        with pytest.raises(ValueError, match=rf"^embeddings\[1\][: ].*{message}"):
             measure.pairwise([x, wrong])
     with pytest.raises(ValueError, match="embeddings: none given"):
         measure.pairwise([])

@@ -57,8 +57,8 @@ def test_embeddings_are_left_as_they_are() -> None:
         (GOOD[:5], r"5 rows, but (x|embeddings\[0\]) has 6"),
         (GOOD[:1], "1 rows, but .* needs at least [24]"),
         (GOOD[:0], "0 rows, but .* needs at least [24]"),
-        (GOOD + 1j, "values of type complex128, but real numbers are needed"),
-        (GOOD.astype(str), "values of type <U32"),
+        (GOOD + 1j, "must be real numbers, not complex128"),
+        (GOOD.astype(str), "must be real numbers, not <U32"),
         (np.where(GOOD[2, 1] == GOOD, np.nan, GOOD), "contains NaN or infinity"),
         (np.where(GOOD[0, 0] == GOOD, np.inf, GOOD), "contains NaN or infinity"),
         (np.where(GOOD[5, 2] == GOOD, -np.inf, GOOD), "contains NaN or infinity"),
@@ -71,21 +71,21 @@ def test_embeddings_are_left_as_they_are() -> None:
         (GOOD * 1e78, "fourth powers exceed float64"),
         (GOOD * 1e200, "fourth powers exceed float64"),
         (np.full((6, 3), 1.7e308), "whose sum exceeds float64"),
-        (np.ma.masked_greater(GOOD, 1), "a masked array"),
-        (np.ma.array(GOOD), "a masked array"),
-        ([[1.0, 2.0], [3.0]], "list that is no matrix"),
-        (torch.ones(6, 3).to(torch.float8_e4m3fn), "values of type torch.float8_e4m3fn"),
-        (torch.eye(6).to_sparse(), "torch.sparse_coo tensor on device cpu"),
-        (torch.empty(6, 3, device="meta"), "torch.strided tensor on device meta"),
-        (torch.ones(6, 3, dtype=torch.complex64), "values of type complex64"),
+        (np.ma.masked_greater(GOOD, 1), "must not be a masked array"),
+        (np.ma.array(GOOD), "must not be a masked array"),
+        ([[1.0, 2.0], [3.0]], "lists whose lengths agree"),
+        (torch.ones(6, 3).to(torch.float8_e4m3fn), "16 bits and more, not torch.float8_e4m3fn"),
+        (torch.eye(6).to_sparse(), "dense tensor .* not a torch.sparse_coo one on device cpu"),
+        (torch.empty(6, 3, device="meta"), "dense tensor .* on device meta"),
+        (torch.ones(6, 3, dtype=torch.complex64), "must be real numbers, .* not torch.complex64"),
     ],
 )
 @pytest.mark.filterwarnings("error")
 def test_refused(bad: Any, message: str, debiased: bool) -> None:
-    with pytest.raises(ValueError, match=rf"^y: .*{message}"):
+    with pytest.raises(ValueError, match=rf"^y[: ].*{message}"):
         linear_cka(GOOD, bad, debiased)
     for many in (pairwise_cka, mean_pairwise_cka):
-        with pytest.raises(ValueError, match=rf"^embeddings\[2\]: .*{message}"):
+        with pytest.raises(ValueError, match=rf"^embeddings\[2\][: ].*{message}"):
             many([GOOD, GOOD, bad], debiased)
 
 
@@ -99,9 +99,9 @@ def test_constant_rows_are_noticed_whatever_the_rounding_of_the_mean(n: int) -> 
 @pytest.mark.parametrize("bad", [np.eye(6), np.eye(6)[:, :1], 3 * np.eye(6) + 100])
 def test_debiased_is_undefined_where_its_self_term_is_zero(bad: NDArray[np.float64]) -> None:
     assert 0 < linear_cka(GOOD, bad) < 1
-    with pytest.raises(ValueError, match=r"^y: debiased linear CKA is undefined"):
+    with pytest.raises(ValueError, match=r"^y: debiased CKA is undefined"):
         linear_cka(GOOD, bad, debiased=True)
-    with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased linear CKA is undefined"):
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: debiased CKA is undefined"):
         mean_pairwise_cka([GOOD, bad], debiased=True)
 
 
@@ -115,7 +115,7 @@ def test_debiased_with_one_row_far_from_all_others_is_exact_or_refused(far: floa
         assert linear_cka(x, GOOD, debiased=True) == pytest.approx(exact, abs=1e-6)
     else:
         # What is left of the self term is made of the last digits of numbers 1e11 times as large.
-        with pytest.raises(ValueError, match=r"^x: debiased linear CKA is undefined or lost to rounding: .* is \de-1"):
+        with pytest.raises(ValueError, match=r"^x: debiased CKA is undefined or lost to rounding: .* is \de-1"):
             linear_cka(x, GOOD, debiased=True)
 
 

@@ -17,7 +17,7 @@ from scipy import stats
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from metrics import biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from metrics import arrays, biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
 from metrics.similarity import centred_embedding, cka
 from metrics.similarity.gram_products import GramProducts
 
@@ -257,11 +257,13 @@ def test_tensors_elsewhere_are_computed_with_there(n: int, debiased: bool, monke
     monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
     many = embeddings(n, 3, 40, 5, 12)
     expected = pairwise_cka(many, debiased), mean_pairwise_cka(many, debiased)
-    monkeypatch.setattr(centred_embedding, "_in_place", lambda x, name: torch.from_numpy(x))
-    np.testing.assert_allclose(pairwise_cka(many, debiased), expected[0], atol=1e-12)
-    assert mean_pairwise_cka(many, debiased) == pytest.approx(expected[1], abs=1e-12)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    tensors = [torch.from_numpy(each) for each in many]
+    assert isinstance(centred_embedding.CentredEmbedding.read(tensors[0], "x", debiased).mean, torch.Tensor)
+    np.testing.assert_allclose(pairwise_cka(tensors, debiased), expected[0], atol=1e-12)
+    assert mean_pairwise_cka(tensors, debiased) == pytest.approx(expected[1], abs=1e-12)
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: .* undefined where all rows are equal"):
-        pairwise_cka([many[0], np.ones((n, 2))], debiased)
+        pairwise_cka([tensors[0], torch.ones(n, 2)], debiased)
 
 
 def test_embeddings_may_come_from_a_generator_one_at_a_time() -> None:

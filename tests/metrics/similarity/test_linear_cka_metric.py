@@ -167,7 +167,7 @@ def test_undefined(x: Tensor, y: Tensor, message: str, debiased: bool) -> None:
 
 
 def test_debiased_is_undefined_for_equidistant_rows() -> None:
-    with pytest.raises(ValueError, match=r"^y: debiased linear CKA is undefined"):
+    with pytest.raises(ValueError, match=r"^y: debiased CKA is undefined"):
         fed(torch.randn(6, 3), torch.eye(6), 2, True).compute()
 
 
