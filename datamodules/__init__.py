@@ -6,7 +6,10 @@ from datamodules.photo_stream import PhotoStream
 from datamodules.photos.cats_and_dogs import CatsAndDogs
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.photos.class_subset import ClassSubset
+from datamodules.photos.csv_photos import CsvPhotos
+from datamodules.photos.hugging_face_dataset import HuggingFaceDataset
 from datamodules.photos.oxford_pets import OxfordPets
+from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
 from datamodules.photos.torchvision_dataset import TorchvisionDataset
 from datamodules.photos.unsplit_class_folders import UnsplitClassFolders
 from datamodules.sample_stream import SampleStream
@@ -15,10 +18,15 @@ __all__ = [
     "CatsAndDogs",
     "ClassFolders",
     "ClassSubset",
+    "CsvPhotos",
     "DrawnPets",
     "FeatureStream",
+    "HuggingFaceDataset",
     "OxfordPets",
+    "PhotoFiles",
+    "PhotoSource",
     "PhotoStream",
+    "Photos",
     "SampleStream",
     "TorchvisionDataset",
     "UnsplitClassFolders",

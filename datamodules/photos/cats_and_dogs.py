@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
+import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from datamodules.photos.class_folders import list_photos, read_class_folders, require_folder, subfolders
 from datamodules.photos.download import fetch_archive
+from datamodules.photos.held_out import hold_out
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
-from output.errors import UserError
+from output.errors import UserError, naming
 from store.cache import cache_folder
 
 CLASSES = ("cats", "dogs")
@@ -29,6 +30,7 @@ class CatsAndDogs(PhotoSource):
         root: Folder that holds train/, or whose one subfolder does; by default a folder in the cache folder.
         download: Fetch the archive and unpack it into the root, if that is missing or empty.
         url: Address of the archive.
+        sha256: SHA-256 of the archive, which is refused if it has another; by default any will do.
         validation_fraction: Share of each class that is split off for validation; for Kaggle's layout only.
         split_seed: Seed of that split.
     """
@@ -40,6 +42,7 @@ class CatsAndDogs(PhotoSource):
         root: str | None = None,
         download: bool = False,
         url: str = PUBLIC_ZIP,
+        sha256: str | None = None,
         validation_fraction: OpenUnitInterval = 1 / 3,
         split_seed: NonNegativeInt = 0,
     ) -> None:
@@ -47,6 +50,7 @@ class CatsAndDogs(PhotoSource):
         self.rooted = root is not None
         self.download = download
         self.url = url
+        self.sha256 = sha256
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
@@ -59,7 +63,7 @@ class CatsAndDogs(PhotoSource):
         if not self.rooted:
             self.root = _default_root(cache)
         if self.download:
-            fetch_archive(self.url, self.root)
+            fetch_archive(self.url, self.root, self.sha256)
 
     def train(self) -> PhotoFiles:
         """List the training photos."""
@@ -107,32 +111,16 @@ class CatsAndDogs(PhotoSource):
                 f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
             )
             raise UserError(msg)
-        train: list[tuple[str, int]] = []
-        validation: list[tuple[str, int]] = []
-        for label, kind in enumerate(("cat", "dog")):
-            members = [photo for photo in photos if photo.lower().startswith(kind)]
-            if len(members) < 2:
-                msg = (
-                    f"root: {base / 'train'} must hold two or more photos named like "
-                    f"{kind}.0.jpg, to split some off for validation; it holds {len(members)}"
-                )
-                raise UserError(msg)
-            chosen = self._choose(members)
-            for photo in members:
-                (validation if photo in chosen else train).append((f"train/{photo}", label))
-        return _photo_files(base, train), _photo_files(base, validation)
-
-    def _choose(self, members: list[str]) -> set[str]:
-        """Choose the validation photos of one class."""
-        # Ranked by a digest, a split is the same on every system and with every version of NumPy.
-        ranked = sorted(members, key=lambda photo: hashlib.sha256(f"{self.split_seed}/{photo}".encode()).digest())
-        size = round(self.validation_fraction * len(members))
-        return set(ranked[: min(max(size, 1), len(members) - 1)])
+        labels = np.array([int(photo.lower().startswith("dog")) for photo in photos])
+        with naming(f"root: {base / 'train'}"):
+            held = hold_out(photos, labels, CLASSES, self.validation_fraction, self.split_seed)
+        places = [sorted(np.flatnonzero(held == part), key=labels.__getitem__) for part in (False, True)]
+        train, validation = (
+            PhotoFiles(base, [f"train/{photos[i]}" for i in part], [int(labels[i]) for i in part], CLASSES)
+            for part in places
+        )
+        return train, validation
 
 
 def _default_root(cache: Path | None) -> Path:
     return (cache or cache_folder()) / "datasets" / "cats_and_dogs_filtered"
-
-
-def _photo_files(base: Path, photos: list[tuple[str, int]]) -> PhotoFiles:
-    return PhotoFiles(base, [name for name, _ in photos], [label for _, label in photos], CLASSES)

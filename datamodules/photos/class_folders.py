@@ -137,13 +137,13 @@ def list_photos(folder: Path) -> list[str]:
         for path in _members(folder)
         if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
     ]
-    return sorted(photos, key=_natural)
+    return sorted(photos, key=in_order)
 
 
 def subfolders(folder: Path) -> list[Path]:
     """List the folders in a folder, without hidden ones, in the order of their names."""
     folders = [path for path in _members(folder) if path.is_dir() and not path.name.startswith(".")]
-    return sorted(folders, key=lambda path: _natural(path.name))
+    return sorted(folders, key=lambda path: in_order(path.name))
 
 
 def _members(folder: Path) -> list[Path]:
@@ -154,7 +154,8 @@ def _members(folder: Path) -> list[Path]:
         raise UserError(msg) from error
 
 
-def _natural(name: str) -> tuple[list[str | int], str]:
+def in_order(name: str) -> tuple[list[str | int], str]:
+    """Give the key by which names are sorted: numbers in the order of their values."""
     # The pattern's group makes every second part a number, so that parts of one place are of one type.
     parts = re.split("([0-9]+)", name)
     return [int(part) if place % 2 else part for place, part in enumerate(parts)], name

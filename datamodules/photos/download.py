@@ -4,24 +4,13 @@ from __future__ import annotations
 
 import logging
 import shutil
-import stat
 import zipfile
 import zlib
 from collections.abc import Callable
-from http.client import HTTPException
-from pathlib import Path, PureWindowsPath
-from urllib.request import Request, urlopen
+from pathlib import Path
 
+import pooch
 from filelock import FileLock, Timeout
-from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
 
 from output.errors import UserError
 
@@ -29,23 +18,24 @@ log = logging.getLogger(__name__)
 
 SILENCE_LIMIT = 60.0
 """Seconds without a byte after which a transfer counts as lost."""
+CHUNK = 2**16
 
 
-def fetch_archive(url: str, folder: Path) -> None:
+def fetch_archive(url: str, folder: Path, sha256: str | None = None) -> None:
     """Download a zip archive and unpack it, unless the folder holds something already.
 
     Args:
         url: Address of the archive.
         folder: Folder that is to hold what the archive holds.
+        sha256: SHA-256 of the archive, hexadecimal; by default it is not checked.
 
     Raises:
-        UserError: The archive cannot be fetched, is damaged, or has a member that would be
-            written outside the folder.
+        UserError: The archive cannot be fetched, is another one, or is damaged.
     """
 
     def fill(partial: Path) -> Path:
         archive, unpacked = partial / "archive.zip", partial / "unpacked"
-        _download(url, archive)
+        _download(url, archive, sha256)
         _unpack(archive, unpacked, url)
         return unpacked
 
@@ -106,46 +96,32 @@ def _fill_and_rename(folder: Path, fill: Callable[[Path], Path]) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def _download(url: str, path: Path) -> None:
-    # torch.hub's and torchvision's functions notice neither a transfer that ends early nor one that stalls.
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    progress = Progress(*columns, TimeRemainingColumn(), console=Console(stderr=True))
+def _download(url: str, path: Path, sha256: str | None) -> None:
+    downloader = pooch.HTTPDownloader(progressbar=True, chunk_size=CHUNK, timeout=SILENCE_LIMIT)
+    known = None if sha256 is None else f"sha256:{sha256}"
     try:
-        request = Request(url, headers={"User-Agent": "headstart"})
-        with urlopen(request, timeout=SILENCE_LIMIT) as response, path.open("wb") as file, progress:
-            stated = response.headers.get("Content-Length")
-            total = None if stated is None else int(stated)
-            shutil.copyfileobj(progress.wrap_file(response, total, description=url.rpartition("/")[2]), file)
-        received = path.stat().st_size
-        if total is not None and received != total:
-            msg = f"the transfer ended after {received} of {total} bytes"
-            raise ConnectionError(msg)
-    except (OSError, HTTPException, ValueError) as error:
-        msg = f"download: {url} cannot be fetched ({error}); set root to a local copy"
+        pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
+    except OSError as error:
+        msg = f"download: {url} cannot be fetched ({_first(error)}); set root to a local copy"
+        raise UserError(msg) from error
+    except ValueError as error:
+        msg = f"sha256: {url} holds another file than the one with {sha256}; give its own, or set root to a local copy"
         raise UserError(msg) from error
 
 
+def _first(error: BaseException) -> BaseException:
+    """Give the error that others were raised over, which says what happened in the fewest words."""
+    while error.__context__ is not None:
+        error = error.__context__
+    return error
+
+
 def _unpack(archive: Path, folder: Path, url: str) -> None:
-    folder.mkdir()
     try:
         with zipfile.ZipFile(archive) as file:
-            for member in file.infolist():
-                _check_member(member, url)
-            # Every member is read to its end, where its checksum is compared.
+            # Every member is read to its end, where its checksum is compared, and none is written elsewhere or as a
+            # link, whatever it is called.
             file.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
         msg = f"url: {url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
         raise UserError(msg) from error
-
-
-def _check_member(member: zipfile.ZipInfo, url: str) -> None:
-    # The Windows flavour understands both slashes and drive letters, on every system.
-    path = PureWindowsPath(member.filename)
-    is_link = stat.S_ISLNK(member.external_attr >> 16)
-    if path.anchor or ".." in path.parts or is_link:
-        kind = "is a link" if is_link else "leaves the folder"
-        msg = (
-            f"url: {url} is refused because its member {member.filename!r} {kind}; "
-            "name another archive, or set root to a local copy"
-        )
-        raise UserError(msg)

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -119,7 +120,7 @@ class PhotoSubset(Photos):
 
 
 def decode(
-    path: Path, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
+    file: Path | BinaryIO, formats: tuple[str, ...] | None = None, check: Callable[[Image.Image], None] | None = None
 ) -> Image.Image:
     """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
 
@@ -127,7 +128,7 @@ def decode(
     bits per channel the upper eight are kept.
 
     Args:
-        path: The file.
+        file: The file.
         formats: Formats that are tried, in Pillow's names; all by default.
         check: Refuses a picture by its header, before any pixel is decoded, with an OSError. Of large pictures it is
             the judge: Pillow's own warning about them is then not printed.
@@ -142,7 +143,7 @@ def decode(
         with warnings.catch_warnings():
             if check is not None:
                 warnings.simplefilter("ignore", Image.DecompressionBombWarning)
-            opened = Image.open(path, formats=formats)
+            opened = Image.open(file, formats=formats)
         with opened as photo:
             if check is not None:
                 check(photo)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import zipfile
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -125,8 +128,8 @@ def test_default_root_lies_in_the_cache_folder(tmp_path: Path, monkeypatch: pyte
         ([*TRAIN[:2], *VALIDATION], "exactly the class folders cats, dogs; it holds cats"),
         ([*FOLDERS, "train/birds/bird.0.jpg"], "it holds birds, cats, dogs"),
         ([*TRAIN, VALIDATION[0], "validation/dogs/notes.txt"], "must hold photos"),
-        (flat(9, 0), "dog.0.jpg, to split some off for validation; it holds 0"),
-        (flat(1, 9), "cat.0.jpg, to split some off for validation; it holds 1"),
+        (flat(9, 0), "class dogs needs two or more photos, to hold some out for validation; it has 0"),
+        (flat(1, 9), "class cats needs two or more photos, to hold some out for validation; it has 1"),
         ([*flat(9, 9), "train/cat.0 copy.jpg"], "1 have another name (cat.0 copy.jpg)"),
     ],
 )
@@ -136,15 +139,22 @@ def test_unusable_folders(tmp_path: Path, names: list[str], reason: str) -> None
 
 def test_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
     published = tmp_path / "public.zip"
     with zipfile.ZipFile(published, "w") as file:
         for name in (*FOLDERS, "vectorize.py"):
             file.writestr(f"cats_and_dogs_filtered/{name}", "")
-    source = CatsAndDogs(download=True, url=published.as_uri())
-    source.prepare()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}).start()
+        address = f"http://127.0.0.1:{server.server_port}/public.zip"
+        source = CatsAndDogs(download=True, url=address)
+        source.prepare()
+        server.shutdown()
     assert source.train().names == TRAIN
-    published.unlink()
     source.prepare()
+    with pytest.raises(UserError, match=r"^download: .*public\.zip cannot be fetched .*Connection refused"):
+        CatsAndDogs(str(tmp_path / "elsewhere"), download=True, url=address).prepare()
 
 
 def test_nothing_is_downloaded_unasked(tmp_path: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from datamodules.photos.class_folders import ClassFolders
@@ -21,9 +23,9 @@ def test_all_photos_are_for_training(photo_folder: Path) -> None:
     assert photos.read(3).tobytes() == split.read(3).tobytes()
 
 
-def refusal(source: UnsplitClassFolders, validation: bool = False) -> str:
+def refusal(source: UnsplitClassFolders) -> str:
     with pytest.raises(UserError) as caught:
-        source.validation() if validation else source.train()
+        source.train()
     message = str(caught.value)
     assert message.startswith("root: ")
     assert "\n" not in message
@@ -36,4 +38,28 @@ def test_what_is_wrong_is_said(tmp_path: Path) -> None:
     assert refusal(UnsplitClassFolders(str(tmp_path))).endswith("two or more classes; it holds ant")
     (tmp_path / "bee").mkdir()
     assert "ant must hold photos" in refusal(UnsplitClassFolders(str(tmp_path)))
-    assert "training photos only" in refusal(UnsplitClassFolders(str(tmp_path)), validation=True)
+
+
+def test_validation_photos_are_held_out_on_request(photo_folder: Path) -> None:
+    root = str(photo_folder / "train")
+    whole = UnsplitClassFolders(root)
+    with pytest.raises(UserError, match=r"^validation_fraction: nothing is given, .* such as 0\.2"):
+        whole.validation()
+    source = UnsplitClassFolders(root, validation_fraction=0.25, split_seed=1)
+    train, validation = source.train(), source.validation()
+    assert sorted([*train.names, *validation.names]) == sorted(whole.train().names)
+    assert train.classes == validation.classes == whole.train().classes
+    sizes = np.bincount(whole.train().labels)
+    assert np.bincount(validation.labels).tolist() == [round(size / 4) for size in sizes]
+    assert validation.names != UnsplitClassFolders(root, 0.25, 2).validation().names
+
+
+def test_held_out_photos_are_those_of_the_smallest_digests(photo_folder: Path) -> None:
+    source = UnsplitClassFolders(str(photo_folder / "train"), validation_fraction=0.25, split_seed=3)
+    for label in (0, 1):
+        whole = UnsplitClassFolders(str(photo_folder / "train")).train()
+        names = [name for name, number in zip(whole.names, whole.labels, strict=True) if number == label]
+        ranked = sorted(names, key=lambda name: hashlib.sha256(f"3/{name}".encode()).digest())
+        held = source.validation()
+        chosen = [name for name, number in zip(held.names, held.labels, strict=True) if number == label]
+        assert set(chosen) == set(ranked[: len(chosen)])

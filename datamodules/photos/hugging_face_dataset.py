@@ -1,0 +1,183 @@
+"""Image classification data sets of the Hugging Face Hub, and local ones in the forms that its library reads."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+from PIL import Image, UnidentifiedImageError
+
+from datamodules.photos.held_out import split_photos
+from datamodules.photos.photo_source import Photos, PhotoSource, decode, digest_file
+from output.errors import UserError
+
+# What splits for validation are called, the first that is there being taken.
+VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
+# Files that `save_to_disk` writes of several splits and of one.
+SAVED = ("dataset_dict.json", "state.json")
+
+
+class HuggingFaceDataset(PhotoSource):
+    """An image classification data set of the Hugging Face Hub, or a local one.
+
+    The photos are those of the only column of type Image, their classes those of the only one of type ClassLabel. It
+    is kept where the package datasets keeps it (HF_HOME).
+
+    Args:
+        path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder: one that `save_to_disk` wrote, one of
+            Parquet files, or one of photos by split and class.
+        subset: Which of its parts, where it has several.
+        revision: Version on the Hub, a commit, branch or tag; by default the newest.
+        image: Column of the photos, where there are several.
+        label: Column of the classes, where there are several.
+        train_split: Split of the training photos.
+        validation_split: Split of the validation photos; by default validation, valid, val, dev or test, whichever of
+            them is there first. Without any, a seeded part of the training split is held out.
+        validation_fraction: Share of each class that is then held out.
+        split_seed: Seed of that split.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        subset: str | None = None,
+        revision: str | None = None,
+        image: str | None = None,
+        label: str | None = None,
+        train_split: str = "train",
+        validation_split: str | None = None,
+        validation_fraction: OpenUnitInterval = 0.2,
+        split_seed: NonNegativeInt = 0,
+    ) -> None:
+        folder = Path(path).expanduser()
+        self.local = folder if folder.is_dir() else None
+        self.path = path
+        self.name = path if self.local is None else folder.resolve().name
+        self.subset = subset
+        self.revision = revision
+        self.columns = {"image": image, "label": label}
+        self.train_split = train_split
+        self.validation_split = validation_split
+        self.validation_fraction = validation_fraction
+        self.split_seed = split_seed
+        self.loaded: Mapping[str, Any] = {}
+
+    def prepare(self, cache: Path | None = None) -> None:
+        """Fetch the data set, where it is not local and not fetched yet.
+
+        Args:
+            cache: The cache folder, which is not used.
+        """
+        self.loaded = self._load()
+
+    def train(self) -> Photos:
+        """Give the training photos."""
+        whole = self._photos("train_split", self.train_split)
+        if self._validation_split() is not None:
+            return whole
+        return split_photos(whole, self.validation_fraction, self.split_seed)[0]
+
+    def validation(self) -> Photos:
+        """Give the validation photos."""
+        split = self._validation_split()
+        if split is not None:
+            return self._photos("validation_split", split)
+        whole = self._photos("train_split", self.train_split)
+        return split_photos(whole, self.validation_fraction, self.split_seed)[1]
+
+    def _load(self) -> Mapping[str, Any]:
+        """Load all splits, by their names."""
+        try:
+            datasets = import_module("datasets")
+        except ImportError as error:
+            msg = f"path: Hugging Face data sets need a package ({error}); pip install 'headstart[datasets]'"
+            raise UserError(msg) from error
+        try:
+            if self.local is not None and any((self.local / name).is_file() for name in SAVED):
+                loaded = datasets.load_from_disk(str(self.local))
+            else:
+                loaded = datasets.load_dataset(str(self.local or self.path), self.subset, revision=self.revision)
+        except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+            reason = str(error).partition("\n")[0] or type(error).__name__
+            msg = f"path: {self.path} cannot be loaded ({reason}); give a name on the Hugging Face Hub or a folder"
+            raise UserError(msg) from error
+        return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
+
+    def _validation_split(self) -> str | None:
+        self.loaded = self.loaded or self._load()
+        there = (name for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
+        return self.validation_split or next(there, None)
+
+    def _photos(self, option: str, split: str) -> HuggingFacePhotos:
+        self.loaded = self.loaded or self._load()
+        if split not in self.loaded:
+            msg = f"{option}: {self.path} has no split {split!r}; it has {', '.join(self.loaded)}"
+            raise UserError(msg)
+        dataset = self.loaded[split]
+        image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
+        photos = HuggingFacePhotos(dataset, image, label, split)
+        if len(photos) and photos.labels.min() < 0:
+            msg = f"{option}: {self.path} has photos without a class in its split {split!r}; give another split"
+            raise UserError(msg)
+        return photos
+
+    def _column(self, dataset: Any, option: str, kind: str) -> str:  # noqa: ANN401 - of a package without types
+        """Find the column of a type, or check the one that was named."""
+        fitting: list[str] = [name for name, feature in dataset.features.items() if type(feature).__name__ == kind]
+        named = self.columns[option]
+        chosen = [name for name in fitting if named in (None, name)]
+        if len(chosen) == 1:
+            return chosen[0]
+        there = (
+            f"its columns of type {kind} are {', '.join(fitting)}" if fitting else f"it has no column of type {kind}"
+        )
+        given = f"no column {named!r} of type {kind}" if named else "not one column to take"
+        msg = f"{option}: {self.path} has {given}; {there}"
+        raise UserError(msg)
+
+
+class HuggingFacePhotos(Photos):
+    """Photos of one split, as their files' bytes.
+
+    Args:
+        dataset: The split, a `datasets.Dataset`.
+        image: Its column of photos.
+        label: Its column of classes.
+        split: What the split is called.
+    """
+
+    def __init__(self, dataset: Any, image: str, label: str, split: str) -> None:  # noqa: ANN401 - see above
+        column = dataset.features[image]
+        undecoded = type(column)(mode=column.mode, decode=False)
+        self.dataset = dataset.select_columns([image]).cast_column(image, undecoded)
+        self.image = image
+        numbers = dataset.select_columns([label]).with_format(None)[:][label]
+        self.labels = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
+        self.names = [f"{split}/{place}" for place in range(len(numbers))]
+        self.classes = tuple(dataset.features[label].names)
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one photo."""
+        content, path = self._cell(index)
+        try:
+            return decode(Path(path) if content is None else io.BytesIO(content))
+        except UnidentifiedImageError as error:
+            # Pillow's own message names the object in memory.
+            msg = "no picture of a known format"
+            raise OSError(msg) from error
+
+    def digest(self, index: int) -> str:
+        """Digest the bytes of one photo."""
+        content, path = self._cell(index)
+        return digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
+
+    def _cell(self, index: int) -> tuple[bytes | None, str]:
+        """Give the bytes of one photo, or the path of its file; a cell may be empty."""
+        cell = self.dataset[index][self.image] or {"bytes": b"", "path": ""}
+        return cell["bytes"], cell["path"]
