@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from metrics.similarity.centred_embedding import Embedding
 from metrics.similarity.cka import biased_and_debiased_cka
+from metrics.similarity.rbf_cka import pairwise_rbf_cka
 
 Matrix: TypeAlias = NDArray[np.float64]
 Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertible_linear"]
@@ -44,6 +45,7 @@ SIMILARITY_MEASURES: Mapping[str, SimilarityMeasure] = {
     DEFAULT_MEASURE: SimilarityMeasure(
         "linear CKA", biased_and_debiased_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, equations 3 and 4"
     ),
+    "rbf_cka": SimilarityMeasure("RBF CKA", pairwise_rbf_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, section 3"),
 }
 
 # The names, as the choices of an option.

@@ -1,0 +1,116 @@
+"""Centred kernel alignment (CKA) with the RBF kernel, to which near stimuli matter more than far ones, in float64.
+
+With d_ij the Euclidean distance between rows i and j of an embedding, CKA is computed as in `metrics.similarity.cka`,
+with the biased and the debiased HSIC, from the centred matrices of
+
+    K_ij = exp(-d_ij^2 / (2 s^2)),    s = fraction * (median of d_ij over all i < j)
+
+Source: Kornblith et al., "Similarity of Neural Network Representations Revisited", ICML 2019, section 3, who choose the
+bandwidth s as a fraction of the median distance between examples, and report fractions of 0.2, 0.4 and 0.8 (table 2).
+As s grows with the embedding, so scaled, CKA stays the same; as the fraction grows, it becomes linear CKA (Alvarez,
+"Gaussian RBF Centered Kernel Alignment (CKA) in the Large Bandwidth Limit", 2021, arXiv:2112.09305).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, namespace, to_host
+from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Embedding, Workspace, read_embeddings
+from metrics.similarity.cka import gram_tiles
+from metrics.similarity.gram_products import GramProducts
+
+FRACTION = 0.8
+# Squared distances below this part of the squared lengths of centred rows are made of rounding errors.
+LOST = 1e-10
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def pairwise_rbf_cka(
+    embeddings: Iterable[Embedding], fraction: float = FRACTION
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+    """Compute the CKA with the RBF kernel of every pair of m embeddings, by both estimates.
+
+    Every embedding is multiplied with itself twice, for the median and for the kernel, and never for a pair. Memory
+    besides the embeddings: the n (n - 1) / 2 distances of one, 256 MiB of tiles, m n numbers, and two blocks of rows.
+
+    Args:
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
+            blocks, several times. Tensors on an accelerator are computed with there.
+        fraction: The bandwidth as a part of the median distance between rows, positive.
+
+    Returns:
+        Biased and debiased, symmetric `[m, m]` with ones on the diagonal; None for a debiased one that is undefined, as
+        below 4 rows.
+
+    Raises:
+        ValueError: As `metrics.similarity.cka.pairwise_cka`; or the median distance is 0 or lost to rounding, as where
+            most rows are equal; or the fraction is not positive.
+    """
+    if not fraction > 0:
+        msg = f"fraction: {fraction} is given, but the bandwidth must be a positive part of the median distance"
+        raise ValueError(msg)
+    read = read_embeddings(embeddings)
+    n, m = len(read[0].values), len(read)
+    lengths = [_squared_lengths(x) for x in read]
+    exponents = [-0.5 / (fraction * _median_distance(*each)) ** 2 for each in zip(read, lengths, strict=True)]
+    # The kernel less its value at the median distance: centring takes constants away, and where the kernel is nearly
+    # constant, as for large fractions, all digits of what is left stay.
+    constant = math.expm1(-0.5 / fraction**2)
+    products, sums = np.zeros((m, m)), np.zeros((m, n))
+    for rows, columns, tile in gram_tiles(read):
+        for gram, length, exponent in zip(tile, lengths, exponents, strict=True):
+            squares = _squared_distances(gram, length, rows, columns)
+            squares *= exponent
+            namespace(squares).expm1(squares, out=squares)
+            squares -= constant
+        flat = tile.reshape(m, -1)
+        products += (1 if rows == columns else 2) * to_host(flat @ flat.T)
+        sums[:, rows] += to_host(tile.sum(2))
+        if rows != columns:
+            sums[:, columns] += to_host(tile.sum(1))
+    means, totals = sums / n, sums.mean(axis=1) / n
+    centred = products - 2 * n * means @ means.T + n * n * np.outer(totals, totals)
+    diagonals = -constant - 2 * means + totals[:, None]
+    return GramProducts.of(centred, diagonals).estimates([x.name for x in read])
+
+
+def _squared_lengths(x: CentredEmbedding) -> Array:
+    """Compute the squared lengths of the centred rows, `[n]`."""
+    workspace, step = Workspace(), max(1, CHUNK_VALUES // x.width)
+    blocks = (x.centred(slice(start, start + step), workspace) for start in range(0, len(x.values), step))
+    lengths = namespace(x.mean).concatenate([(block * block).sum(1) for block in blocks])
+    if not math.isfinite(float(lengths.sum())):
+        msg = f"{x.name}: contains NaN or infinity, or values whose squares exceed float64"
+        raise ValueError(msg)
+    return lengths
+
+
+def _squared_distances(gram: Array, lengths: Array, rows: slice, columns: slice) -> Array:
+    """Turn a tile of a centred Gram matrix into the squared distances of its rows, in place."""
+    gram *= -2
+    gram += lengths[rows][:, None]
+    gram += lengths[columns]
+    if rows == columns:
+        gram.reshape(-1)[:: len(gram) + 1] = 0
+    return namespace(gram).clip(gram, 0, None, out=gram)
+
+
+def _median_distance(x: CentredEmbedding, lengths: Array) -> float:
+    """Give the median of the distances between different rows."""
+    n = len(x.values)
+    distances, filled = np.empty(n * (n - 1) // 2), 0
+    for rows, columns, tile in gram_tiles([x]):
+        squares = to_host(_squared_distances(tile[0], lengths, rows, columns))
+        part = squares[~np.tri(len(squares), dtype=bool)] if rows == columns else squares.ravel()
+        distances[filled : filled + len(part)] = part
+        filled += len(part)
+    median = float(np.median(np.sqrt(distances, out=distances), overwrite_input=True))
+    if not median**2 > LOST * float(np.median(to_host(lengths))):
+        msg = f"{x.name}: RBF CKA is undefined where the median distance between rows is 0, or lost to rounding"
+        raise ValueError(msg)
+    return median

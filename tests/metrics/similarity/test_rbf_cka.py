@@ -1,0 +1,192 @@
+"""CKA with the RBF kernel against loops, scikit-learn and linear CKA; invariances are tested with the catalogue."""
+
+from __future__ import annotations
+
+import math
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.spatial.distance import pdist
+from sklearn.metrics.pairwise import rbf_kernel
+from sklearn.preprocessing import KernelCenterer
+
+from metrics import arrays, linear_cka
+from metrics.similarity import cka
+from metrics.similarity.rbf_cka import pairwise_rbf_cka
+
+Array = NDArray[np.float64]
+FRACTIONS = pytest.mark.parametrize("fraction", [0.2, 0.4, 0.8, 3])
+SHAPES = pytest.mark.parametrize("shape", [(40, 5, 3), (12, 30, 4), (12, 30, 40), (5, 1, 6)])
+
+
+def embeddings(n: int, *widths: int, seed: int = 0) -> list[Array]:
+    """Draw embeddings that share some structure and lie away from the origin."""
+    generator = np.random.default_rng(seed)
+    shared = generator.standard_normal((n, 3))
+    return [
+        shared @ generator.standard_normal((3, d)) + generator.standard_normal((n, d)) + generator.normal(0, 5, d)
+        for d in widths
+    ]
+
+
+def kernel_by_loops(x: Array, fraction: float) -> Array:
+    n = len(x)
+    distances = [[math.dist(x[i], x[j]) for j in range(n)] for i in range(n)]
+    width = fraction * float(np.median([distances[i][j] for i in range(n) for j in range(i)]))
+    return np.array([[math.exp(-((d / width) ** 2) / 2) for d in row] for row in distances])
+
+
+def cosine(hsic: Array) -> float:
+    return float(hsic[0, 1] / math.sqrt(hsic[0, 0] * hsic[1, 1]))
+
+
+def biased_hsic(kernels: list[Array]) -> Array:
+    """Compute `tr(K H L H)` of the kernels as they are."""
+    centring = np.eye(len(kernels[0])) - 1 / len(kernels[0])
+    return np.array([[np.trace(k @ centring @ l @ centring) for k in kernels] for l in kernels])  # noqa: E741
+
+
+def debiased_hsic(kernels: list[Array]) -> Array:
+    """Compute equation 5 of Song et al., JMLR 2012, up to a factor, of the kernels with zeroed diagonals."""
+    n = len(kernels[0])
+    zeroed = [k - np.diag(k.diagonal()) for k in kernels]
+    return np.array(
+        [
+            [np.trace(k @ l) + k.sum() * l.sum() / ((n - 1) * (n - 2)) - 2 / (n - 2) * (k @ l).sum() for k in zeroed]
+            for l in zeroed  # noqa: E741
+        ]
+    )
+
+
+@FRACTIONS
+@SHAPES
+def test_both_estimates_equal_loops(shape: tuple[int, int, int], fraction: float) -> None:
+    pair = embeddings(*shape)
+    kernels = [kernel_by_loops(x, fraction) for x in pair]
+    biased, debiased = pairwise_rbf_cka(pair, fraction)
+    assert biased[0, 1] == pytest.approx(cosine(biased_hsic(kernels)), abs=1e-11)
+    assert debiased is not None
+    assert debiased[0, 1] == pytest.approx(cosine(debiased_hsic(kernels)), abs=1e-8)
+
+
+@FRACTIONS
+def test_biased_equals_scikit_learn(fraction: float) -> None:
+    many = embeddings(30, 4, 50, 12)
+    gammas = [0.5 / (fraction * np.median(pdist(x))) ** 2 for x in many]
+    flat = np.stack(
+        [KernelCenterer().fit_transform(rbf_kernel(x, gamma=g)).ravel() for x, g in zip(many, gammas, strict=True)]
+    )
+    lengths = np.linalg.norm(flat, axis=1)
+    np.testing.assert_allclose(pairwise_rbf_cka(many, fraction)[0], flat @ flat.T / np.outer(lengths, lengths))
+
+
+def test_wide_kernels_give_linear_cka() -> None:
+    x, y = embeddings(25, 6, 40)
+    differences = []
+    for fraction in (10, 100, 1e4):
+        biased, debiased = pairwise_rbf_cka([x, y], fraction)
+        assert debiased is not None
+        differences.append(abs(biased[0, 1] - linear_cka(x, y)))
+        assert debiased[0, 1] == pytest.approx(linear_cka(x, y, debiased=True), abs=10 / fraction**2)
+    # What is left of the next order of the exponential falls with the square of the width.
+    assert differences[0] < 1e-2
+    assert differences[1] == pytest.approx(differences[0] / 100, rel=0.1)
+    assert differences[2] < 1e-8
+
+
+def test_narrow_kernels_see_neighbours_alone() -> None:
+    # Pairs of near rows, the same pairs in both embeddings; where the pairs lie is unrelated.
+    generator = np.random.default_rng(0)
+    x, y = (np.repeat(10 * generator.standard_normal((50, 20)), 2, axis=0) for _ in range(2))
+    x, y = (each + 0.01 * generator.standard_normal(each.shape) for each in (x, y))
+    _, narrow = pairwise_rbf_cka([x, y], 0.2)
+    assert narrow is not None
+    assert narrow[0, 1] > 0.9
+    assert linear_cka(x, y, debiased=True) < 0.2
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2**12, 2**28])
+@pytest.mark.parametrize("n", [17, 100])
+def test_tiles_do_not_matter(n: int, block_bytes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    many = embeddings(n, 3, 40, 5)
+    expected = pairwise_rbf_cka(many)
+    monkeypatch.setattr(cka, "BLOCK_BYTES", block_bytes)
+    for matrix, whole in zip(pairwise_rbf_cka(iter(many)), expected, strict=True):
+        assert matrix is not None
+        assert whole is not None
+        np.testing.assert_allclose(matrix, whole, atol=1e-10)
+
+
+def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for an accelerator: tensors are kept as tensors.
+    many = embeddings(30, 3, 40)
+    expected = pairwise_rbf_cka(many)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**12)
+    for matrix, whole in zip(pairwise_rbf_cka([torch.from_numpy(x) for x in many]), expected, strict=True):
+        assert matrix is not None
+        assert whole is not None
+        np.testing.assert_allclose(matrix, whole, atol=1e-11)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_a_gpu_gives_what_the_cpu_gives() -> None:
+    many = [x.astype(np.float32) for x in embeddings(300, 64, 500)]
+    on_gpu = pairwise_rbf_cka([torch.from_numpy(x).cuda() for x in many])
+    for matrix, expected in zip(on_gpu, pairwise_rbf_cka(many), strict=True):
+        assert matrix is not None
+        assert expected is not None
+        np.testing.assert_allclose(matrix, expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("noise", [0, 1e-7])
+def test_mostly_equal_rows_are_refused(noise: float) -> None:
+    x, y = embeddings(20, 3, 4)
+    y[:15] = y[0] * (1 + noise * np.random.default_rng(1).standard_normal((15, 4)))
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: RBF CKA is undefined where the median distance"):
+        pairwise_rbf_cka([x, y])
+    # With fewer copies, the median lies between different rows.
+    assert np.isfinite(pairwise_rbf_cka([x[10:], y[10:]])[0]).all()
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("factor", [1e-100, 1e-6, 1e6, 1e150])
+def test_any_scale(factor: float) -> None:
+    x, y = embeddings(20, 3, 4)
+    assert pairwise_rbf_cka([factor * x, y])[0][0, 1] == pytest.approx(pairwise_rbf_cka([x, y])[0][0, 1], abs=1e-9)
+
+
+@pytest.mark.filterwarnings("error")
+def test_squares_beyond_float64_are_refused() -> None:
+    x, y = embeddings(20, 3, 4)
+    with pytest.raises(ValueError, match=r"^embeddings\[0\]: .* squares exceed float64"):
+        pairwise_rbf_cka([1e160 * x, y])
+    for fraction in (0, -1, math.nan):
+        with pytest.raises(ValueError, match=r"^fraction: .* positive"):
+            pairwise_rbf_cka([x, y], fraction)
+
+
+def test_debiased_is_none_where_rows_are_equidistant() -> None:
+    (x,) = embeddings(6, 4)
+    biased, debiased = pairwise_rbf_cka([x, np.eye(6)])
+    assert 0 < biased[0, 1] < 1
+    assert debiased is None
+
+
+def test_memory_stays_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cka, "BLOCK_BYTES", 2**20)
+    n, width, m = 1000, 512, 8
+    values = np.memmap(tmp_path / "rows", dtype=np.float32, mode="w+", shape=(m, n, width))
+    values[:] = np.random.default_rng(0).standard_normal(values.shape, dtype=np.float32)
+    tracemalloc.start()
+    try:
+        pairwise_rbf_cka(values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    # The distances of one embedding take 4 MB; all Gram matrices would take 64 MB.
+    assert peak < 12e6
