@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from modules.methods.catalogue import METHODS
+
 if TYPE_CHECKING:
     from modules.comparison import Comparison as Comparison
     from modules.method import Method as Method
@@ -28,23 +30,15 @@ if TYPE_CHECKING:
     from modules.networks.preprocessing import Preprocessing as Preprocessing
 
 _HOMES = {
-    "Backbone": "networks.backbone",
-    "BackboneSpec": "networks.backbone",
-    "Comparison": "comparison",
-    "CosineClassifier": "methods.cosine_classifier",
-    "GradientDescent": "methods.gradient_descent",
-    "LinearProbeThenFineTune": "methods.linear_probe_then_fine_tune",
-    "LogisticRegression": "methods.logistic_regression",
-    "Method": "method",
-    "NearestClassMean": "methods.nearest_class_mean",
-    "Preprocessing": "networks.preprocessing",
-    "RecursiveLeastSquares": "methods.recursive_least_squares",
-    "Replay": "methods.replay",
-    "SamplesSeen": "methods.samples_seen",
-    "SemanticClassMean": "methods.semantic_class_mean",
-    "Start": "method",
-    "StreamingLDA": "methods.streaming_lda",
-    "linear_logits": "method",
+    **{name: method.module for name, method in METHODS.items()},
+    "Backbone": "modules.networks.backbone",
+    "BackboneSpec": "modules.networks.backbone",
+    "Comparison": "modules.comparison",
+    "Method": "modules.method",
+    "Preprocessing": "modules.networks.preprocessing",
+    "SamplesSeen": "modules.methods.samples_seen",
+    "Start": "modules.method",
+    "linear_logits": "modules.method",
 }
 
 __all__ = list(_HOMES)
@@ -54,4 +48,4 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under 
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)

@@ -15,6 +15,8 @@ CONJUGATE_STEPS = 200
 FORCING = 0.3
 HALVINGS = 20
 SUFFICIENT_DECREASE = 1e-4
+# Cosine of two vectors of float32 under which their product is rounding error.
+ORTHOGONAL = 1e-6
 
 
 class LogisticRegression(Method):
@@ -88,15 +90,17 @@ class LogisticRegression(Method):
         excluded = torch.where(targets.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
         point = self.coefficients[:, : self.seen.count + 1]
         image = self._to_scores(point)
+        moving = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
         for _ in range(self.newton_steps):
             probabilities = (image[:, 1:] + image[:, :1] + excluded).softmax(-1)
             errors = probabilities - targets
             gradient = torch.cat([errors.sum(1, keepdim=True), self.penalty * point[:, 1:] + errors], 1)
-            active = _dot(gradient, self._to_scores(gradient)) > (self.tolerance * self.seen.count) ** 2
+            active = moving & (_dot(gradient, self._to_scores(gradient)) > (self.tolerance * self.seen.count) ** 2)
             if not active.any():
                 return
             step, step_image = self._newton_step(gradient, probabilities, active)
             slope = _dot(gradient, step_image)
+            moving = slope != 0
             old = self._objective(point, image, targets, excluded)
             length = active.to(point.dtype)
             for _ in range(HALVINGS):
@@ -132,15 +136,20 @@ class LogisticRegression(Method):
         step, step_image = torch.zeros_like(gradient), torch.zeros_like(gradient)
         squared = _dot(residual, residual_image)
         target = FORCING**2 * squared
+        running = active
         for _ in range(CONJUGATE_STEPS):
-            running = active & (squared > target)
+            running = running & (squared > target)
             if not running.any():
                 break
             rise = direction_image[:, 1:] + direction_image[:, :1]
             curved = probabilities * (rise - (probabilities * rise).sum(-1, keepdim=True))
             product = torch.cat([curved.sum(1, keepdim=True), self.penalty * direction[:, 1:] + curved], 1)
             product_image = self._to_scores(product)
-            length = torch.where(running, squared / _dot(direction, product_image), 0.0)
+            curvature = _dot(direction, product_image)
+            # Samples that come again leave directions that move no score, along which a step has no length.
+            size = (_dot(direction, direction) * _dot(product_image, product_image)).sqrt()
+            running = running & (curvature > ORTHOGONAL * size)
+            length = torch.where(running, squared / curvature, 0.0)
             step = step + length * direction
             step_image = step_image + length * direction_image
             residual = residual - length * product

@@ -11,8 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 
-from modules.method import Method, Start, draw_head
+from modules.method import Start, draw_head
 from modules.methods.gradient_descent import GradientDescent
+from tests.material.streams import draw_samples, feed
 
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
@@ -40,10 +41,9 @@ def train_linear(inputs: Tensor, labels: Tensor, classes: int, batch: int, make:
 @pytest.mark.parametrize("batch", [1, 4])
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("classes", [2, 5])
-def test_every_ordering_as_a_layer_trained_alone(
-    feed: Callable[..., Method], draw: Callable[..., tuple[Tensor, Tensor]], name: str, batch: int, classes: int
-) -> None:
-    inputs, labels = draw(orderings=5, samples=30, features=12, classes=classes)  # 30 leaves a smaller last batch of 4
+def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes: int) -> None:
+    # 30 samples leave a smaller last batch of 4.
+    inputs, labels = draw_samples(orderings=5, samples=30, features=12, classes=classes)
     method = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
     assert isinstance(method, GradientDescent)
     for k in range(5):
@@ -54,8 +54,8 @@ def test_every_ordering_as_a_layer_trained_alone(
             torch.testing.assert_close(method(inputs[0])[k], layer(inputs[0]), rtol=1e-5, atol=1e-5)
 
 
-def test_default_is_adam(feed: Callable[..., Method], draw: Callable[..., tuple[Tensor, Tensor]]) -> None:
-    inputs, labels = draw(orderings=1, samples=20, features=6)
+def test_default_is_adam() -> None:
+    inputs, labels = draw_samples(orderings=1, samples=20, features=6)
     method = feed(GradientDescent(), inputs, labels)
     layer = train_linear(inputs[0], labels[0], 2, 1, lambda p: Adam(p, lr=1e-3))
     torch.testing.assert_close(method.state_dict()["weight"][0], layer.weight.detach().T, rtol=0, atol=1e-6)

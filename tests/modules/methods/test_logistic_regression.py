@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression as Oracle
-from torch import Tensor
 
-from modules.method import Method
 from modules.methods.logistic_regression import LogisticRegression
+from tests.material.streams import draw_samples, feed
 
 
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize(("samples", "features"), [(30, 60), (80, 12)])
 @pytest.mark.parametrize("c", [0.1, 1.0])
-def test_gives_the_coefficients_of_scikit_learn(
-    classes: int,
-    samples: int,
-    features: int,
-    c: float,
-    draw: Callable[..., tuple[Tensor, Tensor]],
-    feed: Callable[..., Method],
-) -> None:
-    inputs, labels = draw(orderings=3, samples=samples, features=features, classes=classes)
+def test_gives_the_coefficients_of_scikit_learn(classes: int, samples: int, features: int, c: float) -> None:
+    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=classes)
     method = LogisticRegression(c, tolerance=1e-5)
     feed(method, inputs, labels, batch=4, classes=classes)
     for ordering in range(3):
@@ -39,7 +29,7 @@ def test_gives_the_coefficients_of_scikit_learn(
         np.testing.assert_allclose(probabilities, oracle.predict_proba(inputs[ordering].numpy()), atol=1e-3)
 
 
-def test_classes_may_come_late(feed: Callable[..., Method]) -> None:
+def test_classes_may_come_late() -> None:
     inputs, labels = torch.randn(1, 9, 4), torch.tensor([[1, 1, 1, 1, 0, 1, 0, 1, 2]])
     one = feed(LogisticRegression(), inputs[:, :3], labels[:, :3], classes=3)(torch.randn(40, 4))
     assert set(one.argmax(-1).flatten().tolist()) == {1}
@@ -51,9 +41,10 @@ def test_classes_may_come_late(feed: Callable[..., Method]) -> None:
     torch.testing.assert_close(three.weight[0].mT, torch.from_numpy(oracle.coef_).float(), rtol=1e-2, atol=1e-3)
 
 
-def test_batch_size_is_irrelevant(assert_batch_size_is_irrelevant: Callable[..., None]) -> None:
-    assert_batch_size_is_irrelevant(lambda: LogisticRegression(tolerance=1e-6))
-
-
-def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
-    assert_alone_as_among_many(LogisticRegression)
+@pytest.mark.parametrize("tolerance", [1e-3, 1e-6])
+def test_the_same_sample_with_different_labels_gets_their_shares(tolerance: float) -> None:
+    inputs, _ = draw_samples(orderings=1, samples=30, features=12)
+    labels = torch.tensor([0, 1, 2, 2, 2, 0] * 5)[None]
+    method = feed(LogisticRegression(tolerance=tolerance), inputs[:, :1].expand_as(inputs), labels, classes=3)
+    shares = method(inputs[0, :1])[0, 0].softmax(-1)
+    torch.testing.assert_close(shares, torch.tensor([2 / 6, 1 / 6, 3 / 6]), rtol=0, atol=2e-3)

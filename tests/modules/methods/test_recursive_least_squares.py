@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method
 from modules.methods.recursive_least_squares import RecursiveLeastSquares
+from tests.material.streams import draw_samples, feed
 
 RIDGE = 0.2
 
@@ -25,36 +23,21 @@ def direct_weight(inputs: Tensor, labels: Tensor, classes: int) -> Tensor:
 
 @pytest.mark.parametrize("samples", [1, 11, 12, 13, 60], ids=lambda n: f"{n} samples of 12 features")
 @pytest.mark.parametrize("batch", [1, 5, 20])
-def test_equals_a_direct_solve(
-    samples: int, batch: int, draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
-) -> None:
-    inputs, labels = draw(orderings=3, samples=samples, features=12, classes=3)
+def test_equals_a_direct_solve(samples: int, batch: int) -> None:
+    inputs, labels = draw_samples(orderings=3, samples=samples, features=12, classes=3)
     method = RecursiveLeastSquares(RIDGE)
     feed(method, inputs, labels, batch, classes=3)
     torch.testing.assert_close(method.weight.double(), direct_weight(inputs, labels, 3), rtol=1e-3, atol=2e-5)
 
 
-def test_stays_exact_over_many_updates(draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]) -> None:
-    inputs, labels = draw(orderings=2, samples=500, features=192)
+def test_stays_exact_over_many_updates() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=500, features=192)
     method = RecursiveLeastSquares(RIDGE)
     feed(method, inputs, labels, batch=5)
     torch.testing.assert_close(method.weight.double(), direct_weight(inputs, labels, 2), rtol=1e-3, atol=2e-5)
 
 
-def test_keeps_the_smaller_of_the_two_spaces(
-    draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
-) -> None:
+def test_keeps_the_smaller_of_the_two_spaces() -> None:
     method = RecursiveLeastSquares(RIDGE)
-    feed(method, *draw(orderings=2, samples=5, features=64))
+    feed(method, *draw_samples(orderings=2, samples=5, features=64))
     assert max(buffer.numel() for buffer in method.buffers()) == 2 * 5 * 64
-
-
-def test_class_without_a_sample_is_not_predicted(feed: Callable[..., Method]) -> None:
-    inputs, labels = torch.randn(2, 5, 4), torch.tensor([[0, 0, 2, 0, 2], [1, 1, 1, 1, 1]])
-    logits = feed(RecursiveLeastSquares(), inputs, labels, classes=3)(torch.randn(40, 4))
-    assert 1 not in logits[0].argmax(-1)
-    assert set(logits[1].argmax(-1).tolist()) == {1}
-
-
-def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
-    assert_alone_as_among_many(RecursiveLeastSquares)

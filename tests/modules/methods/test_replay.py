@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Method, Start, draw_head
+from modules.method import Start, draw_head
 from modules.methods.replay import Replay
 from output.errors import UserError
+from tests.material.streams import draw_samples, feed
 
 
-def test_steps_take_the_batch_and_all_of_a_small_memory(
-    draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
-) -> None:
-    inputs, labels = draw(orderings=2, samples=6, features=5)
+def test_steps_take_the_batch_and_all_of_a_small_memory() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=6, features=5)
     method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)
     feed(method, inputs, labels, batch=2)
     for ordering in range(2):
@@ -32,7 +29,7 @@ def test_steps_take_the_batch_and_all_of_a_small_memory(
         torch.testing.assert_close(method.bias[ordering], bias)
 
 
-def test_draws_as_many_as_asked(feed: Callable[..., Method]) -> None:
+def test_draws_as_many_as_asked() -> None:
     sizes = []
 
     class Counting(Replay):
@@ -48,7 +45,3 @@ def test_trainable_backbone_is_refused() -> None:
     start = Start(*draw_head(4, 2, 0), orderings=1, max_samples=9, seed=0, backbone=nn.Flatten())
     with pytest.raises(UserError, match="frozen features"):
         Replay().begin(start)
-
-
-def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
-    assert_alone_as_among_many(lambda: Replay(replay_size=4))

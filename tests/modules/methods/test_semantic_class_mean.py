@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method, Start, draw_head
+from modules.method import Start, draw_head
 from modules.methods.semantic_class_mean import SemanticClassMean
 from output.errors import UserError
+from tests.material.streams import draw_samples, feed
 
 
 def place(sample: Tensor, head: tuple[Tensor, Tensor], temperature: float) -> Tensor:
@@ -27,10 +26,8 @@ def sum_placed(samples: Tensor, head: tuple[Tensor, Tensor]) -> Tensor:
     return torch.stack([place(sample, head, 2.0) for sample in samples]).sum(0)
 
 
-def test_predicts_the_nearest_shrunk_mean(
-    draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
-) -> None:
-    inputs, labels = draw(orderings=2, samples=15, features=10, classes=3)
+def test_predicts_the_nearest_shrunk_mean() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=15, features=10, classes=3)
     generator = torch.Generator().manual_seed(1)
     head = torch.randn(20, 10, generator=generator), torch.randn(20, generator=generator)
     validation = torch.rand(50, 10)
@@ -47,13 +44,13 @@ def test_predicts_the_nearest_shrunk_mean(
         assert torch.equal(predicted[ordering], distances.argmin(-1))
 
 
-def test_one_class_suffices_to_predict_another(feed: Callable[..., Method]) -> None:
+def test_one_class_suffices_to_predict_another() -> None:
     sample = torch.randn(1, 1, 16)
     method = feed(SemanticClassMean(temperature=100.0), sample, torch.ones(1, 1, dtype=torch.int64))
     assert method(torch.cat([sample[0], -sample[0]])).argmax(-1).tolist() == [[1, 0]]
 
 
-def test_new_samples_count_although_validation_samples_are_placed_once(feed: Callable[..., Method]) -> None:
+def test_new_samples_count_although_validation_samples_are_placed_once() -> None:
     inputs, labels = torch.randn(1, 6, 8), torch.tensor([[0, 1, 0, 1, 0, 1]])
     validation = torch.randn(30, 8)
     method = feed(SemanticClassMean(), inputs, labels)
@@ -65,11 +62,3 @@ def test_new_samples_count_although_validation_samples_are_placed_once(feed: Cal
 def test_source_head_is_required() -> None:
     with pytest.raises(UserError, match="classifier"):
         SemanticClassMean().begin(Start(*draw_head(4, 2, 0), orderings=1, max_samples=9, seed=0))
-
-
-def test_batch_size_is_irrelevant(assert_batch_size_is_irrelevant: Callable[..., None]) -> None:
-    assert_batch_size_is_irrelevant(SemanticClassMean)
-
-
-def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
-    assert_alone_as_among_many(SemanticClassMean)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 import torch
@@ -11,8 +9,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method
 from modules.methods.streaming_lda import StreamingLDA
+from tests.material.streams import draw_samples, feed
 
 SHRINKAGE = 0.5
 
@@ -29,14 +27,8 @@ def direct_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: i
 
 @pytest.mark.parametrize(("samples", "features"), [(30, 100), (30, 20), (200, 20)])
 @pytest.mark.parametrize("batch", [1, 8])
-def test_equals_the_shrunk_covariance(
-    samples: int,
-    features: int,
-    batch: int,
-    draw: Callable[..., tuple[Tensor, Tensor]],
-    feed: Callable[..., Method],
-) -> None:
-    inputs, labels = draw(orderings=3, samples=samples, features=features, classes=3)
+def test_equals_the_shrunk_covariance(samples: int, features: int, batch: int) -> None:
+    inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=3)
     validation = torch.rand(40, features)
     logits = feed(StreamingLDA(SHRINKAGE), inputs, labels, batch, classes=3)(validation).double()
     for ordering in range(3):
@@ -46,10 +38,8 @@ def test_equals_the_shrunk_covariance(
         torch.testing.assert_close(actual - actual[:, :1], expected - expected[:, :1], rtol=1e-3, atol=1e-2)
 
 
-def test_without_shrinkage_predicts_as_scikit_learn(
-    draw: Callable[..., tuple[Tensor, Tensor]], feed: Callable[..., Method]
-) -> None:
-    inputs, labels = draw(orderings=1, samples=300, features=10, classes=3)
+def test_without_shrinkage_predicts_as_scikit_learn() -> None:
+    inputs, labels = draw_samples(orderings=1, samples=300, features=10, classes=3)
     validation = torch.rand(200, 10)
     predicted = feed(StreamingLDA(1e-3), inputs, labels, batch=10, classes=3)(validation)[0].argmax(-1)
     oracle = LinearDiscriminantAnalysis(solver="lsqr")
@@ -57,14 +47,3 @@ def test_without_shrinkage_predicts_as_scikit_learn(
     scores = oracle.decision_function(functional.normalize(validation, dim=-1).double().numpy())
     expected = (scores - np.log(oracle.priors_)).argmax(-1)
     assert (predicted.numpy() == expected).mean() >= 0.99
-
-
-def test_class_without_a_sample_is_not_predicted(feed: Callable[..., Method]) -> None:
-    inputs, labels = torch.randn(2, 5, 4), torch.tensor([[0, 0, 2, 0, 2], [1, 1, 1, 1, 1]])
-    logits = feed(StreamingLDA(), inputs, labels, classes=3)(torch.randn(40, 4))
-    assert 1 not in logits[0].argmax(-1)
-    assert set(logits[1].argmax(-1).tolist()) == {1}
-
-
-def test_alone_as_among_many(assert_alone_as_among_many: Callable[..., None]) -> None:
-    assert_alone_as_among_many(StreamingLDA)

@@ -1,0 +1,72 @@
+"""Streams of random samples, and methods that are fed with them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from modules.method import Method, Start, draw_head
+
+WIDTH = 6
+PHOTO = (3, 2, 2)
+
+
+def draw_samples(orderings: int, samples: int, features: int, classes: int = 2) -> tuple[Tensor, Tensor]:
+    """Draw features `[orderings, samples, features]` around one centre per class, and labels."""
+    generator = torch.Generator().manual_seed(orderings + samples)
+    centres = 0.5 * torch.randn(classes, features, generator=generator)
+    labels = torch.randint(classes, (orderings, samples), generator=generator)
+    return torch.rand(orderings, samples, features, generator=generator) + centres[labels], labels
+
+
+def draw_photos(samples: int, classes: int = 2) -> tuple[Tensor, Tensor]:
+    """Draw photos `[1, samples, 3, 2, 2]` and labels."""
+    features, labels = draw_samples(1, samples, 12, classes)
+    return features.unflatten(-1, PHOTO), labels
+
+
+def tiny_backbone() -> nn.Module:
+    """Make a backbone for drawn photos, always the same."""
+    backbone = nn.Sequential(nn.Flatten(), nn.utils.skip_init(nn.Linear, 12, WIDTH), nn.Tanh())
+    generator = torch.Generator().manual_seed(2)
+    for parameter in backbone.parameters():
+        nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
+    return backbone
+
+
+def make_start(inputs: Tensor, classes: int = 2) -> Start:
+    """Make the start of a stream of features, or of photos for a trainable backbone."""
+    backbone = tiny_backbone() if inputs.dim() == 5 else None
+    features = WIDTH if backbone else inputs.shape[-1]
+    generator = torch.Generator().manual_seed(1)
+    return Start(
+        *draw_head(features, classes, seed=0),
+        orderings=len(inputs),
+        max_samples=inputs.shape[1],
+        seed=0,
+        backbone=backbone,
+        source_head=torch.randn(20, features, generator=generator),
+        source_bias=torch.randn(20, generator=generator),
+    )
+
+
+def begin(method: Method, start: Start) -> Method:
+    """Let a method begin as a comparison does."""
+    method.begin(start)
+    method.build_optimizers()
+    return method
+
+
+def batches(inputs: Tensor, labels: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
+    """Split a stream into batches, the last of them smaller if need be."""
+    return zip(inputs.split(size, 1), labels.split(size, 1), strict=True)
+
+
+def feed(method: Method, inputs: Tensor, labels: Tensor, batch: int = 1, classes: int = 2) -> Method:
+    """Begin a method and feed it a stream in batches."""
+    begin(method, make_start(inputs, classes))
+    for part in batches(inputs, labels, batch):
+        method.adapt(*part)
+    return method

@@ -1,0 +1,339 @@
+"""What every shipped method holds to, whatever it does; and that a method which breaks a rule is found out."""
+
+from __future__ import annotations
+
+import pickle
+import random
+import re
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
+
+import modules
+from modules.method import Method, Start
+from modules.methods.catalogue import METHODS
+from modules.methods.nearest_class_mean import NearestClassMean
+from output.errors import UserError
+from tests.material.streams import batches, begin, draw_photos, draw_samples, feed, make_start
+
+ROOT = Path(__file__).parents[3]
+CLASSES = 3
+SAMPLES = 20
+BATCH = 3  # leaves a smaller last batch
+SETTINGS: dict[str, dict[str, Any]] = {
+    "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
+    "LogisticRegression": {"tolerance": 1e-6},
+    "Replay": {"replay_size": 4},  # fewer than are in memory
+}
+FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "Replay")
+MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "SemanticClassMean")
+DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier")
+# Methods that wait for the device, and why they may.
+WAITS = {"LogisticRegression": "its iterations end when all orderings have converged"}
+
+Make = Callable[[], Method]
+ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
+CASES = [(name, inputs) for name, method in METHODS.items() for inputs in method.inputs]
+each_method = pytest.mark.parametrize("name", METHODS)
+on_features = pytest.mark.parametrize("name", ON_FEATURES)
+each_case = pytest.mark.parametrize(("name", "inputs"), CASES)
+
+
+def maker(name: str) -> Make:
+    return lambda: getattr(modules, name)(**SETTINGS.get(name, {}))
+
+
+def draw(inputs: str) -> tuple[Tensor, Tensor]:
+    return draw_photos(SAMPLES, CLASSES) if inputs == "photos" else draw_samples(4, SAMPLES, 12, CLASSES)
+
+
+def trace(make: Make, inputs: Tensor, labels: Tensor, device: str = "cpu", evaluations: int = 1) -> Tensor:
+    """Give the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
+    method = make()
+    method.begin(make_start(inputs, CLASSES))
+    method.to(device).build_optimizers()
+    inputs, labels = inputs.to(device), labels.to(device)
+    logits = [method(inputs[0]).detach()]
+    for part in batches(inputs, labels, BATCH):
+        method.adapt(*part)
+        logits.append([method(inputs[0]).detach() for _ in range(evaluations)][-1])
+    return torch.stack(logits)
+
+
+def check_alone_as_among_many(make: Make) -> None:
+    inputs, labels = draw("features")
+    many = trace(make, inputs, labels)
+    for ordering in (0, 2):
+        method = begin(make(), make_start(inputs[:1], CLASSES))
+        for after, part in enumerate(batches(inputs[ordering][None], labels[ordering][None], BATCH), start=1):
+            method.adapt(*part)
+            torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
+
+
+def snapshot(start: Start) -> list[Any]:
+    values = [getattr(start, field.name) for field in fields(start)]
+    return deepcopy([list(value.state_dict().values()) if isinstance(value, nn.Module) else value for value in values])
+
+
+def check_leaves_the_start_alone(make: Make, inputs: str) -> None:
+    stream, labels = draw(inputs)
+    start = make_start(stream, CLASSES)
+    before = snapshot(start)
+    method = begin(make(), start)
+    for part in batches(stream, labels, BATCH):
+        method.adapt(*part)
+    torch.testing.assert_close(snapshot(start), before, rtol=0, atol=0)
+
+
+def global_generators() -> bytes:
+    return pickle.dumps((random.getstate(), np.random.get_state(), torch.get_rng_state().numpy()))
+
+
+def check_deterministic(make: Make, inputs: str) -> None:
+    traces = []
+    for seed in (1, 2):
+        random.seed(seed)
+        np.random.seed(seed)
+        torch.manual_seed(seed)
+        before = global_generators()
+        traces.append(trace(make, *draw(inputs)))
+        assert global_generators() == before, "drew from a generator that all share"
+    assert torch.equal(*traces)
+
+
+def check_sees_no_label_early(make: Make, inputs: str) -> None:
+    stream, labels = draw(inputs)
+    logits = trace(make, stream, labels)
+    for evaluation, seen in enumerate(range(0, SAMPLES, BATCH)):
+        other, other_labels = stream.clone(), labels.clone()
+        other[:, seen:] *= -1
+        other_labels[:, seen:] = (other_labels[:, seen:] + 1) % CLASSES
+        method = begin(make(), make_start(stream, CLASSES))
+        for part in list(batches(other, other_labels, BATCH))[:evaluation]:
+            method.adapt(*part)
+        assert torch.equal(method(stream[0]), logits[evaluation])
+
+
+def check_evaluations_change_nothing(make: Make, inputs: str) -> None:
+    stream, labels = draw(inputs)
+    assert torch.equal(trace(make, stream, labels), trace(make, stream, labels, evaluations=3))
+    never = feed(make(), stream, labels, BATCH, CLASSES)
+    assert torch.equal(trace(make, stream, labels)[-1], never(stream[0]))
+
+
+def check_any_device(make: Make, inputs: str) -> None:
+    """Run on tensors without values, where one of another device is refused, and so is whatever reads a value."""
+    stream, labels = draw(inputs)
+    method = make()
+    method.begin(make_start(stream, CLASSES))
+    with FakeTensorMode() as mode:
+        for module in method.modules():
+            for name, parameter in module.named_parameters(recurse=False):
+                module.register_parameter(name, nn.Parameter(mode.from_tensor(parameter).to("meta").detach()))
+            for name, buffer in module.named_buffers(recurse=False):
+                setattr(module, name, mode.from_tensor(buffer).to("meta"))
+        method.build_optimizers()
+        elsewhere = mode.from_tensor(stream).to("meta"), mode.from_tensor(labels).to("meta")
+        for part in batches(*elsewhere, BATCH):
+            method.adapt(*part)
+            assert method(elsewhere[0][0]).device.type == "meta"
+
+
+@each_method
+def test_is_where_the_catalogue_says(name: str) -> None:
+    assert getattr(modules, name).__module__ == METHODS[name].module
+
+
+def test_catalogue_is_complete() -> None:
+    places = [f"modules.methods.{file.stem}" for file in (ROOT / "modules" / "methods").glob("*.py")]
+    classes = {value for place in places for value in vars(import_module(place)).values() if isinstance(value, type)}
+    methods = {value.__name__ for value in classes if issubclass(value, Method) and value.__module__ in places}
+    assert methods == set(METHODS)
+
+
+def test_every_method_is_documented_and_tested() -> None:
+    page = (ROOT / "docs" / "methods.md").read_text()
+    rows = re.findall(r"^\| ([^|]+) \| `(\w+)` \|", page, re.MULTILINE)
+    assert rows == [(method.title, name) for name, method in METHODS.items()]
+    for method in METHODS.values():
+        assert (Path(__file__).parent / f"test_{method.module.rpartition('.')[2]}.py").exists()
+
+
+@each_case
+def test_starts_from_what_all_start_from(name: str, inputs: str) -> None:
+    check_leaves_the_start_alone(maker(name), inputs)
+
+
+@pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] in FROM_INITIAL_HEAD])
+def test_first_predictions_are_those_of_the_initial_head(name: str, inputs: str) -> None:
+    stream, _ = draw(inputs)
+    start = make_start(stream, CLASSES)
+    features = stream[0] if start.backbone is None else start.backbone(stream[0])
+    expected = (features @ start.head + start.bias).expand(len(stream), -1, -1)
+    torch.testing.assert_close(begin(maker(name)(), start)(stream[0]), expected)
+
+
+@on_features
+def test_alone_as_among_many(name: str) -> None:
+    check_alone_as_among_many(maker(name))
+
+
+@each_case
+def test_deterministic_whatever_else_draws(name: str, inputs: str) -> None:
+    check_deterministic(maker(name), inputs)
+
+
+@each_case
+def test_sees_no_label_early(name: str, inputs: str) -> None:
+    check_sees_no_label_early(maker(name), inputs)
+
+
+@each_case
+def test_evaluations_change_nothing(name: str, inputs: str) -> None:
+    check_evaluations_change_nothing(maker(name), inputs)
+
+
+@pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] not in WAITS])
+def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
+    check_any_device(maker(name), inputs)
+
+
+@pytest.mark.parametrize("name", WAITS)
+def test_waits_for_the_device_as_listed(name: str) -> None:
+    with pytest.raises(DataDependentOutputException):
+        check_any_device(maker(name), "features")
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@each_case
+def test_as_on_the_processor(name: str, inputs: str) -> None:
+    stream, labels = draw(inputs)
+    there = trace(maker(name), stream, labels, device="cuda")
+    assert there.device.type == "cuda"
+    torch.testing.assert_close(there.cpu(), trace(maker(name), stream, labels), rtol=1e-3, atol=1e-3)
+
+
+@on_features
+def test_inputs_with_and_without_an_axis_of_orderings(name: str) -> None:
+    stream, labels = draw("features")
+    method = feed(maker(name)(), stream, labels, BATCH, CLASSES)
+    torch.testing.assert_close(method(stream[0].expand_as(stream)), method(stream[0]), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", sorted({*ON_FEATURES} - {*DEPENDS_ON_BATCHES}))
+def test_batch_size_is_irrelevant(name: str) -> None:
+    inputs, labels = draw_samples(orderings=3, samples=20, features=15, classes=CLASSES)
+    logits = [feed(maker(name)(), inputs, labels, batch, CLASSES)(inputs[0]) for batch in (1, 8)]
+    torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", sorted({*ON_FEATURES} - {*MAY_PREDICT_ANY_CLASS}))
+def test_class_without_a_sample_is_not_predicted(name: str) -> None:
+    inputs, labels = torch.randn(2, 5, 4), torch.tensor([[0, 0, 2, 0, 2], [1, 1, 1, 1, 1]])
+    logits = feed(maker(name)(), inputs, labels, classes=CLASSES)(torch.randn(40, 4))
+    assert logits.isfinite().any(-1).all()
+    assert 1 not in logits[0].argmax(-1)
+    assert set(logits[1].argmax(-1).tolist()) == {1}
+
+
+@each_case
+@pytest.mark.parametrize("batch", [1, 4])
+@pytest.mark.parametrize("labels", [[0, 0, 0, 0, 0, 0], [0, 1, 2, 2, 1, 0]], ids=["classes missing", "contradictions"])
+@pytest.mark.parametrize("scale", [0, 1], ids=["zeros", "duplicates"])
+def test_poor_samples_leave_predictions(name: str, inputs: str, batch: int, labels: list[int], scale: int) -> None:
+    stream, _ = draw(inputs)
+    same = scale * stream[:, :1].expand(-1, len(labels), *stream.shape[2:])
+    method = feed(maker(name)(), same, torch.tensor(labels).expand(len(stream), -1), batch, CLASSES)
+    logits = method(stream[0])
+    assert not logits.isnan().any()
+    assert logits.isfinite().any(-1).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [(name, other) for name in METHODS for other in ("features", "photos") if (name, other) not in CASES],
+)
+def test_other_inputs_are_refused(name: str, inputs: str) -> None:
+    stream, _ = draw(inputs)
+    with pytest.raises(UserError):
+        begin(maker(name)(), make_start(stream, CLASSES))
+
+
+class Couples(NearestClassMean):
+    """Learns from what other orderings are fed."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs.mean(0).expand_as(inputs), labels)
+
+
+class Spoils(NearestClassMean):
+    """Changes what others start from."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        start.head.zero_()
+
+
+class Gambles(NearestClassMean):
+    """Draws from the generator that all share."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs + torch.rand_like(inputs), labels)
+
+
+class Peeks(NearestClassMean):
+    """Reads the labels to come, of which its batch is a view."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs, labels)
+        self.sums += 0 if labels._base is None else labels._base.sum()
+
+
+class Tires(NearestClassMean):
+    """Learns while it is evaluated."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.sums += 1
+        return super().forward(inputs)
+
+
+class StaysBehind(NearestClassMean):
+    """Makes a tensor on the processor."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        super().adapt(inputs + torch.zeros(inputs.shape), labels)
+
+
+class Waits(NearestClassMean):
+    """Reads a value from the device."""
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        if labels.sum().item() >= 0:
+            super().adapt(inputs, labels)
+
+
+@pytest.mark.parametrize(
+    ("check", "method"),
+    [
+        (check_alone_as_among_many, Couples),
+        (lambda make: check_leaves_the_start_alone(make, "features"), Spoils),
+        (lambda make: check_deterministic(make, "features"), Gambles),
+        (lambda make: check_sees_no_label_early(make, "features"), Peeks),
+        (lambda make: check_evaluations_change_nothing(make, "features"), Tires),
+        (lambda make: check_any_device(make, "features"), StaysBehind),
+        (lambda make: check_any_device(make, "features"), Waits),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else "",
+)
+def test_a_broken_rule_is_found(check: Callable[[Make], None], method: type[Method]) -> None:
+    with pytest.raises((AssertionError, RuntimeError)):
+        check(method)
