@@ -12,7 +12,7 @@ import pytest
 from contract.schema import ModelEntry
 from evaluation.weights_identity import identify_weights, weights_file
 from output.errors import UserError
-from tests.evaluation.conftest import make_entry
+from tests.material.arena import make_entry
 
 
 def entry(**fields: Any) -> ModelEntry:

@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from tests.evaluation.conftest import ENTRIES, Arena
+from tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from tests.evaluation.conftest import ENTRIES, Arena
+from tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 OTHERS = [name for name in SIMILARITY_MEASURES if name != DEFAULT_MEASURE]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from evaluation.alignment import modal_scoring
-from tests.evaluation.conftest import ENTRIES, Arena
+from tests.material.arena import ENTRIES, Arena
 
 
 class Image:

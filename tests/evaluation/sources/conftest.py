@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import evaluate
-from tests.evaluation.conftest import make_entry
+from tests.material.arena import make_entry
 
 ENTRIES = [
     make_entry("squeezenet1_1", "features", "pool", 512),

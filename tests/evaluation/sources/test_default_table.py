@@ -9,7 +9,7 @@ import pytest
 
 import evaluate
 from evaluation.sources.metric_names import DEFAULT_METRICS
-from tests.evaluation.conftest import make_entry
+from tests.material.arena import make_entry
 
 SOURCES = ("first", "second", "third", "fourth")
 TARGETS = ("one", "two")

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import evaluate
-from tests.evaluation.conftest import Arena
+from tests.material.arena import Arena
 
 CONFIG = Path(evaluate.__file__).parent / "configs" / "evaluation" / "transferability.yaml"
 

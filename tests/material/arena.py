@@ -1,0 +1,71 @@
+"""Documents and data sets of a small arena: three small random networks, and the command that scores them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import evaluate
+
+SIDE = 32
+PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}
+
+
+def make_entry(name: str, layer: str, embedding: str, width: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "model_name": name,
+        "source": "torchvision",
+        "weights": None,
+        "layer": layer,
+        "embedding": embedding,
+        "input_size": [SIDE, SIDE],
+        "preprocess": PREPROCESS,
+        "output_dim": width,
+        **fields,
+    }
+
+
+ENTRIES = [
+    make_entry("squeezenet1_1", "features", "pool", 512),
+    make_entry("shufflenet_v2_x0_5", "fc", "flatten", 1024),
+    make_entry("mobilenet_v2_narrow", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.25}),
+]
+
+
+@dataclass
+class Arena:
+    """Documents and data sets in a folder, and the command that scores."""
+
+    folder: Path
+    registry: Path
+    catalog: Path
+    stimuli: list[dict[str, str]]
+
+    def write(self, name: str, document: Any) -> Path:
+        path = self.folder / name
+        path.write_text(document if isinstance(document, str) else json.dumps(document))
+        return path
+
+    def blue(self, *models: str) -> Path:
+        return self.write("blue.json", {"models": list(models)})
+
+    def red(self, places: Sequence[int]) -> Path:
+        return self.write("red.json", {"differentiating_images": [self.stimuli[i] for i in places]})
+
+    def photo(self, place: int) -> Path:
+        stimulus = self.stimuli[place]
+        return self.folder / "datasets" / stimulus["dataset_name"] / stimulus["image_identifier"]
+
+    def evaluate(self, command: str, *options: str, output: str = "out") -> Path:
+        paths = [f"--registry={self.registry}", f"--catalog={self.catalog}", f"--output={self.folder / output}"]
+        evaluate.main([command, *paths, "--extraction.num_workers=0", "--extraction.device=cpu", *options])
+        return self.folder / output
+
+    def score(self, submission: Path, *options: str, output: str = "out") -> dict[str, Any]:
+        options = (f"--submission={submission}", "--logger=false", "--overwrite=true", *options)
+        folder = self.evaluate("cka", *options, output=output)
+        document: dict[str, Any] = json.loads((folder / "score.json").read_text())
+        return document
