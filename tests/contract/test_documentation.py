@@ -1,0 +1,14 @@
+"""The page that says where each sentence of the contract is tested."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_files_that_are_named_are_there() -> None:
+    named = set(re.findall(r"`([\w/]+\.py)`", (ROOT / "docs" / "evaluation_contract.md").read_text()))
+    assert len(named) > 10
+    assert [name for name in named if not ((ROOT / name).exists() or (ROOT / "tests" / name).exists())] == []
