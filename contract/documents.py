@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from contract.problems import ContractError, Problem, short_json
 from contract.schema import CATALOG_LINE, REGISTRY, ModelEntry, ModelRegistry, Stimulus
 from contract.schema_problems import check_document
 from contract.untrusted_json import parse_json, read_limited
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
@@ -35,6 +37,65 @@ class Registry:
     path: Path
     entries: dict[str, ModelEntry]
     sha256: str
+
+    def networks(self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = ()) -> dict[str, NetworkSpec]:
+        """Tell which networks entries mean.
+
+        The constructor is the one that `model_parameters` name under the library's own argument (`name` for
+        torchvision, `model_name` for timm and open_clip, `name` with a dotted path for custom sources); else the one
+        of the entry's name; else the one of the library's names that the entry's name contains between separators.
+
+        Args:
+            names: Names of entries.
+            seed: Seed of random weights, together with the name: two entries never share theirs.
+            allowed_modules: Python modules and packages that custom networks may come from.
+
+        Returns:
+            The networks by name.
+
+        Raises:
+            UserError: A file of weights or of code is missing, or the code is not allowed.
+        """
+        found = {}
+        for name in names:
+            with naming_model(name):
+                found[name] = self._network(self.entries[name], seed, allowed_modules)
+                # What can be told without running a network is told before the first one runs.
+                found[name].identity  # noqa: B018
+        return found
+
+    def _network(self, entry: ModelEntry, seed: int, allowed_modules: Sequence[str]) -> NetworkSpec:
+        argument = "name" if entry.source in {"torchvision", CUSTOM} else "model_name"
+        drawn = hashlib.sha256(f"{seed}\0{entry.model_name}".encode()).digest()
+        return NetworkSpec(
+            name=entry.model_name,
+            library=entry.source,
+            model=entry.model_parameters.get(argument),
+            weights=self.weights_file(entry.model_name) or entry.weights,
+            arguments={key: value for key, value in entry.model_parameters.items() if key != argument},
+            seed=int.from_bytes(drawn[:8]),
+            preprocessing=Preprocessing(**entry.preprocess.model_dump()),
+            forward_args=entry.forward_args,
+            allowed_modules=allowed_modules,
+            terms=Terms(model=f"model_parameters.{argument}"),
+        )
+
+    def weights_file(self, name: str) -> Path | None:
+        """Find the local file that an entry's weights name.
+
+        Args:
+            name: Name of the entry.
+
+        Returns:
+            The path, relative to the registry's folder or else to the working directory, which need not exist; None
+            where the weights are no file.
+        """
+        weights = self.entries[name].weights
+        if weights is None or not weights.endswith(WEIGHT_FILES):
+            return None
+        path = Path(weights).expanduser()
+        beside = self.path.parent / path
+        return path.absolute() if not beside.is_file() and path.is_file() else beside
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ class FeatureStream(SampleStream):
         key = {
             "content": "features",
             "backbone": self.spec.name,
-            "model_args": self.spec.model_args,
+            "model_args": self.spec.arguments,
             "weights": self.weights_digest,
             "preprocessing": asdict(self.backbone.preprocessing),
             "photos": photos.fingerprint(),

@@ -16,7 +16,8 @@ from torch.utils.data import DataLoader, Dataset
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.rows import UNREADABLE
 from modules.method import Start, draw_head
-from modules.networks.backbone import RANDOM, Backbone, BackboneSpec
+from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
+from modules.networks.spec import NetworkSpec
 from output.errors import UserError, naming
 from store.cache import cache_folder
 from store.feature_store import Entry, FeatureStore, StoreError
@@ -113,7 +114,7 @@ class SampleStream(LightningDataModule):
     ) -> None:
         super().__init__()
         self.photos = photos
-        self.spec = backbone
+        self.chosen = backbone
         self.batch_size = batch_size
         self.max_samples = max_samples
         self.orderings = range(first_ordering, first_ordering + orderings)
@@ -167,13 +168,22 @@ class SampleStream(LightningDataModule):
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
             validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
-        self.backbone = self.spec.build(self.seed).to(self.device)
+        with naming("data.backbone"):
+            self.spec = self._choose_network()
+            self.backbone = build_backbone(self.spec).to(self.device)
         self.weights_digest = self.backbone.digest()
         self.classes = train.classes
         store = self._open_store()
         self.train_inputs, self.train_labels = self._load(train, "training", store)
         self.validation_inputs, self.validation_labels = self._load(validation, "validation", store)
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+
+    def _choose_network(self) -> NetworkSpec:
+        if self.chosen.registry is None:
+            return self.chosen.network(self.seed)
+        from datamodules.registry_backbone import read_network  # the contract's documents are slow to import
+
+        return read_network(self.chosen, self.chosen.registry, self.seed)
 
     def _open_store(self) -> FeatureStore:
         try:
@@ -241,10 +251,10 @@ class SampleStream(LightningDataModule):
         return {
             "dataset": self.photos.name,
             "classes": list(self.classes),
-            "backbone": self.spec.name,
-            "weights": self.spec.weights,
+            "backbone": self.chosen.name,
+            "weights": self.chosen.weights if self.chosen.registry is None else str(self.spec.weights or RANDOM),
             "weights_sha256": self.weights_digest,
-            "random_weights": self.spec.weights == RANDOM,
+            "random_weights": self.spec.weights is None,
             "batch_size": self.batch_size,
             "max_samples": self.max_samples,
             "orderings": len(self.orderings),

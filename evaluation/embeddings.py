@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from contract.documents import Registry
 from contract.schema import ModelEntry, Stimulus
 from contract.stimulus_files import locate_stimuli
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import weights_file
+from modules.networks.spec import NetworkSpec, naming_model
 from output.errors import UserError
 from store.cache import cache_folder
 from store.feature_store import StoreError
@@ -89,20 +88,18 @@ class Embeddings:
 
 def embed(
     entry: ModelEntry,
+    network: NetworkSpec,
     stimuli: StimulusSet,
-    registry: Registry,
     options: Extraction,
-    identity: Mapping[str, Any],
     layers: Sequence[str] | None = None,
 ) -> Embeddings:
     """Give the embeddings of one model, running its network on those stimuli only that the store has no row for.
 
     Args:
         entry: The model.
+        network: The network that it means.
         stimuli: The stimuli.
-        registry: The registry that the entry is from; local weights are found relative to its folder.
         options: How embeddings are computed.
-        identity: Which weights the entry means, as `identify_weights` tells.
         layers: Layers to take instead of the entry's, their outputs as they are but for an average over positions.
 
     Returns:
@@ -111,18 +108,17 @@ def embed(
     Raises:
         UserError: The model cannot be loaded or run; the message names it.
     """
-    folder = registry.path.parent
     own_layer = {"layer", "embedding", "output_dim"} if layers is not None else set()
     key = {
         "content": "embeddings",
         "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes", *own_layer}),
-        "weights": dict(identity),
+        "weights": network.identity,
         "layers": None if layers is None else list(layers),
         "precision": options.precision,
     }
 
     def compute(places: list[int]) -> EmbeddingRows:
-        return _compute(entry, stimuli.subset(places), folder, options, layers)
+        return _compute(entry, network, stimuli.subset(places), options, layers)
 
     try:
         table = RowStore(cache_folder(options.cache_dir) / "embeddings").get(key, stimuli.digests, compute)
@@ -133,7 +129,11 @@ def embed(
 
 
 def _compute(
-    entry: ModelEntry, stimuli: StimulusSet, folder: Path, options: Extraction, layers: Sequence[str] | None
+    entry: ModelEntry,
+    network: NetworkSpec,
+    stimuli: StimulusSet,
+    options: Extraction,
+    layers: Sequence[str] | None,
 ) -> EmbeddingRows:
     """Load the network; from here on torch is needed."""
     import torch
@@ -146,7 +146,7 @@ def _compute(
         taps = [Tap(entry.layer, entry.embedding, entry.output_dim)]
     else:
         taps = [Tap(layer, None, None) for layer in layers]
-    model = load_model(entry, folder, options, taps)
+    model = load_model(network, options, taps)
     # All rows of a table come from the same weights, kind of device and torch; others make it stale.
     notes = {
         "weights": weights_digest(model.network),
@@ -158,12 +158,11 @@ def _compute(
     return EmbeddingRows(pictures, model, options.precision, options.num_workers, notes)
 
 
-def load_model(entry: ModelEntry, folder: Path, options: Extraction, taps: Sequence[Tap]) -> LayerEmbedding:
+def load_model(network: NetworkSpec, options: Extraction, taps: Sequence[Tap]) -> LayerEmbedding:
     """Load the network of a registry entry, ready to embed stimuli.
 
     Args:
-        entry: The model.
-        folder: The registry's folder.
+        network: The network.
         options: How embeddings are computed.
         taps: Where embeddings are taken.
 
@@ -175,24 +174,16 @@ def load_model(entry: ModelEntry, folder: Path, options: Extraction, taps: Seque
     """
     import torch
 
-    from modules.networks.build import build_network
+    from modules.networks.build import build
     from modules.networks.layer_embedding import LayerEmbedding
-    from modules.networks.preprocessing import Preprocessing
 
-    file = weights_file(entry.weights, folder)
-    network = build_network(
-        entry.model_name,
-        entry.source,
-        entry.weights if file is None else str(file),
-        entry.model_parameters,
-        options.seed,
-        options.allow_modules,
-    )
+    with naming_model(network.name):
+        built, preprocessing = build(network)
+    assert preprocessing is not None
     device = options.device
     if device == "auto":
         device = "cuda" if torch.cuda.is_available() else "cpu"
-    preprocessing = Preprocessing(**entry.preprocess.model_dump())
-    return LayerEmbedding(entry.model_name, network, taps, preprocessing, entry.forward_args).to(device)
+    return LayerEmbedding(network.name, built, taps, preprocessing, network.forward_args).to(device)
 
 
 def _digest_file(path: Path) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,13 +15,14 @@ import torch
 import torchvision
 
 from contract.documents import read_registry
-from modules.networks.build import build_network
+from modules.networks.build import build
 from modules.networks.layer_embedding import LayerEmbedding, Tap
 from modules.networks.libraries import LIBRARIES
 from modules.networks.preprocessing import Preprocessing
 
 PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
 ENTRIES: dict[str, dict[str, Any]] = {entry["model_name"]: entry for entry in json.loads(PATH.read_text())["models"]}
+NETWORKS = read_registry(PATH).networks(list(ENTRIES), seed=0)
 # open_clip is an extra.
 AVAILABLE = [
     name for name, entry in ENTRIES.items() if entry["source"] != "open_clip" or find_spec("open_clip") is not None
@@ -56,12 +58,12 @@ def test_preprocessing_is_the_librarys(name: str) -> None:
     entry = ENTRIES[name]
     expected: Preprocessing | None = CLIP
     if entry["source"] == "torchvision":
-        model = LIBRARIES["torchvision"].choose(name, entry.get("model_parameters", {}).get("name"))
+        model = LIBRARIES["torchvision"].choose(NETWORKS[name])
         expected = Preprocessing.from_torchvision(
             torchvision.models.get_model_weights(model)[entry["weights"]].transforms()
         )
     elif entry["source"] == "timm":
-        model = LIBRARIES["timm"].choose(name, entry.get("model_parameters", {}).get("model_name"))
+        model = LIBRARIES["timm"].choose(NETWORKS[name])
         config = timm.get_pretrained_cfg(f"{model}.{entry['weights']}", allow_unregistered=False)
         _, side, _ = config.input_size
         resize = math.floor(side / config.crop_pct)
@@ -75,14 +77,12 @@ def test_preprocessing_is_the_librarys(name: str) -> None:
 def test_weights_are_known(name: str) -> None:
     entry = ENTRIES[name]
     library = LIBRARIES[entry["source"]]
-    model = library.choose(name, entry.get("model_parameters", {}).get(library.argument))
-    assert entry["weights"] in library.identifiers(model)
+    assert entry["weights"] in library.identifiers(library.choose(NETWORKS[name]))
 
 
 def check_width(name: str) -> None:
     entry = ENTRIES[name]
-    parameters = entry.get("model_parameters", {})
-    network = build_network(name, entry["source"], None, parameters, 0, [])
+    network, _ = build(replace(NETWORKS[name], weights=None))
     tap = Tap(entry["layer"], entry["embedding"], entry["output_dim"])
     model = LayerEmbedding(name, network, [tap], read_preprocessing(entry), entry.get("forward_args"))
     photos = torch.randint(256, (2, 3, *entry["input_size"]), dtype=torch.uint8)

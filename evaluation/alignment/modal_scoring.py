@@ -15,7 +15,6 @@ from contract.documents import Catalog, Registry, read_catalog, read_registry
 from contract.submissions import Submission, read_submission
 from evaluation.alignment.scoring import Rows, score
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import identify_all, weights_file
 from output.errors import UserError
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
@@ -83,7 +82,7 @@ def score_on_modal(
     modal = _client()
     names = submission.models or tuple(registry.entries)
     # A file of weights that is missing here cannot be mounted there.
-    identify_all(names, registry, options)
+    registry.networks(names, options.seed, options.allow_modules)
     try:
         app = modal.App(APP)
         function = app.function(
@@ -162,7 +161,7 @@ def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Seque
         .add_local_file(catalog.path, CATALOG)
     )
     for entry in (registry.entries[name] for name in names):
-        file = weights_file(entry.weights, registry.path.parent)
+        file = registry.weights_file(entry.model_name)
         if file is not None and entry.weights is not None:
             image = image.add_local_file(file, _remote_path(entry.weights))
     return image

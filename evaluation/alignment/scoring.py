@@ -17,7 +17,6 @@ from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.submissions import Submission
 from evaluation.embeddings import StimulusSet, embed
 from evaluation.extraction import Extraction
-from evaluation.weights_identity import identify_all
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError
 
@@ -67,10 +66,9 @@ def represent(
     """
     start = time.perf_counter()
     located = StimulusSet.locate(stimuli)
-    # What can be told without running a network is told before the first one runs.
-    identities = identify_all(names, registry, options)
+    networks = registry.networks(names, options.seed, options.allow_modules)
     found = {
-        name: embed(registry.entries[name], located, registry, options, identities[name], layers) for name in names
+        name: embed(registry.entries[name], network, located, options, layers) for name, network in networks.items()
     }
     rows = {name: one.rows for name, one in found.items()}
     if layers is not None:

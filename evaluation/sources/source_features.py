@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +12,7 @@ from contract.schema import ModelEntry
 from evaluation.embeddings import load_model
 from evaluation.extraction import Extraction
 from evaluation.sources.targets import Target
+from modules.networks.spec import NetworkSpec
 from output.errors import UserError
 from store.cache import cache_folder
 from store.feature_store import StoreError
@@ -53,17 +52,14 @@ class SourceFeatures:
         return exponents
 
 
-def source_features(
-    entry: ModelEntry, target: Target, folder: Path, options: Extraction, identity: Mapping[str, Any]
-) -> SourceFeatures:
+def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, options: Extraction) -> SourceFeatures:
     """Give what a source model makes of a target, running its network on those photos only that have no row yet.
 
     Args:
         entry: The source model.
+        network: The network that it means.
         target: The target.
-        folder: The registry's folder, which local weights are found relative to.
         options: How features are computed.
-        identity: Which weights the entry means, as `identify_weights` tells.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -74,13 +70,13 @@ def source_features(
     key = {
         "content": "source features",
         "model": entry.model_dump(mode="json", exclude={"model_name", "weights", "notes"}),
-        "weights": dict(identity),
+        "weights": network.identity,
         "precision": options.precision,
         "photos": target.fingerprint,
     }
 
     def compute(missing: list[int]) -> EmbeddingRows:
-        return _compute(entry, target, target.places[missing], folder, options)
+        return _compute(entry, network, target, target.places[missing], options)
 
     names = [str(place) for place in target.places]
     try:
@@ -97,7 +93,7 @@ def source_features(
 
 
 def _compute(
-    entry: ModelEntry, target: Target, places: NDArray[np.int64], folder: Path, options: Extraction
+    entry: ModelEntry, network: NetworkSpec, target: Target, places: NDArray[np.int64], options: Extraction
 ) -> EmbeddingRows:
     """Load the network; from here on torch is needed."""
     import torch
@@ -107,7 +103,7 @@ def _compute(
     from modules.networks.weights import weights_digest
 
     taps = [Tap(entry.layer, entry.embedding, entry.output_dim)]
-    model = load_model(entry, folder, options, taps)
+    model = load_model(network, options, taps)
     # timm gives a network that was pre-trained without a head none; torchvision's all have one.
     if entry.source in CLASSIFIERS and getattr(model.network, "num_classes", None) != 0:
         taps.append(Tap(LOGITS, None, None))

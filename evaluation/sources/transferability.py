@@ -25,8 +25,8 @@ from evaluation.sources.results import COLUMNS, Results, TargetResults
 from evaluation.sources.scores import Metrics, Score, score_source
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
-from evaluation.weights_identity import identify_all
 from metrics.transferability.inputs import Inputs
+from modules.networks.spec import NetworkSpec
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, write_texts
@@ -79,9 +79,9 @@ def transferability(
     performed = {} if performances is None else read_performances(Path(performances), sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
-    identities = identify_all(sources, known, extraction)
+    networks = known.networks(sources, extraction.seed, extraction.allow_modules)
     weights: dict[str, str] = {}
-    scored = [_score(target, identities, known, extraction, chosen, int(seed), performed, weights) for target in found]
+    scored = [_score(target, networks, known, extraction, chosen, int(seed), performed, weights) for target in found]
     results = Results(chosen, split, scored)
     _require_scores(results)
     digests = {"registry": known.sha256, "weights": weights}
@@ -111,7 +111,7 @@ def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -
 
 def _score(
     target: Target,
-    sources: Mapping[str, Mapping[str, Any]],
+    sources: Mapping[str, NetworkSpec],
     registry: Registry,
     extraction: Extraction,
     metrics: Metrics,
@@ -119,12 +119,12 @@ def _score(
     performances: Mapping[tuple[str, str], float],
     weights: dict[str, str],
 ) -> TargetResults:
-    """Score all sources, given with the identities of their weights, on one target; note the weights' digests."""
+    """Score all sources on one target; note the digests of their weights."""
     scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
-    for source, identity in sources.items():
+    for source, network in sources.items():
         start = time.perf_counter()
-        found = source_features(registry.entries[source], target, registry.path.parent, extraction, identity)
+        found = source_features(registry.entries[source], network, target, extraction)
         seconds[source] = time.perf_counter() - start
         weights[source] = found.weights
         given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)

@@ -25,7 +25,6 @@ from evaluation.target_selection.target_pools import ClassShare, draw_targets
 from evaluation.target_selection.target_report import print_report, write_markdown
 from evaluation.target_selection.target_results import PoolResults
 from evaluation.target_selection.target_scores import GbcAxes, score_targets
-from evaluation.weights_identity import identify_all
 from metrics.transferability.inputs import Pool
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
@@ -85,8 +84,8 @@ def target_selection(
     pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
-    identity = identify_all([source], known, extraction)[source]
-    features = source_features(known.entries[source], whole, known.path.parent, extraction, identity)
+    networks = known.networks([source], extraction.seed, extraction.allow_modules)
+    features = source_features(known.entries[source], networks[source], whole, extraction)
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
     scores = score_targets(given, chosen, gbc_axes)
     photos = [int(given.dataset.sizes[classes].sum()) for classes in pool]

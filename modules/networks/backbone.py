@@ -1,4 +1,4 @@
-"""Backbones: pre-trained networks without their classifier, from torchvision, timm or a local file."""
+"""Backbones: pre-trained networks without their classifier, and how `train.py` names them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,20 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
+from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
-from modules.networks.weights import WEIGHT_FILES, create_classifier, find_heads, load_weights, weights_digest
+from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
+from modules.networks.weights import find_heads, weights_digest
 from output.errors import UserError
 
+TIMM_PREFIX = "timm/"
 RANDOM = "random"
 EMBEDDED = "embedded"
 EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
 EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
+TERMS = Terms(
+    "name", "model_args", RANDOM, "; a timm model is named 'timm/...', a network of your own by 'module.function'"
+)
 
 
 class Backbone(nn.Module):
@@ -55,6 +61,11 @@ class Backbone(nn.Module):
         self.register_buffer("source_bias", bias, persistent=False)
         self.eval()
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.network.parameters()).device
+
     def train(self, mode: bool = True) -> Backbone:
         """Stay in evaluation mode, whichever mode is asked for."""
         return super().train(False)
@@ -89,69 +100,94 @@ class Backbone(nn.Module):
         return weights_digest(self.network)
 
 
+def build_backbone(spec: NetworkSpec) -> Backbone:
+    """Build a network without its classifier.
+
+    Args:
+        spec: The network; a classifier of torchvision or timm, or a custom one, whose last linear layer is its
+            classifier unless it has `num_features`, the width of what it gives.
+
+    Returns:
+        The backbone, in evaluation mode and the channels-last layout.
+
+    Raises:
+        UserError: As `build`; or it has no classifier, or how photos are prepared for it is not told.
+    """
+    network, preprocessing = build(spec)
+    if preprocessing is None:
+        msg = f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
+        raise UserError(msg)
+    heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else find_heads(network)
+    for name in heads:
+        network.set_submodule(name, nn.Identity())
+    # Two classifiers that are averaged are no linear head of one layer's features.
+    head = next(iter(heads.values())) if len(heads) == 1 and spec.weights is not None else None
+    width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
+    return Backbone(network, width, head, preprocessing)
+
+
 @dataclass(frozen=True)
 class BackboneSpec:
     """Which backbone to take, and with which weights.
 
     Args:
-        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), or `timm/` and any timm model
-            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`).
-        weights: Name of torchvision's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
+        name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), `timm/` and any timm model
+            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`), a function or class of your own that gives a network
+            (`my_networks.TinyNet`), or with `registry` one of its entries.
+        weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
             those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
             any size; `embedded` for those of the small network that comes with the suite; `random` for none.
         model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`.
         preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
-            from a file the usual one of ImageNet (resize 256, crop 224).
+            from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
+        registry: Model registry of the evaluation contract, a JSON file. Its entry says what else there is to say.
     """
 
     name: str = "mobilenet_v2"
     weights: str = "DEFAULT"
     model_args: dict[str, Any] = field(default_factory=dict)
     preprocessing: Preprocessing | None = None
+    registry: str | None = None
 
-    def build(self, seed: int) -> Backbone:
-        """Build the backbone with its weights.
+    def network(self, seed: int) -> NetworkSpec:
+        """Give the network that is meant, where it is no registry's entry.
 
         Args:
             seed: Seed of random weights; without effect on pre-trained ones.
 
         Returns:
-            The backbone, in evaluation mode and the channels-last layout.
+            The network.
+        """
+        library: LibraryName = "torchvision"
+        model = self.name
+        if self.name.startswith(TIMM_PREFIX):
+            library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
+        elif "." in self.name:
+            library = CUSTOM
+        path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
+        named = None if self.weights == RANDOM else self.weights
+        return NetworkSpec(
+            name=self.name,
+            library=library,
+            model=model,
+            weights=path if path.suffix in WEIGHT_FILES else named,
+            arguments=self.model_args,
+            seed=seed,
+            preprocessing=self.preprocessing or (EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else None),
+            allowed_modules=None,
+            terms=TERMS,
+        )
+
+    def build(self, seed: int) -> Backbone:
+        """Build the backbone with its weights.
+
+        Args:
+            seed: Seed of random weights.
+
+        Returns:
+            As `build_backbone`.
 
         Raises:
-            UserError: The model, the weights' name or the file is unknown, a file's keys do not
-                fit, or a download failed.
+            UserError: As `build_backbone`.
         """
-        path = self.weights_file()
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            if path is None:
-                by_name = None if self.weights == RANDOM else self.weights
-                network, preprocessing = create_classifier(self.name, by_name, self.model_args)
-            else:
-                network, preprocessing = self._load(path)
-        preparation = self.preprocessing or preprocessing
-        if preparation is None:
-            msg = f"backbone.preprocessing: {self.name} wants more than a square centre crop; give resize and crop"
-            raise UserError(msg)
-        heads = find_heads(network)
-        for name in heads:
-            network.set_submodule(name, nn.Identity())
-        # Two classifiers that are averaged are no linear head of one layer's features.
-        head = next(iter(heads.values())) if len(heads) == 1 and self.weights != RANDOM else None
-        width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
-        return Backbone(network, width, head, preparation)
-
-    def weights_file(self) -> Path | None:
-        """Give the path where `weights` names a file, else None."""
-        path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
-        return path if path.suffix in WEIGHT_FILES else None
-
-    def _load(self, path: Path) -> tuple[nn.Module, Preprocessing | None]:
-        network, preprocessing = create_classifier(self.name, None, self.model_args)
-
-        def rebuild(classes: int) -> nn.Module:
-            return create_classifier(self.name, None, {**self.model_args, "num_classes": classes})[0]
-
-        network = load_weights(network, path, rebuild)
-        return network, EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else preprocessing
+        return build_backbone(self.network(seed))

@@ -73,7 +73,7 @@ class LayerEmbedding(nn.Module):
     ) -> None:
         super().__init__()
         self.name = name
-        self.network = network
+        self.network = network.requires_grad_(False)
         self.preprocessing = preprocessing
         self.forward_args = dict(forward_args or {})
         self.eval()

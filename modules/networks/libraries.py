@@ -1,4 +1,4 @@
-"""The libraries that a registry's models come from: which models and weights they know, and how they create them."""
+"""The libraries that networks come from: which models and weights they know, and how they create them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from typing import Any
 import torchvision
 from torch import nn
 
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import NetworkSpec
 from output.errors import UserError
 
 DEFAULT = "DEFAULT"
@@ -23,12 +25,10 @@ class Library(ABC):
 
     Attributes:
         title: What the library is called.
-        argument: The first argument of its constructor, which names the model.
         classifies: Whether networks end in a classifier, whose width the argument `num_classes` gives.
     """
 
     title: str
-    argument: str = "model_name"
     classifies: bool = True
 
     @abstractmethod
@@ -52,27 +52,39 @@ class Library(ABC):
             The network.
         """
 
-    def choose(self, key: str, given: object) -> str:
-        """Choose the model that a registry entry means.
+    def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
+        """Tell how photos are prepared for a network.
 
         Args:
-            key: The entry's name.
-            given: What the entry gives the constructor as its first argument, None for nothing.
+            network: The network, as `create` gives it.
+            model: One of the names.
+            weights: The pretrained weights that it has; None for random ones or those of a file.
 
         Returns:
-            The given model; else the one of the key; else the one whose name the key contains between separators,
-            if all other names that the key contains are parts of that name.
+            The preparation; None where the library does not tell, or it is no square centre crop.
+        """
+        return None
+
+    def choose(self, spec: NetworkSpec) -> str:
+        """Choose the model that is meant.
+
+        Args:
+            spec: The network.
+
+        Returns:
+            The model that it gives; else the one of its name; else the one whose name its name contains between
+            separators, if all other names that it contains are parts of that name.
 
         Raises:
             UserError: There is no such model, or more than one may be meant.
         """
-        names = self.names()
-        if given is not None:
-            if given not in names:
-                close = ", ".join(get_close_matches(str(given), names)) or "nothing alike"
-                msg = f"model_parameters.{self.argument}: {self.title} has no model {given!r}; it has {close}"
-                raise UserError(msg)
-            return str(given)
+        names, key = self.names(), spec.name
+        if spec.model is not None:
+            if spec.model not in names:
+                close = ", ".join(get_close_matches(str(spec.model), names)) or "nothing alike"
+                msg = f"{spec.terms.model}: {self.title} has no model {spec.model!r}; it has {close}"
+                raise UserError(msg + spec.terms.elsewhere)
+            return str(spec.model)
         if key in names:
             return key
         found = sorted((model for model in names if model in key), key=len)
@@ -81,7 +93,7 @@ class Library(ABC):
             alone = ", and none of them alone between separators" if found else ""
             msg = (
                 f"model_name: it contains {listed} of {self.title}'s models{alone}; "
-                f"model_parameters.{self.argument} names the one that is meant"
+                f"{spec.terms.model} names the one that is meant"
             )
             raise UserError(msg)
         return found[-1]
@@ -101,7 +113,6 @@ class Torchvision(Library):
     """Classifiers of torchvision, `torchvision.models.get_model`."""
 
     title = "torchvision"
-    argument = "name"
 
     def names(self) -> list[str]:
         """List the classifiers; other models take no single photo or give no single output."""
@@ -118,6 +129,12 @@ class Torchvision(Library):
         network: nn.Module = torchvision.models.get_model(model, weights=entry, **parameters)
         return network
 
+    def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
+        """Tell the weights' own; of others the usual one of ImageNet."""
+        if weights is None:
+            return Preprocessing()
+        return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
+
 
 class Timm(Library):
     """Models of timm, `timm.create_model`, by their name alone or with the tag of weights, `name.tag`."""
@@ -126,7 +143,7 @@ class Timm(Library):
 
     def names(self) -> list[str]:
         """List the models without and with tags."""
-        import timm  # slow to import
+        import timm  # slow to import, and torchvision's models do not need it
 
         return [*timm.list_models(), *timm.list_models(pretrained=True)]
 
@@ -146,6 +163,12 @@ class Timm(Library):
         name = model if weights in {None, DEFAULT} else f"{model.partition('.')[0]}.{weights}"
         network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
         return network
+
+    def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
+        """Tell what the network's own configuration says."""
+        import timm
+
+        return Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
 
 
 class OpenClip(Library):

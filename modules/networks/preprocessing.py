@@ -1,18 +1,16 @@
-"""How photos are prepared for a backbone."""
+"""How photos are prepared for a network; a preparation is named without torch."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
-
-import torch
-from PIL import Image
-from torch import Tensor
-from torchvision.transforms.v2 import InterpolationMode
-from torchvision.transforms.v2 import functional as transforms
+from typing import TYPE_CHECKING, Any, Literal
 
 from output.errors import UserError
+
+if TYPE_CHECKING:
+    from PIL import Image
+    from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Preprocessing:
     def __post_init__(self) -> None:
         """Check the sizes."""
         if not 1 <= self.crop <= self.resize:
-            msg = f"backbone.preprocessing: crop {self.crop} must be 1 or more and at most resize, {self.resize}"
+            msg = f"preprocessing.crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}"
             raise UserError(msg)
 
     @classmethod
@@ -80,6 +78,9 @@ class Preprocessing:
         Returns:
             uint8, `[3, crop, crop]`.
         """
+        from torchvision.transforms.v2 import InterpolationMode
+        from torchvision.transforms.v2 import functional as transforms
+
         if min(photo.size) != self.resize:
             photo = transforms.resize(photo, [self.resize], InterpolationMode(self.interpolation))
         pixels: Tensor = transforms.pil_to_tensor(transforms.center_crop(photo, [self.crop]))
@@ -94,6 +95,8 @@ class Preprocessing:
         Returns:
             float32, same shape.
         """
+        import torch
+
         mean = torch.tensor(self.mean, device=photos.device)[:, None, None]
         std = torch.tensor(self.std, device=photos.device)[:, None, None]
         return photos.to(torch.float32).div_(255).sub_(mean).div_(std)

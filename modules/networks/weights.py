@@ -1,26 +1,21 @@
-"""Pre-trained classifiers by name or from a file, and the split into network and head."""
+"""Weights from files into networks, and the split of a network into body and head."""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from itertools import chain
 from pathlib import Path
 from pickle import UnpicklingError
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
-import torchvision
 from torch import Tensor, nn
 
-from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
-TIMM_PREFIX = "timm/"
-WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 LISTED = 5
 # What DataParallel and DistributedDataParallel put before every key.
 PARALLEL = "module."
@@ -30,100 +25,18 @@ OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 Head = TypeVar("Head", nn.Linear, nn.Conv2d)
 
 
-def create_classifier(
-    name: str, weights: str | None, model_args: dict[str, Any]
-) -> tuple[nn.Module, Preprocessing | None]:
-    """Create a classifier with pre-trained or freshly drawn weights.
-
-    Args:
-        name: A torchvision classifier, or `timm/` and a timm model.
-        weights: Name of the pre-trained weights; None draws them.
-        model_args: Arguments of the model's constructor.
-
-    Returns:
-        The classifier, and how photos are prepared for these weights, None where that is not a square centre crop.
-
-    Raises:
-        UserError: A name is unknown or a download failed.
-    """
-    try:
-        if name.startswith(TIMM_PREFIX):
-            return _create_timm(name.removeprefix(TIMM_PREFIX), weights, model_args)
-        return _create_torchvision(name, weights, model_args)
-    except (TypeError, ValueError, RuntimeError) as error:
-        msg = (
-            f"backbone.name: {name} cannot be created with weights={weights}, model_args={model_args}: "
-            f"{first_line(error)}"
-        )
-        raise UserError(msg) from error
-
-
 def first_line(error: Exception) -> str:
     """Give the first line of an error's message, or its kind where it has none."""
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-def _create_torchvision(
-    name: str, weights: str | None, model_args: dict[str, Any]
-) -> tuple[nn.Module, Preprocessing | None]:
-    if name not in torchvision.models.list_models(module=torchvision.models):
-        msg = f"backbone.name: torchvision has no classifier {name!r}; a timm model is named 'timm/...'"
-        raise UserError(msg)
-    if weights is None:
-        return torchvision.models.get_model(name, weights=None, **model_args), Preprocessing()
-    known = torchvision.models.get_model_weights(name)
-    names = [entry.name for entry in known]
-    if weights not in {"DEFAULT", *names}:
-        msg = (
-            f"backbone.weights: no file {weights!r}, and {name} has no weights of that name; allowed are "
-            f"{', '.join(names)}, DEFAULT, random, or a .safetensors or .pth file"
-        )
-        raise UserError(msg)
-    entry = known[weights]
-    with _download_errors(f"{name}, {entry.name}"):
-        network = torchvision.models.get_model(name, weights=entry, **model_args)
-    return network, Preprocessing.from_torchvision(entry.transforms())
-
-
-def _create_timm(name: str, weights: str | None, model_args: dict[str, Any]) -> tuple[nn.Module, Preprocessing | None]:
-    import timm  # slow to import, and torchvision's models do not need it
-
-    if weights not in {None, "DEFAULT"}:
-        msg = (
-            f"backbone.weights: no file {weights!r}; timm's weights are part of the model's name (timm/MODEL.TAG), "
-            "so give DEFAULT, random, or a .safetensors or .pth file"
-        )
-        raise UserError(msg)
-    if not timm.is_model(name):
-        msg = f"backbone.name: timm has no model {name!r}; timm.list_models() names all"
-        raise UserError(msg)
-    with _download_errors(f"timm's {name}"):
-        network = timm.create_model(name, pretrained=weights is not None, **model_args)
-    return network, Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
-
-
-@contextmanager
-def _download_errors(what: str) -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        msg = (
-            f"backbone.weights: the weights of {what} could not be downloaded ({error}); "
-            "check the connection, or give a local .safetensors or .pth file"
-        )
-        raise UserError(msg.replace("\n", " ")) from error
-
-
-def load_weights(
-    network: nn.Module, path: Path, rebuild: Callable[[int], nn.Module] | None, argument: str = "backbone.weights"
-) -> nn.Module:
+def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Module] | None) -> nn.Module:
     """Load a file of weights into a network, whose classifier takes the file's number of classes.
 
     Args:
         network: The network.
         path: The file, as for `read_state_dict`; a network with a classifier needs a file with one.
         rebuild: Creates the network with another number of classes; None where its classifier has to fit as it is.
-        argument: What names the file, for messages.
 
     Returns:
         The network, or a rebuilt one, with the file's weights.
@@ -131,12 +44,12 @@ def load_weights(
     Raises:
         UserError: The file cannot be read or does not fit.
     """
-    state = read_state_dict(path, argument)
+    state = read_state_dict(path)
     for name, shape in (_head_shapes(network) if rebuild else {}).items():
         found = state[name].shape if name in state else shape
         if rebuild and found[1:] == shape[1:] and found != shape:
             network = rebuild(found[0])
-    load_state(network, state, str(path), argument)
+    load_state(network, state, str(path))
     return network
 
 
@@ -148,12 +61,11 @@ def _head_shapes(network: nn.Module) -> dict[str, torch.Size]:
     return {f"{name}.weight": head.weight.shape for name, head in heads.items()}
 
 
-def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str, Tensor]:
+def read_state_dict(path: Path) -> dict[str, Tensor]:
     """Read a state dict from a file, without running code from it.
 
     Args:
         path: A `.safetensors` file, or a `.pth` file with a state dict or with one under `state_dict`.
-        argument: What names the file, for messages.
 
     Returns:
         Tensors by name.
@@ -162,7 +74,7 @@ def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str,
         UserError: The file is missing, cannot be read or holds no state dict.
     """
     if not path.is_file():
-        msg = f"{argument}: there is no file {str(path)!r}"
+        msg = f"weights: there is no file {str(path)!r}"
         raise UserError(msg)
     try:
         if path.suffix == ".safetensors":
@@ -172,11 +84,11 @@ def read_state_dict(path: Path, argument: str = "backbone.weights") -> dict[str,
         with warnings.catch_warnings(action="ignore"):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        msg = f"{argument}: {str(path)!r} cannot be read: {_reason(error)}"
+        msg = f"weights: {str(path)!r} cannot be read: {_reason(error)}"
         raise UserError(msg) from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
-        msg = f"{argument}: {str(path)!r} holds no state dict (tensors by name)"
+        msg = f"weights: {str(path)!r} holds no state dict (tensors by name)"
         raise UserError(msg)
     return state
 
@@ -188,14 +100,13 @@ def _reason(error: Exception) -> str:
     return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else first_line(error)
 
 
-def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argument: str = "backbone.weights") -> None:
+def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
     """Load a state dict whose keys and shapes must all fit.
 
     Args:
         network: The network.
         state: Tensors by name.
         source: Where the state comes from, for the message.
-        argument: What names the weights, for the message.
 
     Raises:
         UserError: Keys are missing or unexpected, or a shape differs; the first ones are listed.
@@ -204,7 +115,7 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argume
     differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
     if differing:
         listed = _enumerate([f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing])
-        msg = f"{argument}: shapes in {source!r} do not fit: {listed}"
+        msg = f"weights: shapes in {source!r} do not fit: {listed}"
         raise UserError(msg)
     keys = network.load_state_dict(state, strict=False)
     if keys.missing_keys or keys.unexpected_keys:
@@ -212,7 +123,7 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str, argume
         listed = "; ".join(f"{kind} keys: {_enumerate(names)}" for kind, names in parts if names)
         if all(name.startswith(PARALLEL) for name in state):
             listed += f"; its keys begin with {PARALLEL!r}: save the state_dict() of DataParallel's module instead"
-        msg = f"{argument}: {source!r} does not fit the model: {listed}"
+        msg = f"weights: {source!r} does not fit the model: {listed}"
         raise UserError(msg)
 
 
@@ -236,7 +147,7 @@ def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
     """
     heads = linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
-        msg = f"backbone.name: {type(network).__name__} has no linear classifier to put another head in place of"
+        msg = f"name: {type(network).__name__} has no linear classifier to put another head in place of"
         raise UserError(msg)
     return heads
 

@@ -84,7 +84,10 @@ def test_misspelt_key_in_a_file(fit: Fit, capsys: pytest.CaptureFixture[str], tm
         (["--data.max_samples=25"], "data.max_samples: 25 asked for, but there are 24 training photos"),
         (["--data.max_samples=2"], "data.max_samples: 2 is too few to meet the criterion"),
         (["--data.photos.root=absent"], "there is no folder absent"),
-        (["--data.backbone.name=mobilenet_v9"], "torchvision has no classifier 'mobilenet_v9'"),
+        (
+            ["--data.backbone.name=mobilenet_v9"],
+            "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",
+        ),
         (["--data=datamodules.PhotoStream", "--data.orderings=2"], "data.orderings: 2 asked for"),
         (["--model.methods={baseline: modules.NearestClassMean}"], "the name 'baseline' is the baseline's own"),
     ],

@@ -21,7 +21,6 @@ from evaluation.embeddings import load_model
 from evaluation.extraction import Extraction
 from evaluation.sources.source_features import SourceFeatures, source_features
 from evaluation.sources.targets import read_target
-from evaluation.weights_identity import identify_all
 from modules.networks.preprocessing import Preprocessing
 
 SIDE = 32
@@ -47,8 +46,8 @@ def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[
     run()
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
-    identity = identify_all(["resnet18"], known, options)["resnet18"]
-    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
+    network = known.networks(["resnet18"], options.seed)["resnet18"]
+    found = source_features(known.entries["resnet18"], network, target, options)
     assert found.computed == 0
     return found, target.photos.labels
 
@@ -56,8 +55,8 @@ def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[
 def test_features_and_logits_are_those_of_a_direct_pass(
     found: tuple[SourceFeatures, NDArray[np.int64]], registry: Path, photo_folder: Path
 ) -> None:
-    entry = read_registry(registry).entries["resnet18"]
-    network = load_model(entry, registry.parent, Extraction(device="cpu"), []).network
+    named = read_registry(registry).networks(["resnet18"], seed=0)["resnet18"]
+    network = load_model(named, Extraction(device="cpu"), []).network
     features, logits, labels = forward(network, photo_folder)
     np.testing.assert_array_equal(found[1], labels)
     np.testing.assert_allclose(found[0].features, features, atol=1e-5)
@@ -77,7 +76,7 @@ def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytes
         raise AssertionError
 
     monkeypatch.setattr(EmbeddingRows, "__iter__", refuse)
-    monkeypatch.setattr("modules.networks.build.build_network", refuse)
+    monkeypatch.setattr("modules.networks.build.build", refuse)
     again = run(output="again")
     assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows]
 

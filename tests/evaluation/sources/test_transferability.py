@@ -18,7 +18,6 @@ from datamodules.photos.class_folders import ClassFolders
 from evaluation.extraction import Extraction
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import read_target
-from evaluation.weights_identity import identify_all
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.leep import leep, nce
@@ -34,8 +33,8 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
     scored = run(f"--metrics={ALL}", "--seed=3")
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
-    identity = identify_all(["resnet18"], known, options)["resnet18"]
-    found = source_features(known.entries["resnet18"], target, registry.parent, options, identity)
+    network = known.networks(["resnet18"], options.seed)["resnet18"]
+    found = source_features(known.entries["resnet18"], network, target, options)
     assert found.computed == 0
     assert found.logits is not None
     features, labels = found.features.astype(np.float64), target.photos.labels

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 import torchvision
@@ -9,6 +11,7 @@ from torch import Tensor, nn
 
 from modules.networks.backbone import Backbone, BackboneSpec
 from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
 
 SMALL = Preprocessing(resize=32, crop=32)
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
@@ -155,3 +158,85 @@ def test_evaluation_mode_whichever_is_asked_for() -> None:
     with torch.no_grad():
         together, alone = backbone(draw_photos(4)), [backbone(photo[None]) for photo in draw_photos(4)]
     torch.testing.assert_close(together, torch.cat(alone), rtol=1e-4, atol=1e-5)
+
+
+OWN = """
+from torch import nn
+
+def classifier(width=5):
+    return nn.Sequential(nn.Conv2d(3, width, 3), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(width, 4))
+
+class Features(nn.Module):
+    num_features = 6
+
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(3, 6))
+
+    def forward(self, photos):
+        return self.layers(photos)
+"""
+
+
+@pytest.fixture
+def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Write a module of a user's own."""
+    name = f"own_{tmp_path.name}"
+    (tmp_path / f"{name}.py").write_text(OWN)
+    monkeypatch.syspath_prepend(tmp_path)
+    return name
+
+
+def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
+    spec = BackboneSpec(f"{own}.classifier", "random", {"width": 7}, SMALL)
+    backbone = spec.build(seed=0)
+    photos = draw_photos()
+    network = backbone.network
+    with torch.no_grad():
+        expected = network[:3](SMALL.normalize(photos))  # type: ignore[index]
+        torch.testing.assert_close(backbone(photos), expected)
+    assert (backbone.width, backbone.source_head) == (7, None)
+    assert backbone.digest() == spec.build(seed=0).digest() != spec.build(seed=1).digest()
+    head = nn.Linear(7, 4)
+    torch.save({**network.state_dict(), "3.weight": head.weight, "3.bias": head.bias}, tmp_path / "w.pth")
+    loaded = BackboneSpec(f"{own}.classifier", str(tmp_path / "w.pth"), {"width": 7}, SMALL).build(seed=1)
+    assert loaded.digest() == backbone.digest()
+    assert loaded.source_head is not None
+    assert torch.equal(loaded.source_head, head.weight)
+
+
+def test_own_network_that_gives_features(own: str) -> None:
+    backbone = BackboneSpec(f"{own}.Features", "random", preprocessing=SMALL).build(seed=0)
+    with torch.no_grad():
+        assert backbone(draw_photos()).shape == (3, 6)
+    assert (backbone.width, backbone.source_head) == (6, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "preprocessing", "message"),
+    [
+        (
+            "classifier",
+            "random",
+            None,
+            "^preprocessing: .*classifier tells of no square centre crop .*; give resize and",
+        ),
+        (
+            "classifier",
+            "DEFAULT",
+            SMALL,
+            "^weights: 'DEFAULT', but a custom source takes a .safetensors .*, or random$",
+        ),
+        ("clasifier", "random", SMALL, "^name: .*clasifier cannot be imported: AttributeError"),
+    ],
+)
+def test_mistakes_in_naming_an_own_network(
+    own: str, name: str, weights: str, preprocessing: Preprocessing | None, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        BackboneSpec(f"{own}.{name}", weights, preprocessing=preprocessing).build(seed=0)
+
+
+def test_module_that_is_not_there() -> None:
+    with pytest.raises(UserError, match=r"^name: no_such_module\.Net cannot be imported: ModuleNotFoundError"):
+        BackboneSpec("no_such_module.Net", "random", preprocessing=SMALL).build(seed=0)

@@ -13,17 +13,18 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from modules.networks.build import build_network
 from modules.networks.libraries import LIBRARIES
 from modules.networks.weights import weights_digest
 from output.errors import UserError
+from tests.material.networks import build_network, name_network
 
 SMALL = {"name": "mobilenet_v2", "width_mult": 0.25}
+ARGUMENTS = {"torchvision": "name", "timm": "model_name"}
 
 
 def build(name: str, source: str = "torchvision", weights: str | None = None, **options: Any) -> nn.Module:
     parameters = options.get("parameters", SMALL if source == "torchvision" else {})
-    return build_network(name, source, weights, parameters, options.get("seed", 0), options.get("allowed", []))
+    return build_network(name, source, weights, **{**options, "parameters": parameters})
 
 
 def refusal(name: str, source: str = "torchvision", weights: str | None = None, **options: Any) -> str:
@@ -53,7 +54,8 @@ def refusal(name: str, source: str = "torchvision", weights: str | None = None, 
     ],
 )
 def test_model_that_an_entry_means(source: str, key: str, given: str | None, expected: str) -> None:
-    assert LIBRARIES[source].choose(key, given) == expected
+    parameters = {} if given is None else {ARGUMENTS[source]: given}
+    assert LIBRARIES[source].choose(name_network(key, source, parameters=parameters)) == expected
 
 
 @pytest.mark.parametrize(
@@ -81,8 +83,7 @@ def test_model_that_an_entry_means(source: str, key: str, given: str | None, exp
     ],
 )
 def test_entry_that_names_no_one_model(source: str, key: str, given: object, reason: str) -> None:
-    argument = LIBRARIES[source].argument
-    assert reason in refusal(key, source, parameters={} if given is None else {argument: given})
+    assert reason in refusal(key, source, parameters={} if given is None else {ARGUMENTS[source]: given})
 
 
 def test_random_weights_depend_on_seed_and_name_alone() -> None:
@@ -97,10 +98,9 @@ def test_random_weights_depend_on_seed_and_name_alone() -> None:
     assert len(digests) == 2
 
 
-def test_network_is_frozen() -> None:
+def test_network_is_ready_for_evaluation() -> None:
     network = build("a")
     assert not any(module.training for module in network.modules())
-    assert not any(parameter.requires_grad for parameter in network.parameters())
     assert {parameter.dtype for parameter in network.parameters()} == {torch.float32}
     assert len(network.state_dict()["features.0.0.weight"]) == 8  # a quarter of 32
 

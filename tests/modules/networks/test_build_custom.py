@@ -11,9 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from modules.networks.build import build_network, custom_code
+from modules.networks.custom_code import find_code
 from modules.networks.weights import weights_digest
 from output.errors import UserError
+from tests.material.networks import build_network
 
 CODE = """
 from pathlib import Path
@@ -51,7 +52,7 @@ def zoo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 def build(
     path: object, allowed: list[str], weights: str | None = None, name: str = "a", **parameters: Any
 ) -> nn.Module:
-    return build_network(name, "custom", weights, {"name": path, **parameters}, 0, allowed)
+    return build_network(name, "custom", weights, parameters={"name": path, **parameters}, allowed=allowed)
 
 
 def refusal(path: object, allowed: list[str], weights: str | None = None, **parameters: Any) -> str:
@@ -87,7 +88,7 @@ def test_nothing_is_imported_from_another_module(zoo: Path, allowed: list[str]) 
     assert "custom code of the module 'zoo.birds' is not allowed" in message
     assert "extraction.allow_modules" in message
     with pytest.raises(UserError, match=r"'zoo\.birds' is not allowed"):
-        custom_code("a", {"name": "zoo.birds.build"}, allowed)
+        find_code("zoo.birds.build", allowed, "name")
     assert not zoo.exists()
     assert "zoo" not in sys.modules
     assert "'zoology' is not allowed" in refusal("zoology.build", ["zoo"])
@@ -103,7 +104,7 @@ def test_path_that_is_none(zoo: Path, path: object) -> None:
 @pytest.mark.parametrize(
     ("path", "parameters", "reason"),
     [
-        ("zoo.fish.build", {}, "zoo.fish.build failed with {}: ModuleNotFoundError: No module named 'zoo.fish'"),
+        ("zoo.fish.build", {}, "there is no Python file of the module 'zoo.fish'"),
         ("zoo.birds.fly", {}, "AttributeError: module 'zoo.birds' has no attribute 'fly'"),
         ("zoo.birds.text", {}, "zoo.birds.text gives a str, not a torch.nn.Module"),
         ("zoo.birds.fail", {}, "zoo.birds.fail failed with {}: LookupError: no such"),
@@ -142,7 +143,7 @@ def test_files_of_code(zoo: Path, tmp_path: Path, path: str, allowed: list[str],
     (tmp_path / "zoo" / "pond" / "no_code.py").mkdir(parents=True)
     for name in ("pond/__init__.py", "pond/ducks.py", "pond/notes.txt"):
         (tmp_path / "zoo" / name).touch()
-    files = custom_code("a", {"name": path}, allowed)
+    files = find_code(path, allowed, "name")
     assert list(files) == names
     assert all(file.is_file() and file.as_posix().endswith(name) for name, file in files.items())
     assert not zoo.exists()
@@ -150,10 +151,10 @@ def test_files_of_code(zoo: Path, tmp_path: Path, path: str, allowed: list[str],
 
 def test_no_file_of_code(zoo: Path) -> None:
     for path, reason in [
-        ("zoo.fish.build", "model 'a': model_parameters.name: there is no Python file of the module 'zoo.fish'"),
+        ("zoo.fish.build", "^name: there is no Python file of the module 'zoo.fish'"),
         ("sys.exit", "there is no Python file of the module 'sys'"),
         ("nowhere.fish.build", "the module 'nowhere.fish' cannot be found: No module named 'nowhere'"),
     ]:
         with pytest.raises(UserError, match=reason):
-            custom_code("a", {"name": path}, ["zoo", "sys", "nowhere"])
+            find_code(path, ["zoo", "sys", "nowhere"], "name")
     assert not zoo.exists()

@@ -12,11 +12,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.networks.build import build_network
 from modules.networks.layer_embedding import LayerEmbedding, Tap
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.weights import weights_digest
 from output.errors import UserError
+from tests.material.networks import build_network
 
 PARAMETERS = {"model_name": "RN50", "embed_dim": 16, "vision_cfg": {"layers": [1, 1, 1, 1], "width": 8}}
 
@@ -55,7 +55,7 @@ def stand_in() -> ModuleType:
 
 
 def build(weights: str | None = None, name: str = "clip_rn50", **parameters: Any) -> nn.Module:
-    return build_network(name, "open_clip", weights, {**PARAMETERS, **parameters}, 0, [])
+    return build_network(name, "open_clip", weights, parameters={**PARAMETERS, **parameters})
 
 
 @pytest.fixture

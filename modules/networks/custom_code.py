@@ -1,0 +1,82 @@
+"""Code of a user's own that gives a network: whether it may be imported, and which files it comes from."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from pathlib import Path
+
+from output.errors import UserError
+
+
+def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -> tuple[str, str]:
+    """Split a function's dotted path into module and name, where the module is allowed; nothing is imported.
+
+    Args:
+        path: The path, `package.module.function`.
+        allowed_modules: Modules and packages that the function may come from; None for any.
+        term: What messages call the path.
+
+    Returns:
+        The module's path and the function's name.
+
+    Raises:
+        UserError: It is no such path, or its module is not allowed.
+    """
+    if not isinstance(path, str) or not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", path):
+        msg = f"{term}: {path!r}, but a custom source needs a dotted path, package.module.function"
+        raise UserError(msg)
+    module, _, function = path.rpartition(".")
+    if allowed_modules is not None and not any(_is_within(module, allowed) for allowed in allowed_modules):
+        msg = (
+            f"{term}: custom code of the module {module!r} is not allowed; whoever trusts it names it, "
+            "or a package of it, in extraction.allow_modules"
+        )
+        raise UserError(msg)
+    return module, function
+
+
+def find_code(path: object, allowed_modules: Sequence[str] | None, term: str) -> dict[str, Path]:
+    """Find the files of code that a network comes from: all of the allowed package, or the one allowed module.
+
+    Args:
+        path: As for `split_path`.
+        allowed_modules: As for `split_path`; where all are allowed, the outermost package counts.
+        term: What messages call the path.
+
+    Returns:
+        Files by their names relative to the package, sorted; the module itself is not imported. Where a package and a
+        part of it are allowed, the package counts.
+
+    Raises:
+        UserError: As `split_path`, or there is no such module.
+    """
+    module, _ = split_path(path, allowed_modules, term)
+    spec = _find_spec(module, term)
+    if spec is None or spec.origin is None or not Path(spec.origin).is_file():
+        msg = f"{term}: there is no Python file of the module {module!r}"
+        raise UserError(msg)
+    around = [module.partition(".")[0]] if allowed_modules is None else allowed_modules
+    package = _find_spec(min((allowed for allowed in around if _is_within(module, allowed)), key=len), term)
+    file = Path(spec.origin)
+    files: dict[str, Path] = {}
+    for folder in map(Path, (package and package.submodule_search_locations) or ()):
+        files.update((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*.py") if path.is_file())
+    if file not in files.values():
+        files[file.name] = file
+    return dict(sorted(files.items()))
+
+
+def _find_spec(module: str, term: str) -> ModuleSpec | None:
+    try:
+        return find_spec(module)
+    except Exception as error:  # a package's own code runs, and may raise anything
+        reason = (str(error) or type(error).__name__).splitlines()[0]
+        msg = f"{term}: the module {module!r} cannot be found: {reason}"
+        raise UserError(msg) from error
+
+
+def _is_within(module: str, allowed: str) -> bool:
+    return module == allowed or module.startswith(f"{allowed}.")

@@ -1,0 +1,125 @@
+"""Which network is meant, with which weights: named and told apart from all others without building it, or torch."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Literal
+
+from modules.networks.custom_code import find_code
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+
+LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
+CUSTOM: LibraryName = "custom"
+PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
+WEIGHT_FILES = (".safetensors", ".pth", ".pt")
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What messages call the parts of a network, as the document does that it is named in.
+
+    Attributes:
+        model: The model's name.
+        arguments: The constructor's arguments.
+        random: Random weights.
+        elsewhere: Where other models are, for whoever names one that a library does not have.
+    """
+
+    model: str = "model_parameters.name"
+    arguments: str = "model_parameters"
+    random: str = "null"
+    elsewhere: str = ""
+
+
+@dataclass(frozen=True)
+class NetworkSpec:
+    """A network that is meant.
+
+    Attributes:
+        name: What it is called. Where `model` is None, it tells the model, too.
+        library: Where it comes from.
+        model: The library's name for it, or of a custom one the dotted path of the function that makes it.
+        weights: Pretrained identifier of the library, a file with a state dict, or None for random weights.
+        arguments: Further arguments of its constructor.
+        seed: Seed of random weights.
+        preprocessing: How photos are prepared for it; None for the weights' own way.
+        forward_args: Arguments of its forward call, besides the photos.
+        allowed_modules: Modules and packages that a custom one may come from; None for any.
+        terms: What messages call its parts.
+    """
+
+    name: str
+    library: LibraryName
+    model: object = None
+    weights: str | Path | None = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    seed: int = 0
+    preprocessing: Preprocessing | None = None
+    forward_args: Mapping[str, Any] = field(default_factory=dict)
+    allowed_modules: Sequence[str] | None = ()
+    terms: Terms = field(default=Terms(), compare=False)
+
+    @cached_property
+    def identity(self) -> dict[str, Any]:
+        """What tells the network from all others, as JSON values: all that decides what it makes of prepared photos.
+
+        A file of weights counts by its bytes, a library and random weights by its version; of a custom network all
+        code of its package counts, and code outside of it does not. Files are read once.
+
+        Raises:
+            UserError: The file of weights, or that of the code, is missing.
+        """
+        return {
+            "library": self.library,
+            "model": self.name if self.model is None else self.model,
+            "arguments": dict(self.arguments),
+            "forward_args": dict(self.forward_args),
+            "code": self._digest_code() if self.library == CUSTOM else _version(PACKAGES[self.library]),
+            "weights": self._identify_weights(),
+        }
+
+    def _identify_weights(self) -> dict[str, Any]:
+        if self.weights is None:
+            return {"seed": self.seed, "torch": _version("torch")}
+        if isinstance(self.weights, str):
+            return {"identifier": self.weights}
+        if not self.weights.is_file():
+            msg = f"weights: there is no file {str(self.weights)!r}"
+            raise UserError(msg)
+        return {"file": _digest(self.weights)}
+
+    def _digest_code(self) -> str:
+        digest = hashlib.sha256()
+        for name, path in find_code(self.model, self.allowed_modules, self.terms.model).items():
+            digest.update(f"{name}\0{_digest(path)}\0".encode(errors="surrogateescape"))
+        return digest.hexdigest()
+
+
+@contextmanager
+def naming_model(name: str) -> Iterator[None]:
+    """Put a model's name before the user's mistakes that are found within."""
+    try:
+        yield
+    except UserError as error:
+        msg = f"model {name!r}: {error}"
+        raise UserError(msg) from error
+
+
+def _version(package: str) -> str | None:
+    """Give the version of a package, None where it is not installed: building the network then says so."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

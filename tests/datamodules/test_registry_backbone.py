@@ -1,0 +1,100 @@
+"""A registry's entry as the backbone of a stream: the network that the evaluation commands run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from safetensors.torch import save_file
+
+from contract.documents import read_registry
+from datamodules.feature_stream import FeatureStream
+from datamodules.sample_stream import SampleStream
+from modules.networks.backbone import BackboneSpec
+from modules.networks.build import build
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+from tests.material.arena import make_entry
+
+SetUp = Callable[..., SampleStream]
+NARROW = {"name": "mobilenet_v2", "width_mult": 0.25}
+
+
+@pytest.fixture
+def registry(tmp_path: Path) -> Path:
+    """Write a registry with weights from a file, random ones, and entries that can be no backbone."""
+    torch.manual_seed(0)
+    network = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5)
+    save_file(build(network)[0].state_dict(), tmp_path / "narrow.safetensors")
+    entries = [
+        make_entry("from file", "features.6", "pool", 16, weights="narrow.safetensors", model_parameters=NARROW),
+        make_entry("drawn", "classifier", "flatten", 1280, model_parameters=NARROW),
+        make_entry("clip", "visual", "flatten", 8, source="open_clip"),
+        make_entry("own", "fc", "flatten", 8, source="custom"),
+        make_entry("scaled", "classifier", "flatten", 1280, model_parameters=NARROW, forward_args={"scale": 2}),
+    ]
+    path = tmp_path / "registry.json"
+    path.write_text(json.dumps({"contract_version": "1.0", "models": entries}))
+    return path
+
+
+def test_features_enter_the_classifier_whichever_layer_the_entry_names(set_up: SetUp, registry: Path) -> None:
+    by_entry = set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))
+    weights = registry.parent / "narrow.safetensors"
+    by_name = set_up(
+        FeatureStream,
+        backbone=BackboneSpec("mobilenet_v2", str(weights), {"width_mult": 0.25}, Preprocessing(32, 32)),
+        cache_dir=str(registry.parent / "another cache"),
+    )
+    assert torch.equal(by_entry.train_inputs, by_name.train_inputs)
+    head, same = by_entry.start().source_head, by_name.start().source_head
+    assert head is not None
+    assert same is not None
+    assert torch.equal(head, same)
+    assert len(head) == 7
+    protocol = by_entry.protocol()
+    assert protocol["backbone"] == "from file"
+    assert protocol["weights"] == str(weights)
+    assert protocol["weights_sha256"] == by_name.protocol()["weights_sha256"]
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Path, seed: int) -> None:
+    stream = set_up(FeatureStream, backbone=BackboneSpec("drawn", registry=str(registry)), seed=seed)
+    network, _ = build(read_registry(registry).networks(["drawn"], seed)["drawn"])
+    expected = {name: value for name, value in network.state_dict().items() if not name.startswith("classifier")}
+    state = stream.backbone.network.state_dict()
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[name], expected[name]) for name in expected)
+    assert stream.protocol()["random_weights"]
+    assert stream.protocol()["weights"] == "random"
+    assert stream.start().source_head is None
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"name": "from flie"}, "data.backbone.name: 'from flie' is no entry of '.*'; it has from file"),
+        ({"name": "mobilenet"}, "it has from file, drawn, clip, own, scaled"),
+        ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed beside a registry"),
+        ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
+        ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
+        ({"name": "clip"}, "'clip' is of source 'open_clip'; entries of torchvision and timm are backbones"),
+        ({"name": "own"}, "'own' is of source 'custom'"),
+        ({"name": "scaled"}, "data.backbone.name: 'scaled' has forward_args"),
+        ({"name": "drawn", "registry": "absent.json"}, "data.backbone.registry: "),
+    ],
+)
+def test_mistakes(set_up: SetUp, registry: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        set_up(FeatureStream, backbone=BackboneSpec(**{"registry": str(registry), **options}))
+
+
+def test_missing_weights_are_named(set_up: SetUp, registry: Path) -> None:
+    (registry.parent / "narrow.safetensors").unlink()
+    with pytest.raises(UserError, match=r"^data\.backbone: model 'from file': weights: there is no file '.*narrow"):
+        set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))

@@ -1,0 +1,36 @@
+"""Networks as a registry's entries name them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from torch import nn
+
+from contract.documents import Registry
+from contract.schema import ModelEntry, Preprocess
+from modules.networks.build import build
+from modules.networks.spec import NetworkSpec, naming_model
+
+
+def name_network(
+    name: str,
+    source: str = "torchvision",
+    weights: str | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    allowed: Sequence[str] = (),
+    folder: Path = Path(),
+) -> NetworkSpec:
+    preprocess = Preprocess(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), resize=32, crop=32)
+    entry = ModelEntry.model_construct(
+        model_name=name, source=source, weights=weights, model_parameters=parameters or {}, preprocess=preprocess
+    )
+    return Registry(folder / "registry.json", {name: entry}, "").networks([name], seed, allowed)[name]
+
+
+def build_network(name: str, source: str = "torchvision", weights: str | None = None, **fields: Any) -> nn.Module:
+    network = name_network(name, source, weights, **fields)
+    with naming_model(name):
+        return build(network)[0]

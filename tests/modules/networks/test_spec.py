@@ -1,0 +1,154 @@
+"""Which network is meant, told without building it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+from tests.material.networks import name_network
+
+
+def identify(name: str = "some", source: str = "torchvision", **fields: Any) -> dict[str, Any]:
+    return name_network(name, source, **fields).identity
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path]:
+    """A registry's folder, and another one that is the working directory."""
+    registry, elsewhere = tmp_path / "registry", tmp_path / "elsewhere"
+    for folder in (registry, elsewhere):
+        folder.mkdir()
+        (folder / "both.pth").write_text(folder.name)
+        (folder / f"{folder.name}.pth").write_text(folder.name)
+    monkeypatch.chdir(elsewhere)
+    return registry, elsewhere
+
+
+def test_where_a_file_is_looked_for(folders: tuple[Path, Path]) -> None:
+    registry, elsewhere = folders
+    for weights, folder in (("both.pth", registry), ("registry.pth", registry), ("elsewhere.pth", elsewhere)):
+        assert name_network("some", weights=weights, folder=registry).weights == folder / weights
+    absolute = elsewhere / "both.pth"
+    assert name_network("some", weights=str(absolute), folder=registry).weights == absolute
+    assert name_network("some", weights="IMAGENET1K_V1", folder=registry).weights == "IMAGENET1K_V1"
+    assert name_network("some", folder=registry).weights is None
+
+
+def test_file_is_told_by_its_content(folders: tuple[Path, Path]) -> None:
+    registry, _ = folders
+    identity = identify(weights="both.pth", folder=registry)
+    assert identity["weights"] == {"file": sha256(b"registry").hexdigest()}
+    assert identity == identify(weights="registry.pth", folder=registry, seed=5)
+    before = (registry / "both.pth").read_bytes()
+    (registry / "both.pth").write_bytes(before + b"!")
+    assert identify(weights="both.pth", folder=registry) != identity
+
+
+def test_missing_file_is_named(folders: tuple[Path, Path]) -> None:
+    registry, _ = folders
+    with pytest.raises(UserError, match=f"model 'some': weights: there is no file '{registry / 'gone.pth'}'"):
+        identify(weights="gone.pth", folder=registry)
+
+
+def test_seed_counts_for_random_weights_alone() -> None:
+    drawn, other = (identify(seed=seed) for seed in (0, 1))
+    assert drawn != other
+    named, same = (identify(weights="IMAGENET1K_V1", seed=seed) for seed in (0, 1))
+    assert named == same
+    assert named != identify(weights="IMAGENET1K_V2")
+
+
+def test_name_counts_where_it_names_the_model_or_draws_the_weights() -> None:
+    fields: dict[str, Any] = {"weights": "IMAGENET1K_V1"}
+    assert identify("a", **fields) != identify("b", **fields)
+    fields["parameters"] = {"name": "resnet18"}
+    assert identify("a", **fields) == identify("b", **fields)
+    fields["weights"] = None
+    assert identify("a", **fields) != identify("b", **fields)
+
+
+SPEC = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(32, 32)).network(0)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"library": "timm"},
+        {"model": "mobilenet_v3_small"},
+        {"weights": "DEFAULT"},
+        {"arguments": {"width_mult": 0.5}},
+        {"arguments": {}},
+        {"seed": 1},
+        {"forward_args": {"scale": 2}},
+    ],
+)
+def test_every_part_counts(change: dict[str, Any]) -> None:
+    assert replace(SPEC, **change).identity != SPEC.identity
+
+
+def test_what_does_not_decide_the_network_does_not_count() -> None:
+    same = replace(SPEC, name="another", preprocessing=None, allowed_modules=["zoo"])
+    assert same.identity == SPEC.identity
+
+
+def test_both_doors_lead_to_one_network(tmp_path: Path) -> None:
+    (tmp_path / "w.pth").write_bytes(b"weights")
+    for name, source, parameters, weights in [
+        ("mobilenet_v2", "torchvision", {"name": "mobilenet_v2", "width_mult": 0.25}, "IMAGENET1K_V1"),
+        ("mobilenet_v2", "torchvision", {"name": "mobilenet_v2", "width_mult": 0.25}, str(tmp_path / "w.pth")),
+        ("timm/test_vit", "timm", {"model_name": "test_vit", "width_mult": 0.25}, "DEFAULT"),
+    ]:
+        given = BackboneSpec(name, weights, {"width_mult": 0.25}).network(3)
+        entry = name_network("an entry", source, weights, parameters)
+        assert given.identity == entry.identity
+    drawn = BackboneSpec("timm/test_vit", "random").network(3)
+    entry = name_network("an entry", "timm", None, {"model_name": "test_vit"})
+    assert replace(drawn, seed=entry.seed).identity == entry.identity
+
+
+def test_all_code_of_an_allowed_package_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    package = tmp_path / "some_package"
+    (package / "deep").mkdir(parents=True)
+
+    def code() -> Any:
+        parameters = {"name": "some_package.networks.make"}
+        return identify(source="custom", parameters=parameters, allowed=["some_package"])["code"]
+
+    identities = []
+    for name, content in [("__init__.py", ""), ("networks.py", "import parts"), ("parts.py", "1"), ("parts.py", "2")]:
+        (package / name).write_text(content)
+        if (package / "networks.py").exists():
+            identities.append(code())
+    (package / "parts.py").rename(package / "deep" / "parts.py")
+    identities.append(code())
+    assert len(set(identities)) == len(identities) == 4
+    (tmp_path / "outside.py").write_text("1")
+    assert code() == identities[-1]
+
+
+def test_code_of_custom_models_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    identities = []
+    for code in ("make = 1", "make = 2"):
+        (tmp_path / "some_networks.py").write_text(code)
+        identities.append(BackboneSpec("some_networks.make", "random").network(0).identity)
+    assert identities[0] != identities[1]
+
+
+def test_naming_a_network_needs_no_torch() -> None:
+    code = (
+        "import sys; from contract.documents import read_registry, registry_path\n"
+        "known = read_registry(registry_path(None)); known.networks(list(known.entries), 0)\n"
+        "assert not {'torch', 'torchvision', 'timm', 'lightning'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[3])
