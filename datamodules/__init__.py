@@ -1,6 +1,6 @@
 """Data: photos, the stream of frozen features and the stream of photos."""
 
-from datamodules.drawings.drawn_photos import DrawnPets
+from datamodules.drawings.drawn_photos import DrawnObjects, DrawnPets
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.cats_and_dogs import CatsAndDogs
@@ -19,6 +19,7 @@ __all__ = [
     "ClassFolders",
     "ClassSubset",
     "CsvPhotos",
+    "DrawnObjects",
     "DrawnPets",
     "FeatureStream",
     "HuggingFaceDataset",

@@ -12,53 +12,42 @@ import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
-from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
 from jsonargparse import auto_cli
-from numpy.typing import NDArray
 from safetensors.torch import save
 from torch import Tensor, nn
 from torchvision.models import mobilenet_v2
 
-from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-
-WEIGHTS = Path(__file__).parents[1] / "modules" / "networks" / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
-MEAN = (0.485, 0.456, 0.406)
-STD = (0.229, 0.224, 0.225)
+from datamodules.drawings.drawn_objects import SOURCE_CLASSES
+from datamodules.drawings.drawn_photos import object_drawings
+from modules.networks.backbone import EMBEDDED_PREPROCESSING, EMBEDDED_WEIGHTS
 
 
-def draw_class(label: int, start: int, count: int, seed: int, size: int) -> NDArray[np.uint8]:
-    """Returns `count` successive drawings of one class, shape (count, size, size, 3)."""
-    return np.stack([np.asarray(draw_object(label, start + i, seed, size)) for i in range(count)])
-
-
-def draw_pool(start: int, per_class: int, seed: int, size: int, workers: int) -> tuple[Tensor, Tensor]:
+def draw_pool(start: int, per_class: int, seed: int, workers: int) -> tuple[Tensor, Tensor]:
     """Draws a balanced pool in worker processes.
 
     Args:
         start: The first index drawn of every class.
         per_class: How many drawings each class gets.
         seed: The family of drawings.
-        size: The drawings' width and height in pixels.
         workers: How many processes draw.
 
     Returns:
-        The drawings, uint8 of shape (n, 3, size, size), and their labels.
+        The drawings, one class after the other, uint8 of shape (n, 3, height, width), and their labels.
     """
-    draw = partial(draw_class, start=start, count=per_class, seed=seed, size=size)
+    drawings = object_drawings(start, per_class * len(SOURCE_CLASSES), seed)
+    places = drawings.labels.argsort(kind="stable").tolist()
     with ProcessPoolExecutor(workers) as pool:
-        drawn = np.concatenate(list(pool.map(draw, range(len(SOURCE_CLASSES)))))
-    labels = torch.arange(len(SOURCE_CLASSES)).repeat_interleave(per_class)
-    return torch.from_numpy(drawn).permute(0, 3, 1, 2), labels
+        drawn = np.stack([np.asarray(picture) for picture in pool.map(drawings.read, places, chunksize=per_class)])
+    return torch.from_numpy(drawn).permute(0, 3, 1, 2), torch.from_numpy(drawings.labels[places])
 
 
 def normalise(pictures: Tensor) -> Tensor:
     """Turns uint8 pictures into the network's input, standardised per channel."""
-    mean, std = torch.tensor(MEAN).view(3, 1, 1), torch.tensor(STD).view(3, 1, 1)
-    return ((pictures.float() / 255.0 - mean) / std).contiguous(memory_format=torch.channels_last)
+    return EMBEDDED_PREPROCESSING.normalize(pictures).contiguous(memory_format=torch.channels_last)
 
 
 def augment(pictures: Tensor, generator: torch.Generator, reach: int = 4) -> Tensor:
@@ -100,14 +89,13 @@ def write_weights(network: nn.Module, path: Path, metadata: dict[str, str]) -> N
 
 
 def pretrain(
-    output: Path = WEIGHTS,
+    output: Path = EMBEDDED_WEIGHTS,
     epochs: int = 10,
     per_class: int = 500,
     held_out_per_class: int = 50,
     batch_size: int = 64,
     learning_rate: float = 0.004,
     weight_decay: float = 0.05,
-    size: int = 64,
     seed: int = 0,
     workers: int = 2,
     threads: int = 1,
@@ -122,7 +110,6 @@ def pretrain(
         batch_size: Drawings per step.
         learning_rate: Peak of the one-cycle schedule for AdamW.
         weight_decay: AdamW's decoupled weight decay.
-        size: Width and height of the drawings in pixels.
         seed: Seeds initialisation, order, augmentation and the family of drawings.
         workers: Processes that draw.
         threads: Threads that train; more than one only pays on idle cores.
@@ -131,8 +118,8 @@ def pretrain(
     torch.set_num_threads(threads)
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
-    pictures, labels = draw_pool(held_out_per_class, per_class, seed, size, workers)
-    held_out, held_out_labels = draw_pool(0, held_out_per_class, seed, size, workers)
+    pictures, labels = draw_pool(held_out_per_class, per_class, seed, workers)
+    held_out, held_out_labels = draw_pool(0, held_out_per_class, seed, workers)
     print(f"drew {len(pictures) + len(held_out)} pictures in {time.monotonic() - began:.0f} s", flush=True)
 
     network = mobilenet_v2(width_mult=0.35, num_classes=len(SOURCE_CLASSES)).to(memory_format=torch.channels_last)
@@ -157,7 +144,7 @@ def pretrain(
         "architecture": "torchvision mobilenet_v2, width_mult 0.35",
         "classes": str(len(SOURCE_CLASSES)),
         "held_out_accuracy": f"{accuracy:.4f}",
-        "size": str(size),
+        "size": str(pictures.shape[-1]),
         "seed": str(seed),
         "command": " ".join(["python -m scripts.pretrain_embedded", *sys.argv[1:]]),
     }

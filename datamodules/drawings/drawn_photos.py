@@ -1,51 +1,78 @@
-"""The embedded default: drawn cats and dogs, made on demand."""
+"""The embedded tasks as data sets: drawn pets, the default target, and drawn objects, which its backbone comes from."""
 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
+from numpy.typing import NDArray
 from PIL import Image
 
-from datamodules.drawings import canvas, drawn_pets
+from datamodules.drawings import (
+    canvas,
+    drawn_animals,
+    drawn_objects,
+    drawn_pets,
+    drawn_plants,
+    drawn_signs,
+    drawn_things,
+)
+from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from datamodules.drawings.drawn_pets import draw_pet
 from datamodules.photos.photo_source import Photos, PhotoSource
 
-CLASSES = ("cats", "dogs")
+# The code that draws the pictures of each task.
+PETS = (canvas, drawn_pets)
+OBJECTS = (canvas, drawn_objects, drawn_animals, drawn_plants, drawn_signs, drawn_things)
+# Far from the training drawings, so that another training size does not change them.
+FIRST_FOR_VALIDATION = 1_000_000
 
 
 class Drawings(Photos):
-    """Drawn cats and dogs in turn.
+    """Drawings of some classes in turn, made on demand.
 
     Args:
-        first: Index of the first drawing.
-        count: Number of drawings.
+        draw: Draws one picture of a class, given its label, the drawing's index and the seed.
+        code: The modules that it follows from.
+        classes: Names of the classes.
+        indices: Index of each drawing, `[samples]`.
         seed: Seed of the drawings.
     """
 
-    def __init__(self, first: int, count: int, seed: int) -> None:
-        self.indices = range(first, first + count)
+    def __init__(
+        self,
+        draw: Callable[[int, int, int], Image.Image],
+        code: tuple[ModuleType, ...],
+        classes: Sequence[str],
+        indices: Sequence[int] | NDArray[np.int64],
+        seed: int,
+    ) -> None:
+        self.draw = draw
+        self.code = _digest(code)
+        self.classes = tuple(classes)
+        self.indices = [int(index) for index in indices]
         self.seed = seed
-        self.labels = np.arange(count, dtype=np.int64) % len(CLASSES)
-        self.names = [f"{CLASSES[label]}/{index}" for label, index in zip(self.labels, self.indices, strict=True)]
-        self.classes = CLASSES
+        self.labels = np.arange(len(indices), dtype=np.int64) % len(classes)
+        self.names = [f"{self.classes[label]}/{index}" for label, index in zip(self.labels, self.indices, strict=True)]
 
     def read(self, index: int) -> Image.Image:
         """Draw one picture."""
-        return draw_pet(int(self.labels[index]), self.indices[index], self.seed)
+        return self.draw(int(self.labels[index]), self.indices[index], self.seed)
 
     def digest(self, index: int) -> str:
         """Digest what is drawn and the code that draws it."""
-        return hashlib.sha256(f"{_code()} {self.labels[index]} {self.indices[index]} {self.seed}".encode()).hexdigest()
+        drawn = f"{self.code} {self.labels[index]} {self.indices[index]} {self.seed}"
+        return hashlib.sha256(drawn.encode()).hexdigest()
 
 
 @cache
-def _code() -> str:
-    files = [Path(str(module.__file__)).read_bytes() for module in (canvas, drawn_pets)]
-    return hashlib.sha256(b"".join(files)).hexdigest()
+def _digest(code: tuple[ModuleType, ...]) -> str:
+    return hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in code)).hexdigest()
 
 
 class DrawnPets(PhotoSource):
@@ -68,9 +95,54 @@ class DrawnPets(PhotoSource):
 
     def train(self) -> Drawings:
         """Give the training drawings."""
-        return Drawings(0, self.train_size, self.drawing_seed)
+        return self._drawings(0, self.train_size)
 
     def validation(self) -> Drawings:
         """Give the validation drawings."""
-        # Far from the training drawings, so that another training size does not change them.
-        return Drawings(1_000_000, self.validation_size, self.drawing_seed)
+        return self._drawings(FIRST_FOR_VALIDATION, self.validation_size)
+
+    def _drawings(self, first: int, count: int) -> Drawings:
+        return Drawings(draw_pet, PETS, ("cats", "dogs"), range(first, first + count), self.drawing_seed)
+
+
+class DrawnObjects(PhotoSource):
+    """The task that the embedded backbone was pre-trained on: drawn objects of 60 classes, none of them a pet.
+
+    Args:
+        train_size: Number of training drawings, as many of every class if 60 divides it.
+        validation_size: Number of validation drawings; none of them is a training drawing.
+        drawing_seed: Seed of the drawings. The backbone was pre-trained on drawings of seed 0, which are none of any
+            other seed.
+    """
+
+    name = "drawn_objects"
+
+    def __init__(
+        self, train_size: PositiveInt = 1200, validation_size: PositiveInt = 600, drawing_seed: NonNegativeInt = 1
+    ) -> None:
+        self.train_size = train_size
+        self.validation_size = validation_size
+        self.drawing_seed = drawing_seed
+
+    def train(self) -> Drawings:
+        """Give the training drawings."""
+        return object_drawings(0, self.train_size, self.drawing_seed)
+
+    def validation(self) -> Drawings:
+        """Give the validation drawings."""
+        return object_drawings(FIRST_FOR_VALIDATION, self.validation_size, self.drawing_seed)
+
+
+def object_drawings(first: int, count: int, seed: int) -> Drawings:
+    """Give drawings of the objects, the classes in turn.
+
+    Args:
+        first: Index of the first drawing of every class.
+        count: Number of drawings.
+        seed: Seed of the drawings.
+
+    Returns:
+        The drawings, those of a class with one index after the other.
+    """
+    indices = first + np.arange(count, dtype=np.int64) // len(SOURCE_CLASSES)
+    return Drawings(draw_object, OBJECTS, SOURCE_CLASSES, indices, seed)

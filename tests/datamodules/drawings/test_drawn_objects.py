@@ -14,7 +14,8 @@ from torchvision.models import mobilenet_v2
 
 from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from datamodules.drawings.drawn_pets import draw_pet
-from scripts.pretrain_embedded import WEIGHTS, augment, measure_accuracy, normalise, write_weights
+from modules.networks.backbone import EMBEDDED_WEIGHTS as WEIGHTS
+from scripts.pretrain_embedded import augment, measure_accuracy, normalise, write_weights
 
 FURRY = {
     "cat",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from datamodules import DrawnPets
+from datamodules import DrawnObjects, DrawnPets
 from datamodules.drawings import canvas, drawn_photos
+from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from datamodules.drawings.drawn_pets import draw_pet
 
 
@@ -55,8 +57,35 @@ def test_digests_follow_the_code_that_draws(monkeypatch: pytest.MonkeyPatch, tmp
     before = DrawnPets(train_size=2).train().digests()
     (tmp_path / "canvas.py").write_text("another")
     monkeypatch.setattr(canvas, "__file__", str(tmp_path / "canvas.py"))
-    drawn_photos._code.cache_clear()
+    drawn_photos._digest.cache_clear()
     try:
         assert set(before).isdisjoint(DrawnPets(train_size=2).train().digests())
     finally:
-        drawn_photos._code.cache_clear()
+        drawn_photos._digest.cache_clear()
+
+
+def test_objects_of_all_classes_in_turn() -> None:
+    source = DrawnObjects(train_size=120, validation_size=60, drawing_seed=4)
+    train, validation = source.train(), source.validation()
+    assert train.classes == validation.classes == SOURCE_CLASSES
+    assert np.bincount(train.labels).tolist() == [2] * 60
+    assert np.bincount(validation.labels).tolist() == [1] * 60
+    assert not set(train.names) & set(validation.names)
+    for place, (label, index) in {0: (0, 0), 59: (59, 0), 60: (0, 1), 119: (59, 1)}.items():
+        assert train.read(place).tobytes() == draw_object(label, index, 4).tobytes()
+    assert len(set(train.digests()) | set(validation.digests())) == 180
+
+
+def test_default_objects_are_none_that_the_backbone_was_trained_on() -> None:
+    seen = drawn_photos.object_drawings(0, 60, seed=0)
+    assert not set(seen.digests()) & set(DrawnObjects(train_size=60).train().digests())
+
+
+def test_drawings_of_two_tasks_have_no_digest_in_common() -> None:
+    pets, objects = DrawnPets(train_size=2, drawing_seed=1).train(), DrawnObjects(train_size=2).train()
+    assert set(pets.digests()).isdisjoint(objects.digests())
+
+
+def test_drawings_can_be_sent_to_other_processes() -> None:
+    train = DrawnObjects(train_size=60).train()
+    assert pickle.loads(pickle.dumps(train)).read(7).tobytes() == train.read(7).tobytes()

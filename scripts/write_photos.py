@@ -1,0 +1,54 @@
+"""Write photos of a data set as files in one folder per class: `python -m scripts.write_photos FOLDER --count=200`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import jsonargparse
+from jsonargparse.typing import PositiveInt
+
+from datamodules import DrawnPets, PhotoSource
+from output.errors import UserError
+from output.files import output_folder, replacing
+from output.parser import OneLineErrorParser, one_line_errors
+
+
+def write_photos(folder: str, photos: PhotoSource | None = None, count: PositiveInt = 200) -> None:
+    """Write the first training photos of a data set as `FOLDER/CLASS/NUMBER.png`.
+
+    Args:
+        folder: Folder to write to; files of the same names are replaced.
+        photos: The data set; by default the drawn cats and dogs.
+        count: How many photos are written.
+
+    Raises:
+        UserError: The data set has fewer photos, or the folder cannot be written.
+    """
+    target = output_folder("folder", folder)
+    source = photos or DrawnPets()
+    source.prepare()
+    train = source.train()
+    if count > len(train):
+        msg = f"count: {count} photos are wanted, {source.name} has {len(train)} for training"
+        raise UserError(msg)
+    for place in range(count):
+        path = target / train.classes[train.labels[place]] / f"{place}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as partial:
+            train.read(place).save(partial, format="png")
+    print(f"wrote {count} photos to {folder}")
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Write one folder.
+
+    Args:
+        args: The folder and options; those of the process by default.
+    """
+    with one_line_errors():
+        given = None if args is None else list(args)
+        jsonargparse.auto_cli(write_photos, args=given, parser_class=OneLineErrorParser)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The demos of the Makefile, on fewer drawings."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import evaluate
+from contract.documents import read_registry
+from scripts import write_catalog, write_photos
+
+ROOT = Path(__file__).parents[1]
+FEWER = {
+    "scripts.write_photos": ["--count=12"],
+    "scripts.write_catalog": [],
+    "cka": [],
+    "transferability": ["--targets.drawn_pets.train_size=40", "--metrics=[leep, log_me]"],
+    "target-selection": ["--dataset.train_size=120", "--targets=3", "--metrics=[leep, num_classes]"],
+}
+MODULES: dict[str, Callable[[list[str]], None]] = {
+    "scripts.write_photos": write_photos.main,
+    "scripts.write_catalog": write_catalog.main,
+}
+
+
+@pytest.fixture
+def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Run the commands of one target of the Makefile in this process, in a folder that has the configurations alone."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+
+    def run(target: str) -> None:
+        recipe = re.search(rf"^{target}: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert recipe is not None
+        for line in recipe[1].splitlines():
+            words = shlex.split(line.replace("$(ARGS)", ""))
+            while "=" in words[0]:
+                monkeypatch.setenv(*words.pop(0).split("=", 1))
+            python, first, command, *options = words
+            assert python == "$(BIN)/python"
+            if first == "-m":
+                MODULES[command]([*options, *FEWER[command]])
+            else:
+                assert first == "evaluate.py"
+                evaluate.main([command, *options, *FEWER[command]])
+
+    return run
+
+
+def test_cka(make: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make("demo-cka")
+    scores = json.loads((tmp_path / "runs/demo-cka/cka.json").read_text())
+    assert scores["n_stimuli"] == 12
+    assert "runs/demo-cka/cka.json, runs/demo-cka/heatmap.png" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_sources(make: Callable[[str], None], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make("demo-sources")
+    folders = {path.parent.name for path in (tmp_path / "runs").glob("*/scores.csv")}
+    assert folders == {"demo-sources", "demo-targets"}
+    scores = json.loads((tmp_path / "runs/demo-sources/transferability.json").read_text())
+    assert "drawn_halfway" in json.dumps(scores)
+    assert "runs/demo-targets/report.md" in capsys.readouterr().out.replace("\n", " ")
+
+
+def test_embedded_registry_needs_no_download() -> None:
+    registry = read_registry(ROOT / "configs/registry/embedded.json")
+    for entry in registry.entries.values():
+        assert entry.weights is None or (registry.path.parent / entry.weights).is_file()
