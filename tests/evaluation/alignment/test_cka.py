@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from itertools import combinations
 from pathlib import Path
@@ -96,6 +98,20 @@ def test_second_scoring_reads_all_rows(arena: Arena, request: pytest.FixtureRequ
     assert second["timings"]["rows_computed"] == 0
     text = (arena.folder / "out" / "score.json").read_text()
     assert text.split('"timings"')[0] == json.dumps(first, indent=1).split('"timings"')[0]
+
+
+def test_stored_rows_are_scored_without_torch(arena: Arena) -> None:
+    submission = arena.blue(*MODELS)
+    arena.score(submission)
+    options = [f"--submission={submission}", f"--output={arena.folder / 'again'}", "--logger=false"]
+    options += [f"--registry={arena.registry}", f"--catalog={arena.catalog}"]
+    program = f"""
+import sys, evaluate
+evaluate.main({["cka", *options]!r})
+sys.exit(any(name in sys.modules for name in ("torch", "torchvision", "lightning", "wandb")))
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])
+    assert json.loads((arena.folder / "again" / "score.json").read_text())["timings"]["rows_computed"] == 0
 
 
 def test_red_computes_only_missing_rows(arena: Arena) -> None:
