@@ -1,8 +1,15 @@
 PYTHON ?= python3.11
+# The versions to install; empty for the newest that pyproject.toml allows.
+CONSTRAINTS ?= constraints.txt
+NAME ?= orderings
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo demo-cka demo-sources test lint clean
+.PHONY: help demo demo-cka demo-sources test slow lint format bench clean
+
+## Show what can be made.
+help:
+	@awk '/^## / { text = substr($$0, 4) } /^[a-z-]+:/ && text { printf "make %-12s %s\n", substr($$1, 1, length($$1) - 1), text; text = "" }' Makefile
 
 ## Compare three methods on drawn cats and dogs; no network, account or GPU needed.
 demo: $(READY)
@@ -19,9 +26,13 @@ demo-sources: $(READY)
 	$(BIN)/python evaluate.py transferability --config=configs/evaluation/demo_sources.yaml
 	$(BIN)/python evaluate.py target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
 
-## Run the tests; `make test ARGS="-m slow"` runs the slow ones.
+## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
 test: $(READY)
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto $(ARGS)
+
+## Run the tests that take more than about 20 seconds each.
+slow: $(READY)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto -m slow $(ARGS)
 
 ## Check style and types.
 lint: $(READY)
@@ -29,11 +40,21 @@ lint: $(READY)
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-# Made anew whenever what is to be installed changes.
-$(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
-	touch $(READY)
+## Bring the code into shape.
+format: $(READY)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
 
+## Measure speed: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
+bench: $(READY)
+	$(BIN)/python -m benchmarks.$(NAME) $(ARGS)
+
+## Remove the environment and what is built.
 clean:
 	rm -rf .venv build *.egg-info
+
+# Made anew whenever what is to be installed changes.
+$(READY): pyproject.toml $(CONSTRAINTS)
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet $(CONSTRAINTS:%=--constraint %) --editable '.[dev]'
+	touch $(READY)

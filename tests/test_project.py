@@ -1,0 +1,134 @@
+"""What surrounds the code: the build that is refused, the workflow, the commands of the Makefile, the citation."""
+
+from __future__ import annotations
+
+import datetime
+import importlib.util
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import yaml
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parents[1]
+PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
+WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
+NOT_INSTALLED = {"benchmarks", "scripts", "tests"}
+
+
+def load(path: str) -> ModuleType:
+    """Import a file of a folder that is no package."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, ROOT / path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def steps(workflow: Path) -> list[dict[str, Any]]:
+    jobs = yaml.safe_load(workflow.read_text())["jobs"]
+    return [step for job in jobs.values() for step in job["steps"]]
+
+
+def test_what_pip_asks_first_is_refused() -> None:
+    with pytest.raises(SystemExit, match=r"is run from a checkout.*pip install --editable"):
+        load(".packaging/editable_only.py").get_requires_for_build_wheel()
+
+
+def test_a_wheel_is_refused_with_one_line(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", str(ROOT)]
+    run = subprocess.run([*command, "--wheel-dir", str(tmp_path)], capture_output=True, text=True, check=False)
+    assert run.returncode == 1
+    assert "headstart is run from a checkout" in run.stderr
+    assert "Traceback" not in run.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_no_command_is_installed() -> None:
+    assert "scripts" not in PROJECT["project"]
+    assert PROJECT["build-system"]["build-backend"] == "editable_only"
+
+
+def test_every_package_is_found_by_an_editable_install() -> None:
+    packages = {path.parts[-2] for path in ROOT.glob("*/__init__.py")} - NOT_INSTALLED
+    assert {pattern.rstrip("*") for pattern in PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]} == packages
+    assert {f"{name}.py" for name in PROJECT["tool"]["setuptools"]["py-modules"]} == {p.name for p in ROOT.glob("*.py")}
+
+
+def test_oldest_versions_are_the_bounds_of_the_project() -> None:
+    extras = PROJECT["project"]["optional-dependencies"].values()
+    requirements = [Requirement(each) for group in (PROJECT["project"]["dependencies"], *extras) for each in group]
+    bounds = {each.name: part.version for each in requirements for part in each.specifier if part.operator == ">="}
+    assert dict(line.split("==") for line in load(".ci/oldest.py").oldest()) == bounds
+
+
+def test_pinned_versions_are_supported() -> None:
+    pinned = dict(line.split("==") for line in (ROOT / "constraints.txt").read_text().split())
+    normal = {name.lower().replace("_", "-"): version for name, version in pinned.items()}
+    needed = [*PROJECT["project"]["dependencies"], *PROJECT["project"]["optional-dependencies"]["dev"]]
+    for requirement in map(Requirement, needed):
+        assert Version(normal[requirement.name.lower().replace("_", "-")]) in requirement.specifier
+
+
+def test_workflows_do_what_anyone_can_do() -> None:
+    commands = [step["run"] for workflow in WORKFLOWS for step in steps(workflow) if "run" in step]
+    called = {word for command in commands if command.startswith(".ci/run") for word in command.split()[1:]}
+    assert called == {"test", "lint", "demo"}
+    assert set(commands) - {"python .ci/oldest.py > oldest.txt"} <= {".ci/run lint", ".ci/run test demo"}
+
+
+def test_tested_versions_of_python() -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "ci.yaml").read_text())["jobs"]
+    matrix = jobs["test"]["strategy"]["matrix"]["include"]
+    versions = [Version(entry["python"]) for entry in matrix]
+    assert f">={min(versions)}" == PROJECT["project"]["requires-python"]
+    assert {entry["versions"]: entry["constraints"] for entry in matrix} == {
+        "pinned": "constraints.txt",
+        "oldest": "oldest.txt",
+        "newest": "",
+    }
+
+
+def test_an_unknown_step_is_refused_before_anything_is_set_up() -> None:
+    run = subprocess.run([ROOT / ".ci" / "run", "tests"], capture_output=True, text=True, check=False)
+    assert run.returncode == 2
+    assert run.stderr == "tests: there is test, lint and demo\n"
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_alone_lists_every_target() -> None:
+    text = (ROOT / "Makefile").read_text()
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    shown = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    assert [line.split()[1] for line in shown] == phony[1].split()
+    assert all(len(line.split()) > 2 and line.endswith(".") for line in shown)
+
+
+def test_hooks_before_a_commit_need_no_host() -> None:
+    repositories = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    assert [repository["repo"] for repository in repositories] == ["local"]
+    assert all(hook["entry"].startswith("make ") for hook in repositories[0]["hooks"])
+
+
+def test_citation_names_this_version() -> None:
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert {"cff-version", "message", "title", "authors"} <= set(citation)  # what the format requires
+    assert citation["version"] == PROJECT["project"]["version"]
+    assert citation["license"] == PROJECT["project"]["license"]
+    assert isinstance(citation["date-released"], datetime.date)
+
+
+def test_changelog_ends_with_this_version() -> None:
+    headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert headings[0] == "Unreleased"
+    assert headings[1] == PROJECT["project"]["version"]
