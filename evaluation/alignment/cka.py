@@ -94,6 +94,9 @@ def cka(
     document, embeddings = compute()
     document["timings"]["total_seconds"] = time.perf_counter() - start
     files = write_score(document, files, log, embeddings)
+    if overwrite and not save_embeddings:
+        # Those of the overwritten results would pass for these.
+        result_files(folder, measure, models is None, True)[-1].unlink(missing_ok=True)
     print_score(document, files)
     if logger:
         _publish(dashboard, document, files, folder)

@@ -57,6 +57,13 @@ def test_other_documents_are_another_configuration(arena: Arena, refused: Callab
     assert f"(digests/{name.split('.')[0]})" in refused(lambda: arena.evaluate("cka", *PAIR))
 
 
+def test_embeddings_of_what_is_overwritten_do_not_stay(arena: Arena) -> None:
+    folder = arena.evaluate("cka", *PAIR, "--save_embeddings=true")
+    assert "embeddings.npz" in content(folder)
+    arena.evaluate("cka", *LAYERS, "--overwrite=true")
+    assert set(content(folder)) == {"cka.json", "heatmap.png"}
+
+
 def test_score_of_another_submission_is_kept(arena: Arena, refused: Callable[..., str]) -> None:
     submissions = [arena.red([0, 1, 2]).rename(arena.folder / "one.json"), arena.red([3, 4, 5])]
     options = "--overwrite=false"
