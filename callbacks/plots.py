@@ -2,65 +2,185 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Any
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.transforms import offset_copy
+from numpy.typing import NDArray
 
 from callbacks.sample_efficiency import BAND
 from metrics.sample_efficiency.curves import Curves
+from output.figures import ALARM, GREY, LINE_STYLES, LineStyle, drawing, shorten
+
+# With more methods, each custom one has a panel of its own, where the baseline is grey.
+MOST_IN_ONE_PANEL = len(LINE_STYLES)
+ALONE, BESIDE = LINE_STYLES[-1]._replace(dashes=(), marker="^"), LineStyle(GREY, (), "o")
+# Inches: the only panel and one of several, what stands beside them, between them, and a line of text.
+ONE_PANEL, PANEL = (7.1, 3.8), (2.6, 1.6)
+LEFT, RIGHT, ACROSS, UP, LINE = 0.75, 0.2, 0.3, 0.5, 0.2
+# Columns of up to nine panels and of more.
+COLUMNS = (3, 4)
+# Medians closer than this share of the axis are marked below each other; the size of a mark in points.
+CLOSE, MARK = 0.02, 7.0
+
+Panel = tuple[Axes, list[tuple[int, LineStyle]]]
 
 
-def plot_learning_curves(curves: Curves, title: str, path: Path) -> None:
-    """Plot accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
-
-    Args:
-        curves: The traces.
-        title: Title of the picture.
-        path: PNG file to write.
-    """
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    medians = np.median(curves.samples_to_criterion()[0], axis=1)
-    for i, (name, accuracy) in enumerate(zip(curves.methods, 100 * curves.accuracy, strict=True)):
-        color = f"C{i}"
-        label = f"{name} (median {medians[i]:g})" if np.isfinite(medians[i]) else f"{name} (median not reached)"
-        axes.plot(curves.samples_seen, accuracy.mean(0), color=color, label=label, zorder=3)
-        if len(curves.orderings) > 1:
-            low, high = np.percentile(accuracy, BAND, axis=0)
-            axes.fill_between(curves.samples_seen, low, high, color=color, alpha=0.12, linewidth=0)
-        if np.isfinite(medians[i]):
-            axes.axvline(medians[i], color=color, linestyle=":", linewidth=1)
-    axes.axhline(100 * curves.threshold, color="black", linestyle="--", linewidth=1)
-    axes.set(xlabel="samples seen", ylabel="validation accuracy, %", title=title, ylim=(None, 101))
-    axes.margins(x=0.01)
-    legend_title = f"mean and {BAND[0]}th to {BAND[1]}th percentile over {len(curves.orderings)} orderings"
-    axes.legend(title=legend_title, fontsize="small", title_fontsize="small", loc="lower right")
-    _write(figure, path)
-
-
-def plot_criterion_reached(curves: Curves, title: str, path: Path) -> None:
-    """Plot the share of orderings that have met the criterion against samples seen.
+def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
+    """Draw accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
 
     Args:
         curves: The traces.
         title: Title of the picture.
-        path: PNG file to write.
+        complete: Whether nothing was left to measure; else that is stamped on it.
+
+    Returns:
+        The figure: one panel for up to six methods, else one for each custom method beside the baseline in grey.
     """
-    figure = Figure(figsize=(8, 5), layout="constrained")
-    axes = figure.subplots()
-    end = max(curves.samples_seen[-1], 1)
-    for name, samples in zip(curves.methods, curves.samples_to_criterion()[0], strict=True):
-        steps = np.sort(samples[np.isfinite(samples)])
-        share = 100 * np.arange(len(steps) + 1) / len(samples)
-        axes.step(np.r_[0, steps, end], np.r_[share, share[-1]], where="post", label=name)
-    axes.set(xlabel="samples seen", ylabel="orderings that met the criterion, %", title=title, ylim=(-2, 102))
-    axes.margins(x=0.01)
-    axes.legend(fontsize="small", loc="lower right")
-    _write(figure, path)
+    with drawing():
+        figure, panels = _begin(curves, title, complete)
+        medians, threshold = _medians(curves), 100 * curves.threshold
+        for axes, drawn in panels:
+            for depth, (method, style) in enumerate(reversed(drawn), 2):
+                _draw_accuracy(axes, curves, method, style, depth)
+            axes.axhline(threshold, color=GREY, linestyle="--", linewidth=0.8, zorder=1)
+            axes.set_ylim(None, 101)
+            for method, style, below in _stagger(medians, drawn, axes.get_xlim()[1]):
+                _mark(axes, (medians[method], threshold), style, below)
+        orderings = len(curves.orderings)
+        shown = f"mean, and {BAND[0]}th to {BAND[1]}th percentile, of {orderings} orderings"
+        note = f"{shown if orderings > 1 else 'one ordering'}; marks on the threshold: median samples to criterion"
+        _explain(figure, curves, note, "validation accuracy, %", marked=True)
+    return figure
 
 
-def _write(figure: Figure, path: Path) -> None:
-    FigureCanvasAgg(figure)
-    figure.savefig(path, dpi=120, format="png")
+def draw_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure:
+    """Draw the share of orderings that have met the criterion against samples seen.
+
+    Args:
+        curves: The traces.
+        title: Title of the picture.
+        complete: Whether nothing was left to measure; else that is stamped on it.
+
+    Returns:
+        The figure, with panels as in `draw_learning_curves`.
+    """
+    with drawing():
+        figure, panels = _begin(curves, title, complete)
+        samples, _ = curves.samples_to_criterion()
+        for axes, drawn in panels:
+            for depth, (method, style) in enumerate(reversed(drawn), 2):
+                steps = np.sort(samples[method][np.isfinite(samples[method])])
+                share = 100 * np.arange(len(steps) + 1) / len(samples[method])
+                x, y = np.r_[0, steps, _end(curves)], np.r_[share, share[-1]]
+                axes.step(x, y, where="post", zorder=depth, **_look(style))
+            axes.set_ylim(-2, 102)
+        note = f"{len(curves.orderings)} orderings" if len(curves.orderings) > 1 else "one ordering"
+        _explain(figure, curves, note, "orderings that met the criterion, %", marked=False)
+    return figure
+
+
+def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[Panel]]:
+    """Make the panels, and say which methods each shows, and how."""
+    methods = range(len(curves.methods))
+    shown = [list(zip(methods, LINE_STYLES, strict=False))]
+    if len(methods) > MOST_IN_ONE_PANEL:
+        shown = [[(method, ALONE), (0, BESIDE)] for method in methods[1:]]
+    across = min(len(shown), COLUMNS[len(shown) > COLUMNS[0] ** 2])
+    down = -(-len(shown) // across)
+    panel = ONE_PANEL if len(shown) == 1 else PANEL
+    width = LEFT + across * panel[0] + (across - 1) * ACROSS + RIGHT
+    lines = wrap(title, int(11 * width))
+    above = (len(lines) + 0.5 + 2 * (len(shown) > 1)) * LINE
+    below = (4.5 + -(-len(shown[0]) // 2)) * LINE
+    height = above + down * panel[1] + (down - 1) * UP + below
+    figure = Figure(figsize=(width, height))
+    figure.suptitle("\n".join(lines), fontsize="medium", y=1 - 0.3 * LINE / height, va="top")
+    sides = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - above / height, "bottom": below / height}
+    between = {"wspace": ACROSS / panel[0], "hspace": UP / panel[1]}
+    grid = figure.subplots(
+        down, across, sharex=True, sharey=True, squeeze=False, gridspec_kw={**sides, **between}
+    ).ravel()
+    for place, axes in enumerate(grid):
+        axes.set_xlim(0, 1.01 * _end(curves))
+        # The lowest of its column.
+        if place < len(shown) <= place + across:
+            axes.set_xlabel("samples seen")
+            axes.tick_params(labelbottom=True)
+        if place >= len(shown):
+            axes.set_axis_off()
+    if not complete:
+        stamp: dict[str, Any] = {"fontsize": 7 * width, "rotation": 25, "alpha": 0.25, "weight": "bold"}
+        written = figure.text(0.5, 0.5, "INCOMPLETE", ha="center", va="center", color=ALARM, zorder=99, **stamp)
+        written.set_in_layout(False)
+    return figure, list(zip(grid, shown, strict=False))
+
+
+def _draw_accuracy(axes: Axes, curves: Curves, method: int, style: LineStyle, depth: int) -> None:
+    accuracy = 100 * curves.accuracy[method]
+    # A single evaluation makes no line.
+    marker = style.marker if len(curves.samples_seen) == 1 else ""
+    axes.plot(curves.samples_seen, accuracy.mean(0), marker=marker, zorder=depth, **_look(style))
+    if len(curves.orderings) > 1:
+        low, high = np.percentile(accuracy, BAND, axis=0)
+        axes.fill_between(curves.samples_seen, low, high, color=style.colour, alpha=0.12, linewidth=0)
+
+
+def _stagger(
+    medians: NDArray[np.float64], drawn: list[tuple[int, LineStyle]], end: float
+) -> Iterator[tuple[int, LineStyle, int]]:
+    """Give the methods with a median, and how many marks lower than the threshold its mark is to stand."""
+    last, below = -np.inf, 0
+    for method, style in sorted(drawn, key=lambda pair: float(medians[pair[0]])):
+        if np.isfinite(medians[method]):
+            below = below + 1 if medians[method] - last < CLOSE * end else 0
+            last = medians[method]
+            yield method, style, below
+
+
+def _mark(axes: Axes, place: tuple[float, float], style: LineStyle, below: int) -> None:
+    figure = axes.get_figure()
+    shifted = offset_copy(axes.transData, figure, y=-MARK * below, units="points")  # type: ignore[arg-type]
+    look: dict[str, Any] = {"color": style.colour, "markeredgecolor": "white", "markeredgewidth": 0.6}
+    axes.plot(*place, style.marker, markersize=MARK, transform=shifted, clip_on=False, zorder=98, **look)
+
+
+def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, *, marked: bool) -> None:
+    """Write below the panels what the lines are, and above them which methods they show."""
+    sides = figure.subplotpars
+    figure.supylabel(ylabel, fontsize="medium", y=(sides.bottom + sides.top) / 2)
+    names, medians = shorten(curves.methods), _medians(curves)
+    told = [f"median {median:g}" if np.isfinite(median) else "median not reached" for median in medians]
+    labels = [f"{name} ({median})" for name, median in zip(names, told, strict=True)]
+    styles: tuple[LineStyle, ...] = LINE_STYLES
+    if len(names) > MOST_IN_ONE_PANEL:
+        for axes, name, median in zip(figure.axes, names[1:], told[1:], strict=False):
+            axes.set_title(f"{name}\n{median}", fontsize="small")
+        labels, styles = [labels[0], "method named above the panel"], (BESIDE, ALONE)
+    handles = [
+        Line2D([], [], marker=style.marker if marked else "", **_look(style))
+        for style, _ in zip(styles, labels, strict=False)
+    ]
+    place: dict[str, Any] = {"loc": "lower center", "ncols": 2, "handlelength": 3.5}
+    legend = figure.legend(handles, ["" for _ in labels], title=note, title_fontsize="small", fontsize="small", **place)
+    # Given at once, a label that begins with an underscore would be hidden.
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(label)
+
+
+def _look(style: LineStyle) -> dict[str, Any]:
+    return {"color": style.colour, "linestyle": (0, style.dashes or None), "linewidth": 1.6}
+
+
+def _medians(curves: Curves) -> NDArray[np.float64]:
+    medians: NDArray[np.float64] = np.median(curves.samples_to_criterion()[0], axis=1)
+    return medians
+
+
+def _end(curves: Curves) -> int:
+    return max(int(curves.samples_seen[-1]), 1)

@@ -7,7 +7,6 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -114,8 +113,7 @@ class Results(Callback):
         ended = pl_module.snapshot()
         curves = self._curves(ended)
         document = self._document(trainer, ended, curves)
-        title = f"{document['protocol']['dataset']}, {document['protocol']['backbone']}"
-        paths = self._write(curves, document, title)
+        paths = self._write(curves, document)
         self.written = True
         for logger in trainer.loggers:
             if isinstance(logger, Publisher):
@@ -157,18 +155,24 @@ class Results(Callback):
             "times": {"seconds": round(time.perf_counter() - self.started, 3)},
         }
 
-    def _write(self, curves: Curves, document: dict[str, Any], title: str) -> list[Path]:
-        from callbacks.plots import plot_criterion_reached, plot_learning_curves  # matplotlib is slow to import
+    def _write(self, curves: Curves, document: dict[str, Any]) -> list[Path]:
+        # matplotlib is slow to import.
+        from callbacks.plots import draw_criterion_reached, draw_learning_curves
+        from output.figures import writers
 
-        text = json.dumps(document, indent=1, allow_nan=False)
-        writers: dict[str, Callable[[Path], object]] = {
-            CONFIG: lambda path: path.write_text(self.config),
-            "curves.npz": curves.save,
-            "learning_curves.png": lambda path: plot_learning_curves(curves, title, path),
-            "criterion_reached.png": lambda path: plot_criterion_reached(curves, title, path),
-            RESULTS: lambda path: path.write_text(text),
-        }
-        return write_together(self.folder, writers)
+        text, protocol = json.dumps(document, indent=1, allow_nan=False), document["protocol"]
+        fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"
+        shown = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
+        return write_together(
+            self.folder,
+            {
+                CONFIG: lambda path: path.write_text(self.config),
+                "curves.npz": curves.save,
+                **writers("learning_curves", draw_learning_curves(*shown)),
+                **writers("criterion_reached", draw_criterion_reached(*shown)),
+                RESULTS: lambda path: path.write_text(text),
+            },
+        )
 
 
 def _is_complete(results: Path) -> bool:

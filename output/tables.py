@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -45,12 +46,13 @@ def print_table(title: str, rows: Rows, caption: str = "") -> None:
     for columns in _parts(widths, console.width):
         room = console.width - sum(widths[column] + GAP for column in columns)
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
-        table.add_column(Text(rows[0][0]), width=min(names, max(room, 1)), overflow="fold")
+        first = min(names, max(room, 1))
+        table.add_column(Text(rows[0][0]), width=first, overflow="fold")
         for column in columns:
             # The box itself has one blank between columns.
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
-            table.add_row(*(Text(row[column]) for column in (0, *columns)))
+            table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
         console.print(table)
         console.print()
     if caption:
@@ -66,6 +68,16 @@ def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
             parts.append([])
         parts[-1].append(column)
     return parts
+
+
+def _fold(name: str, width: int) -> str:
+    """Break a name where its parts end, as far as they are short enough."""
+    lines = [""]
+    for part in re.findall(r".+?(?:[_./ -]|$)", name):
+        if lines[-1] and cell_len(lines[-1] + part) > width:
+            lines.append("")
+        lines[-1] += part
+    return "\n".join(lines)
 
 
 def print_lines(lines: Iterable[str]) -> None:

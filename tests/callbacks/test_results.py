@@ -17,7 +17,8 @@ from callbacks.results import configuration_digest
 from output.errors import UserError
 
 Script = Callable[..., Any]
-NAMES = {"config.yaml", "curves.npz", "learning_curves.png", "criterion_reached.png", "results.json"}
+PICTURES = {f"{name}.{form}" for name in ("learning_curves", "criterion_reached") for form in ("png", "svg", "pdf")}
+NAMES = {"config.yaml", "curves.npz", "results.json", *PICTURES}
 CONFIG = (
     "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"
 )
@@ -134,8 +135,9 @@ def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> Non
 
 WRITERS = [
     "metrics.sample_efficiency.curves.Curves.save",
-    "callbacks.plots.plot_learning_curves",
-    "callbacks.plots.plot_criterion_reached",
+    "callbacks.plots.draw_learning_curves",
+    "callbacks.plots.draw_criterion_reached",
+    "output.figures.save",
 ]
 
 

@@ -107,6 +107,12 @@ def test_columns_follow_below_beside_the_names(print_at: Any) -> None:
     ]
 
 
+def test_names_are_broken_between_their_parts(print_at: Any) -> None:
+    lines = print_at(30, [["method", "n"], ["recursive_least_squares/of.all", "123456"], ["x" * 40, "7"]])
+    begun = [line.split()[0] for line in lines if line.strip()]
+    assert begun[3:] == ["recursive_least_", "squares/of.all", "x" * 22, "x" * 18, "A"]
+
+
 def test_wide_characters_line_up(print_at: Any) -> None:
     lines = print_at(80, [["名前", "値"], ["猫と犬", "1"], ["cat", "22"]])
     ends = {cell_len(line.rstrip()) for line in lines[1:] if line.rstrip().endswith(("値", "1", "22"))}

@@ -1,0 +1,148 @@
+"""How pictures look: colours that everyone tells apart, names of any script printed as they are, one way to save."""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import matplotlib
+from matplotlib import font_manager
+from matplotlib.backend_bases import get_registered_canvas_class
+from matplotlib.figure import Figure
+
+INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
+DPI = 120
+FORMATS = ("png", "svg", "pdf")
+LONGEST_NAME = 32
+# Common ones of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
+FALLBACK_FONTS = (
+    "Noto Sans CJK SC",
+    "Noto Sans CJK JP",
+    "WenQuanYi Micro Hei",
+    "PingFang SC",
+    "Hiragino Sans",
+    "Apple SD Gothic Neo",
+    "Microsoft YaHei",
+    "Yu Gothic",
+    "Malgun Gothic",
+    "Arial Unicode MS",
+)
+
+
+class LineStyle(NamedTuple):
+    """How one of several lines is drawn.
+
+    Attributes:
+        colour: Its colour.
+        dashes: On and off, in line widths; empty for a solid line.
+        marker: What marks a point of it.
+    """
+
+    colour: str
+    dashes: tuple[float, ...]
+    marker: str
+
+
+# Black and those colours of Okabe and Ito, "Color Universal Design", 2008, and Tol, "Colour Schemes", SRON, 2021, that
+# lie farthest from each other for readers with normal sight, protanopia, deuteranopia and tritanopia alike.
+LINE_STYLES = (
+    LineStyle("#000000", (), "o"),
+    LineStyle("#aa3377", (5, 1.5), "^"),
+    LineStyle("#56b4e9", (1, 1), "s"),
+    LineStyle("#117733", (6, 1.5, 1, 1.5), "D"),
+    LineStyle("#e69f00", (10, 2), "v"),
+    LineStyle("#332288", (4, 1, 1, 1, 1, 1), "P"),
+)
+
+
+@contextmanager
+def drawing() -> Iterator[None]:
+    """Draw in the common style within; texts are printed as they are, dollar signs included."""
+    settings: Any = {
+        "axes.edgecolor": PALE,
+        "axes.labelcolor": INK,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": "medium",
+        "font.family": _fonts(),
+        "legend.frameon": False,
+        "text.color": INK,
+        "text.parse_math": False,
+        "xtick.color": PALE,
+        "xtick.labelcolor": INK,
+        "ytick.color": PALE,
+        "ytick.labelcolor": INK,
+        # Without it the identifiers within an SVG file are drawn by chance.
+        "svg.hashsalt": "headstart",
+    }
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        # A character that no installed font has is drawn as a box; matplotlib would tell of each, many times.
+        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
+        yield
+
+
+def save(figure: Figure, path: Path, form: str = "png") -> None:
+    """Write a figure; the same one gives the same bytes.
+
+    Args:
+        figure: The figure.
+        path: File to write.
+        form: One of `FORMATS`.
+    """
+    times = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    figure.set_dpi(DPI)
+    canvas = get_registered_canvas_class(form)(figure)
+    # The canvas's own method draws once; `savefig` would draw twice.
+    with drawing():
+        getattr(canvas, f"print_{form}")(path, metadata=times.get(form))
+
+
+def writers(name: str, figure: Figure) -> dict[str, Callable[[Path], None]]:
+    """Give what writes a figure in every format, by file name.
+
+    Args:
+        name: Name of the files, without ending.
+        figure: The figure.
+    """
+    return {f"{name}.{form}": partial(save, figure, form=form) for form in FORMATS}
+
+
+def shorten(names: Sequence[str]) -> list[str]:
+    """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
+
+    Those that would look the same keep more of their characters, as many as tell them apart.
+
+    Args:
+        names: The names.
+
+    Returns:
+        Shorter ones, different where the names are.
+    """
+    longest = dict.fromkeys(names, LONGEST_NAME)
+    while True:
+        short = {name: _without_middle(name, kept) for name, kept in longest.items()}
+        shown = Counter(short.values())
+        alike = [name for name in short if shown[short[name]] > 1]
+        if not alike:
+            return [short[name] for name in names]
+        for name in alike:
+            longest[name] += 1
+
+
+def _without_middle(name: str, longest: int) -> str:
+    if len(name) <= longest:
+        return name
+    kept = longest - 1
+    return f"{name[: kept // 2]}…{name[-(kept - kept // 2) :]}"
+
+
+@cache
+def _fonts() -> list[str]:
+    """Give the fonts that names are written in: the usual one, then those for scripts that it lacks."""
+    installed = set(font_manager.get_font_names())
+    return ["DejaVu Sans", *(font for font in FALLBACK_FONTS if font in installed)]

@@ -1,0 +1,122 @@
+"""Pictures: lines that every reader tells apart, names as they are, the same bytes for the same picture."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations
+from pathlib import Path
+
+import matplotlib
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+from PIL import Image
+
+from output.figures import ALARM, FORMATS, GREY, LINE_STYLES, drawing, save, shorten, writers
+
+# Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
+# Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
+SIGHT = {
+    "normal": [[1, 0, 0], [0, 1, 0], [0, 0, 1]],
+    "protanopia": [
+        [0.152286, 1.052583, -0.204868],
+        [0.114503, 0.786281, 0.099216],
+        [-0.003882, -0.048116, 1.051998],
+    ],
+    "deuteranopia": [
+        [0.367322, 0.860646, -0.227968],
+        [0.280085, 0.672501, 0.047413],
+        [-0.011820, 0.042940, 0.968881],
+    ],
+    "tritanopia": [
+        [1.255528, -0.076749, -0.178779],
+        [-0.078411, 0.930809, 0.147602],
+        [0.004733, 0.691367, 0.303900],
+    ],
+}
+# IEC 61966-2-1.
+TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
+
+
+def to_linear(colour: str) -> NDArray[np.float64]:
+    encoded = np.array(to_rgb(colour))
+    return np.where(encoded <= 0.04045, encoded / 12.92, ((encoded + 0.055) / 1.055) ** 2.4)
+
+
+def to_lab(linear: NDArray[np.float64]) -> NDArray[np.float64]:
+    """CIE 15, L*a*b* under D65."""
+    ratio = TO_XYZ @ np.clip(linear, 0, 1) / TO_XYZ.sum(1)
+    x, y, z = np.where(ratio > (6 / 29) ** 3, np.cbrt(ratio), ratio / (3 * (6 / 29) ** 2) + 4 / 29)
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def distance(first: str, second: str, sight: str) -> float:
+    """Give the CIE 1976 difference of two colours as they are seen; about 2.3 is just noticeable."""
+    one, other = (to_lab(np.array(SIGHT[sight]) @ to_linear(colour)) for colour in (first, second))
+    return float(np.linalg.norm(one - other))
+
+
+def test_the_distance_is_that_of_the_literature() -> None:
+    # Red, green and white in L*a*b*, as colour tables give them; two of matplotlib's default colours that dichromats
+    # confuse.
+    assert to_lab(to_linear("#ff0000")) == pytest.approx([53.24, 80.09, 67.20], abs=0.05)
+    assert to_lab(to_linear("#00ff00")) == pytest.approx([87.73, -86.18, 83.18], abs=0.05)
+    assert to_lab(to_linear("#ffffff")) == pytest.approx([100, 0, 0], abs=0.05)
+    assert distance("C1", "C2", "normal") > 100
+    assert distance("C1", "C2", "protanopia") == pytest.approx(4.6, abs=0.1)
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_lines_are_told_apart(sight: str) -> None:
+    colours = [style.colour for style in LINE_STYLES]
+    assert min(distance(*pair, sight) for pair in combinations(colours, 2)) > 30
+    # On white, and beside the grey of a baseline and of the threshold.
+    assert min(distance(colour, "white", sight) for colour in colours) > 30
+    assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
+    assert distance(ALARM, "white", sight) > 30
+
+
+def test_lines_are_told_apart_without_colours() -> None:
+    assert len({style.dashes for style in LINE_STYLES}) == len({style.marker for style in LINE_STYLES}) == 6
+
+
+def draw() -> Figure:
+    with drawing():
+        figure = Figure(figsize=(2, 2))
+        axes = figure.subplots()
+        axes.set_title("$x_2$ $\\frac{ 猫")
+        axes.plot([0, 1], [1, 0], label="_a")
+    return figure
+
+
+def test_files_of_every_format_and_the_same_bytes_again(tmp_path: Path) -> None:
+    contents = []
+    for _ in range(2):
+        for name, write in writers("picture", draw()).items():
+            write(tmp_path / name)
+        contents.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
+    assert contents[0] == contents[1]
+    assert set(contents[0]) == {f"picture.{form}" for form in FORMATS}
+    assert contents[0]["picture.pdf"].startswith(b"%PDF")
+    assert b"<svg" in contents[0]["picture.svg"]
+    with Image.open(tmp_path / "picture.png") as picture:
+        assert picture.size == (240, 240)
+
+
+def test_texts_are_no_formulas_and_missing_glyphs_no_warnings(tmp_path: Path) -> None:
+    before = dict(matplotlib.rcParams)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        save(draw(), tmp_path / "picture.png")
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_long_names_lose_their_middle_but_stay_different() -> None:
+    names = ["short", "a" * 40, "b" * 20 + "1" + "c" * 30, "b" * 20 + "2" + "c" * 30]
+    short = shorten(names)
+    assert short[0] == "short"
+    assert short[1] == "a" * 15 + "…" + "a" * 16
+    assert len(set(short)) == 4
+    assert all(len(name) < 52 for name in short)
