@@ -13,7 +13,7 @@ import evaluate
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 PHOTOS = SHARED / "data" / "cats_and_dogs"
-SOURCES = ROOT / "configs" / "evaluation" / "mobilenet_v2_sources.json"
+SOURCES = ROOT / "benchmarks" / "mobilenet_v2_sources.json"
 # Smaller photos than the weights were trained on take a quarter of the time.
 SIDE = 112
 

@@ -14,7 +14,8 @@ CONFIG = Path(evaluate.__file__).parent / "configs" / "evaluation" / "transferab
 
 def test_shipped_config_runs(arena: Arena, photo_folder: Path) -> None:
     source = {"class_path": "datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
-    options = [f"--registry={arena.registry}", f"--targets={json.dumps({'pictures': source})}", "--logger=false"]
+    options = [f"--registry={arena.registry}", "--models=null", "--logger=false"]
+    options.append(f"--targets={json.dumps({'pictures': source})}")
     folder = arena.folder / "out"
     extraction = ["--extraction.num_workers=0", "--extraction.device=cpu"]
     evaluate.main(["transferability", f"--config={CONFIG}", *options, *extraction, f"--output={folder}"])
