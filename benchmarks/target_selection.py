@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.sources.scores import Score
-from evaluation.target_selection.target_pools import ClassShare, draw_targets
-from evaluation.target_selection.target_scores import GbcAxes, score_targets
+from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.ranking.ranking_measures import kendall
 from metrics.transferability.catalogue import METRICS
 from metrics.transferability.inputs import Inputs, Pool
+from metrics.transferability.target_pools import ClassShare, draw_targets
 
 SOURCE_CLASSES = 1000
 SINGLES = 3

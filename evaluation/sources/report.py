@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.sources.results import Results, TargetResults
-from evaluation.sources.scores import Metrics
+from evaluation.sources.results import RankedSources, Results, Scored
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 LEGEND = (
@@ -15,15 +14,15 @@ LEGEND = (
 )
 
 
-def print_report(results: Results) -> None:
+def print_source_ranking(results: Results) -> None:
     """Print the sources of every target, ranked, and why scores are missing.
 
     Args:
         results: What the metrics say.
     """
     for found in results.targets:
-        print_table(f"{found.target.name}: {_photos(found, results)}", _table(found, results.metrics))
-        print_lines(_remarks(found, results.metrics))
+        print_table(f"{found.target.name}: {_photos(found, results)}", ranked_table(found, "source"))
+        print_lines(_remarks(found))
     print_lines([LEGEND])
 
 
@@ -40,60 +39,62 @@ def write_markdown(results: Results, document: Mapping[str, Any]) -> str:
     lines = ["# Transferability", "", LEGEND]
     for found in results.targets:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found, results)}.", ""]
-        lines += markdown_table(_table(found, results.metrics))
-        lines += ["", *(f"- {line}" for line in _remarks(found, results.metrics))]
-        lines += ["", "Seconds:", "", *markdown_table(_seconds(found, results.metrics))]
+        lines += markdown_table(ranked_table(found, "source"))
+        lines += ["", *(f"- {line}" for line in _remarks(found))]
+        lines += ["", "Seconds:", "", *markdown_table(_seconds(found))]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     weights = [["source", "SHA-256 of the weights"], *map(list, document["digests"]["weights"].items())]
     lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", "", *markdown_table(weights)]
     return "\n".join(lines) + "\n"
 
 
-def _photos(found: TargetResults, results: Results) -> str:
+def ranked_table(
+    found: Scored, what: str, others: Mapping[str, Mapping[str, str]] | None = None, form: str = ".2f"
+) -> list[list[str]]:
+    """Tabulate candidates by their mean rank, with the score and the rank by every metric.
+
+    Args:
+        found: What the metrics say of them.
+        what: What they are.
+        others: Other columns, by candidate.
+        form: How the mean rank is written.
+
+    Returns:
+        The header, and a row for every candidate, best first.
+    """
+    others, known, ranking = others or {}, found.performances, found.ranking
+    titles = [metric.title for metric in found.metrics.values()]
+    rows = [[what, *others, "mean rank", *titles, *(["performance"] if known else [])]]
+    for name in ranking.names:
+        row = [name, *(cells[name] for cells in others.values()), format_number(ranking.mean_ranks[name], form)]
+        for metric, score in found.scores[name].items():
+            place = ranking.ranks.get(metric, {}).get(name)
+            row.append(format_number(score.value) + ("" if place is None else f" ({place:g})"))
+        rows.append(row + ([format_number(known.get(name))] if known else []))
+    return rows
+
+
+def _photos(found: RankedSources, results: Results) -> str:
     photos = found.target.photos
     split = "training" if results.split == "train" else "validation"
     return f"{len(photos):,} {split} photos of {len(photos.classes)} classes ({found.target.dataset})"
 
 
-def _table(found: TargetResults, metrics: Metrics) -> list[list[str]]:
-    """Give the header and a row for every source, best first."""
-    known = found.performances
-    header = [
-        "source",
-        "mean rank",
-        *(metric.title for metric in metrics.values()),
-        *(["performance"] if known else []),
-    ]
-    rows = [header]
-    for source in found.ranking.sources:
-        mean = found.ranking.mean_ranks[source]
-        row = [source, "–" if mean is None else f"{mean:.2f}"]
-        for metric in metrics:
-            rank = found.ranking.ranks.get(metric, {}).get(source)
-            row.append(format_number(found.scores[source][metric].value) + ("" if rank is None else f" ({rank:g})"))
-        rows.append(row + ([format_number(known.get(source))] if known else []))
-    return rows
-
-
-def _seconds(found: TargetResults, metrics: Metrics) -> list[list[str]]:
-    rows = [["source", "features", *(metric.title for metric in metrics.values())]]
-    for source in found.ranking.sources:
-        seconds = [found.features_seconds[source], *(found.scores[source][metric].seconds for metric in metrics)]
+def _seconds(found: RankedSources) -> list[list[str]]:
+    rows = [["source", "features", *(metric.title for metric in found.metrics.values())]]
+    for source in found.ranking.names:
+        seconds = [found.features_seconds[source], *(score.seconds for score in found.scores[source].values())]
         rows.append([source, *(f"{value:.2f}" for value in seconds)])
     return rows
 
 
-def _remarks(found: TargetResults, metrics: Metrics) -> list[str]:
+def _remarks(found: RankedSources) -> list[str]:
     """Say which metrics rank nothing, and why scores are missing."""
     remarks = [
         f"{metric.title} {metric.baseline}: it is the same for all sources, and ranks none."
-        for metric in metrics.values()
+        for metric in found.metrics.values()
         if metric.baseline
     ]
-    for name, metric in metrics.items():
-        by_reason: dict[str, list[str]] = {}
-        for source, scores in found.scores.items():
-            if scores[name].value is None:
-                by_reason.setdefault(scores[name].reason, []).append(source)
-        remarks += [f"{metric.title} has no score for {', '.join(s)}: {reason}." for reason, s in by_reason.items()]
+    for name, metric in found.metrics.items():
+        remarks += [f"{metric.title} has no score for {', '.join(s)}: {why}." for why, s in found.missing(name).items()]
     return remarks

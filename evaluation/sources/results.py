@@ -7,33 +7,58 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluation.sources.ranking import Ranking, rank_sources
 from evaluation.sources.scores import Metrics, Score
 from evaluation.sources.targets import Split, Target
-
-COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
+from metrics.ranking.mean_ranks import Ranking, rank
 
 
 @dataclass(frozen=True)
-class TargetResults:
+class Scored:
+    """Candidates, sources of one target or targets of one source, with what the metrics say of each.
+
+    Attributes:
+        metrics: The metrics by name.
+        scores: Scores by candidate and metric.
+        performances: Known performances by candidate.
+    """
+
+    metrics: Metrics
+    scores: Mapping[str, Mapping[str, Score]]
+    performances: Mapping[str, float]
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        """The candidates, ranked by every metric; a baseline has no part in the mean."""
+        values = {name: {metric: score.value for metric, score in found.items()} for name, found in self.scores.items()}
+        return rank(values, [name for name, metric in self.metrics.items() if metric.baseline])
+
+    def missing(self, metric: str) -> dict[str, list[str]]:
+        """Say of which candidates a metric has no score.
+
+        Args:
+            metric: Its name.
+
+        Returns:
+            The candidates by the reason.
+        """
+        found: dict[str, list[str]] = {}
+        for name, scores in self.scores.items():
+            if scores[metric].value is None:
+                found.setdefault(scores[metric].reason, []).append(name)
+        return found
+
+
+@dataclass(frozen=True)
+class RankedSources(Scored):
     """What the metrics say of the sources on one target.
 
     Attributes:
         target: The target.
-        scores: Scores by source and metric.
-        performances: Known performances by source.
         features_seconds: Time in which features were computed or read, by source.
     """
 
     target: Target
-    scores: Mapping[str, Mapping[str, Score]]
-    performances: Mapping[str, float]
     features_seconds: Mapping[str, float]
-
-    @cached_property
-    def ranking(self) -> Ranking:
-        """The sources, ranked."""
-        return rank_sources(self.scores)
 
     def describe_photos(self) -> dict[str, Any]:
         """Describe the target's photos as JSON values."""
@@ -72,10 +97,10 @@ class Results:
 
     metrics: Metrics
     split: Split
-    targets: Sequence[TargetResults]
+    targets: Sequence[RankedSources]
 
     def rows(self) -> list[list[Any]]:
-        """Give the rows of the plain table under `COLUMNS`; None stands for an empty cell."""
+        """Give the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell."""
         return [
             [metric, source, found.target.name, score.value, found.performances.get(source), score.seconds]
             for found in self.targets

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import platform
 import time
@@ -19,12 +17,12 @@ from contract.documents import Registry, read_registry, registry_path
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
-from evaluation.sources.performances import read_performances
-from evaluation.sources.report import print_report, write_markdown
-from evaluation.sources.results import COLUMNS, Results, TargetResults
+from evaluation.sources.report import print_source_ranking, write_markdown
+from evaluation.sources.results import RankedSources, Results
 from evaluation.sources.scores import Metrics, Score, score_source
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
+from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
 from metrics.transferability.inputs import Inputs
 from modules.networks.spec import NetworkSpec
 from output.dashboard import Dashboard, check_dashboard, publish
@@ -88,12 +86,12 @@ def transferability(
     config = {"seed": int(seed), "extraction": asdict(extraction), "digests": digests, "versions": _versions()}
     document = {**results.document(), **config, "total_seconds": time.perf_counter() - start}
     files = _write(folder, results, document)
-    print_report(results)
+    print_source_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
         settings = {**config, "split": split, "targets": document["targets"], "metrics": list(chosen)}
-        tables = {"scores": (COLUMNS, results.rows())}
+        tables = {"scores": (SCORE_COLUMNS, results.rows())}
         publish(dashboard, "transferability", title, settings, document, tables, files, folder)
 
 
@@ -118,7 +116,7 @@ def _score(
     seed: int,
     performances: Mapping[tuple[str, str], float],
     weights: dict[str, str],
-) -> TargetResults:
+) -> RankedSources:
     """Score all sources on one target; note the digests of their weights."""
     scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
@@ -130,7 +128,7 @@ def _score(
         given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)
         scores[source] = score_source(given, metrics)
     known = {source: value for (source, name), value in performances.items() if name == target.name}
-    return TargetResults(target, scores, known, seconds)
+    return RankedSources(metrics, scores, known, target, seconds)
 
 
 def _require_scores(results: Results) -> None:
@@ -152,10 +150,8 @@ def _versions() -> dict[str, str]:
 
 
 def _write(folder: Path, results: Results, document: Mapping[str, Any]) -> list[Path]:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *results.rows()])
     texts = {
-        "scores.csv": table.getvalue(),
+        "scores.csv": csv_text(SCORE_COLUMNS, results.rows()),
         "transferability.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
         "report.md": write_markdown(results, document),
     }

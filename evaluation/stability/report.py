@@ -8,24 +8,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
 from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
-from metrics.ranking.ranking_measures import MEASURES
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from metrics.ranking.win_rates import Ties, round_to_100
+from output.tables import print_lines, print_table
 
-COLUMNS = (*MEASURES, "average")
-TITLES = {
-    "weighted_kendall": "weighted Kendall",
-    "kendall": "Kendall",
-    "pearson": "Pearson",
-    "rel_at_1": "Rel@1",
-    "average": "average",
-}
+# What win rates are given by, with their titles: the measures, and the mean over them.
+RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()}
+RATED["average"] = "average"
 TIES: tuple[Ties, ...] = ("split", "last")
-WIDTH = 120
 # Rates that differ by less differ by rounding errors.
 SAME = 1e-9
 
@@ -92,7 +85,7 @@ def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
     rows: Rows = []
     for kind in TIES:
         percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind)
-        for place, column in enumerate(COLUMNS):
+        for place, column in enumerate(RATED):
             whole = _whole(percent[:, place])
             for metric, name in enumerate(study.table.metrics):
                 others = left_out[:, metric, place]
@@ -102,76 +95,65 @@ def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
     return columns, rows
 
 
-def print_report(study: Study, ties: Ties) -> None:
+def print_study(study: Study, ties: Ties) -> None:
     """Print the tables of the paper, and what they depend on.
 
     Args:
         study: A complete study.
         ties: How ties count in the first table of win rates.
     """
-    console = Console()
-    console.width = max(console.width, WIDTH)
     table = study.table
-    console.print(
+    counts = (
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "
-        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie "
-        "all metrics, or have one without a value, and are in no pair",
-        soft_wrap=True,
-        highlight=False,
+        f"{study.pool_size}, {len(table.targets)} targets, {len(MEASURES)} measures; {study.undefined:,} tie all "
+        "metrics, or have one without a value, and are in no pair"
     )
-    console.print(_stability_table(study))
+    print_lines([counts])
+    title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
+    print_table(title, _stability_table(study))
     for kind in (ties, *(other for other in TIES if other != ties)):
-        console.print(_win_rate_table(study, kind))
-    for line in [*_what_ties_change(study), *_what_targets_change(study, ties)]:
-        console.print(line, highlight=False, soft_wrap=True)
+        counted = "shared equally" if kind == "split" else "counted for the last metric"
+        caption = "rounded to add up to 100; in brackets: from the lowest to the highest with one target left out"
+        print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_table(study, kind), caption)
+    print_lines([*_what_ties_change(study), *_what_targets_change(study, ties)])
 
 
-def _stability_table(study: Study) -> Table:
-    printed = Table(title="Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component")
-    printed.add_column("varying")
-    for column in ("setup stability", "groups", "pairs"):
-        printed.add_column(column, justify="right")
+def _stability_table(study: Study) -> list[list[str]]:
+    rows = [["varying", "setup stability", "groups", "pairs"]]
     for name, found in study.setup_stability.items():
         mean = "undefined" if found.mean is None else f"{found.mean:.2f}"
-        printed.add_row(name, mean, f"{found.groups:,}", f"{found.pairs:,}")
-    return printed
+        rows.append([name, mean, f"{found.groups:,}", f"{found.pairs:,}"])
+    return rows
 
 
-def _win_rate_table(study: Study, ties: Ties) -> Table:
-    counted = "shared equally" if ties == "split" else "counted for the last metric"
-    printed = Table(
-        title=f"Win rate in % (ties={ties}: {counted})",
-        caption="rounded to add up to 100; in brackets: from the lowest to the highest with one target left out",
-    )
-    printed.add_column("metric")
-    for column in COLUMNS:
-        printed.add_column(TITLES[column], justify="right", no_wrap=True)
+def _win_rate_table(study: Study, ties: Ties) -> list[list[str]]:
     percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
-    whole = [_whole(percent[:, place]) for place in range(len(COLUMNS))]
+    whole = [_whole(percent[:, place]) for place in range(len(RATED))]
+    rows = [["metric", *RATED.values()]]
     for metric, name in enumerate(study.table.metrics):
         cells = []
-        for place in range(len(COLUMNS)):
+        for place in range(len(RATED)):
             low, high = left_out[:, metric, place].min(), left_out[:, metric, place].max()
             between = f" [{low:.0f}, {high:.0f}]" if math.isfinite(low) else ""
             cells.append("–" if whole[place][metric] is None else f"{whole[place][metric]}{between}")
-        printed.add_row(metric_title(name), *cells)
-    return printed
+        rows.append([metric_title(name), *cells])
+    return rows
 
 
 def _what_ties_change(study: Study) -> list[str]:
     """Say how often several metrics win, and where the leader depends on how that is counted."""
     tied = study.wins.tied_percent()
-    shares = ", ".join(f"{value:.1f} % {TITLES[name]}" for name, value in zip(MEASURES, tied, strict=True))
+    shares = ", ".join(f"{value:.1f} % {RATED[name]}" for name, value in zip(MEASURES, tied, strict=True))
     lines = [f"Experiments with several winners: {shares}."]
     percent = {kind: study.wins.percent(kind) for kind in TIES}
-    for place, column in enumerate(COLUMNS):
+    for place, column in enumerate(RATED):
         leaders = {kind: _leaders(rates[:, place]) for kind, rates in percent.items()}
         if leaders["split"] != leaders["last"]:
             named = [
                 f"{_names(study, metrics)} with ties={kind} ({percent[kind][metrics[0], place]:.1f} %)"
                 for kind, metrics in leaders.items()
             ]
-            lines.append(f"{TITLES[column]}: the choice of ties changes the leader: {' but '.join(named)}.")
+            lines.append(f"{RATED[column]}: the choice of ties changes the leader: {' but '.join(named)}.")
     return lines
 
 
@@ -179,7 +161,7 @@ def _what_targets_change(study: Study, ties: Ties) -> list[str]:
     """Say for which measures the leader depends on a single target."""
     percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
     lines = []
-    for place, column in enumerate(COLUMNS):
+    for place, column in enumerate(RATED):
         if np.isnan(left_out[:, :, place]).any():
             continue
         leaders = _leaders(percent[:, place])
@@ -188,7 +170,7 @@ def _what_targets_change(study: Study, ties: Ties) -> list[str]:
         exceptions = f"one of {', '.join(changed)}" if len(changed) > 1 else "".join(changed)
         how = f"unless {exceptions} is left out" if changed else "whichever target is left out"
         verb = "leads" if len(leaders) == 1 else "lead"
-        lines.append(f"{TITLES[column]}: {_names(study, leaders)} {verb} with ties={ties}, {how}.")
+        lines.append(f"{RATED[column]}: {_names(study, leaders)} {verb} with ties={ties}, {how}.")
     return lines
 
 
@@ -206,7 +188,7 @@ def _by_metric(metrics: Sequence[str], values: NDArray[np.float64]) -> dict[str,
     return {
         metric: {
             column: [_number(end) for end in value] if np.ndim(value) else _number(value)
-            for column, value in zip(COLUMNS, row, strict=True)
+            for column, value in zip(RATED, row, strict=True)
         }
         for metric, row in zip(metrics, values, strict=True)
     }

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Literal
 
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
@@ -18,14 +17,15 @@ from numpy.typing import NDArray
 
 from evaluation.stability.examples import FigureChoice
 from evaluation.stability.figures import draw_figures
-from evaluation.stability.report import describe, print_report, setup_stability_rows, win_rate_rows
+from evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
 from evaluation.stability.study import run_study
 from evaluation.stability.table import TransferTable, read_table
+from evaluation.tables import csv_text
 from metrics.ranking.ranking_measures import MEASURES, Measure
 from metrics.ranking.win_rates import Ties
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
-from output.files import output_folder, replacing
+from output.files import output_folder, replacing, write_texts
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
@@ -124,20 +124,21 @@ def stability(
         folder.mkdir(parents=True, exist_ok=True)
         with _outcomes_file(folder / "outcomes.npy", cells, size, save_outcomes) as keep:
             study = run_study(cells, size, float(tie_tolerance), keep)
-        tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}
-        files = [_write_csv(folder / f"{name}.csv", *rows) for name, rows in tables.items()]
-        files += draw_figures(study, figures, measure, folder)
-        document = {
-            **settings,
-            **describe(study, counted),
-            "table": {"path": table, "sha256": cells.sha256},
-            "seconds": time.perf_counter() - start,
-        }
-        files.insert(0, _write_json(folder / "stability.json", document))
+        drawn = draw_figures(study, figures, measure, folder)
     except OSError as error:
         msg = f"output: {output!r} cannot be written ({error}); choose another folder"
         raise UserError(msg) from error
-    print_report(study, counted)
+    document = {
+        **settings,
+        **describe(study, counted),
+        "table": {"path": table, "sha256": cells.sha256},
+        "seconds": time.perf_counter() - start,
+    }
+    tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}
+    texts = {"stability.json": json.dumps(document, indent=1, allow_nan=False) + "\n"}
+    texts |= {f"{name}.csv": csv_text(*rows) for name, rows in tables.items()}
+    files = [*write_texts(folder, texts), *drawn]
+    print_study(study, counted)
     for metric, reason in cells.left_out.items():
         print(f"left out of the study: {metric} ({reason})")
     if cells.ignored_columns:
@@ -184,21 +185,3 @@ def _outcomes_file(
     with replacing(path) as partial, partial.open("wb") as file:
         np.lib.format.write_array_header_1_0(file, header)
         yield lambda outcomes: file.write(outcomes.astype("<f8").tobytes())
-
-
-def _write_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    def write(file: IO[str]) -> None:
-        csv.writer(file, lineterminator="\n").writerows([columns, *rows])
-
-    return _write(path, write)
-
-
-def _write_json(path: Path, document: dict[str, Any]) -> Path:
-    return _write(path, lambda file: file.write(json.dumps(document, indent=1, allow_nan=False) + "\n"))
-
-
-def _write(path: Path, write: Callable[[IO[str]], object]) -> Path:
-    """Write a file complete or not at all."""
-    with replacing(path) as partial, partial.open("w", newline="") as file:
-        write(file)
-    return path

@@ -1,20 +1,37 @@
-"""The table behind a stability study: scores of metrics and performances by source and target."""
+"""The table behind a stability study: scores of metrics and performances by source and target, and its mistakes."""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import math
 import re
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.table_rows import read_cells, require_complete
+from evaluation.tables import finite_number
 from metrics.transferability.catalogue import METRICS
 from output.errors import UserError
 
+# Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
+# transferability metrics evaluations?, ECCV 2022.
+HEADERS = {
+    "metric": ("metric", "Transferability Metric"),
+    "source": ("source", "Source Dataset", "Source Architecture"),
+    "target": ("target", "Target Dataset"),
+    "score": ("score", "Transferability Metric Score"),
+    "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
+}
+TRAINABLE = "Trainable Backbone"
+# What stands in a cell whose value could not be computed.
+MISSING = ("", "nan", "inf", "-inf")
+MOST_NAMED = 20
+SAME_PERFORMANCE = 1e-9
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
 PAPER_METRICS = ("gbc", "leep", "nleep", "logme", "hscore")
 CONSTANT = "the same score for all sources on every target"
@@ -55,6 +72,25 @@ class TransferTable:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Cell:
+    """A row of the table.
+
+    Attributes:
+        line: Its line in the file, from 1.
+        score: Score by the metric, NaN where it is missing.
+        performance: Performance of the source on the target, NaN where it is missing.
+    """
+
+    line: int
+    score: float
+    performance: float
+
+
+Key = tuple[str, str, str]
+Cells = dict[Key, list[_Cell]]
+
+
 def metric_title(name: str) -> str:
     """Give a metric's name as reports write it.
 
@@ -82,7 +118,7 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.
     """
-    cells, ignored = read_cells(path, trainable, chosen)
+    cells, ignored = _read_cells(path, trainable, chosen)
     if exclude_target:
         cells = {key: rows for key, rows in cells.items() if key[1] != key[2]}
     metrics, sources, targets = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
@@ -90,7 +126,7 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
     metrics.sort(key=lambda name: paper.get(_plain(name), len(paper)))
     _require_two(metrics, sources)
     needed = ((metric, source, target) for target in targets for source in sources for metric in metrics)
-    require_complete(cells, (key for key in needed if not (exclude_target and key[1] == key[2])))
+    _require_complete(cells, (key for key in needed if not (exclude_target and key[1] == key[2])))
     scores = np.zeros((len(metrics), len(sources), len(targets)))
     performances = np.zeros((len(sources), len(targets)))
     for (metric, source, target), [cell] in cells.items():
@@ -121,3 +157,126 @@ def _leave_out_constant(table: TransferTable) -> TransferTable:
     metrics = [name for name, keep in zip(table.metrics, kept, strict=True) if keep]
     _require_two(metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")
     return replace(table, metrics=metrics, scores=table.scores[kept], left_out=dict.fromkeys(left_out, CONSTANT))
+
+
+def _read_cells(path: Path, trainable: bool, metrics: Sequence[str] | None) -> tuple[Cells, list[str]]:
+    """Read the cells that count, and the names of the columns that were not needed."""
+    cells: Cells = defaultdict(list)
+    wrong: list[str] = []
+    present: dict[str, None] = {}
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            header = reader.fieldnames or []
+            names = {field: _find_column(field, header) for field in HEADERS}
+            for row in reader:
+                try:
+                    counts = TRAINABLE not in header or _truth(row[TRAINABLE], TRAINABLE) == trainable
+                    metric, source, target = (_text(row, names[field]) for field in ("metric", "source", "target"))
+                    if counts:
+                        present[metric] = None
+                    if counts and (metrics is None or metric in metrics):
+                        values = [_value(row, names[field]) for field in ("score", "performance")]
+                        cells[metric, source, target].append(_Cell(reader.line_num, *values))
+                except ValueError as error:
+                    wrong.append(f"line {reader.line_num}, {error}")
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        msg = f"table: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8"
+        raise UserError(msg) from error
+    if wrong:
+        raise UserError(_list_kinds({"wrong entries": wrong}))
+    if not present:
+        counted = f" with {TRAINABLE} = {trainable}" if TRAINABLE in header else ""
+        msg = f"table: {str(path)!r} has no rows{counted}; every row is a cell"
+        raise UserError(msg)
+    unknown = [name for name in metrics or () if name not in present]
+    if unknown:
+        msg = f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {', '.join(present)}"
+        raise UserError(msg)
+    return dict(cells), [name for name in header if name and name not in {*names.values(), TRAINABLE}]
+
+
+def _require_complete(cells: Cells, needed: Iterable[Key]) -> None:
+    """Check that every needed cell is there once, and that a source has one performance on a target."""
+    performances: dict[tuple[str, str], list[_Cell]] = defaultdict(list)
+    for (_, source, target), rows in cells.items():
+        performances[source, target] += rows
+    kinds = {
+        "missing cells": [_name(key) for key in needed if all(math.isnan(cell.score) for cell in cells.get(key, ()))],
+        "missing performances": [
+            f"source {source!r}, target {target!r}"
+            for (source, target), rows in performances.items()
+            if any(math.isnan(cell.performance) for cell in rows)
+        ],
+        "cells given more than once": [
+            f"{_name(key)} on lines {', '.join(str(cell.line) for cell in rows)}"
+            for key, rows in cells.items()
+            if len(rows) > 1
+        ],
+        "contradicting performances": [
+            f"source {source!r} on target {target!r} has {different}"
+            for (source, target), rows in performances.items()
+            if (different := _different_performances(rows))
+        ],
+    }
+    if any(kinds.values()):
+        mend = "; complete them, or choose complete metrics with metrics" if kinds["missing cells"] else ""
+        raise UserError(_list_kinds(kinds) + mend)
+
+
+def _different_performances(rows: Collection[_Cell]) -> str:
+    """Name the performances, each with the first of its lines; nothing where all are the same."""
+    different: list[_Cell] = []
+    for cell in rows:
+        known = (math.isclose(cell.performance, other.performance, rel_tol=SAME_PERFORMANCE) for other in different)
+        if not math.isnan(cell.performance) and not any(known):
+            different.append(cell)
+    named = [f"{cell.performance} on line {cell.line}" for cell in different]
+    return " and ".join(named) if len(named) > 1 else ""
+
+
+def _find_column(field: str, header: Sequence[str]) -> str:
+    found = [name for name in HEADERS[field] if name in header]
+    if len(found) == 1:
+        return found[0]
+    allowed = " or ".join(map(repr, HEADERS[field]))
+    what = f"columns {', '.join(map(repr, found))} both" if found else f"no column {allowed}"
+    msg = (
+        f"table: {what} in the first line, which has {', '.join(map(repr, header)) or 'nothing'}; one of them is needed"
+    )
+    raise UserError(msg)
+
+
+def _text(row: dict[str, str], name: str) -> str:
+    text = (row[name] or "").strip()
+    if not text:
+        msg = f"{name} is empty"
+        raise ValueError(msg)
+    return text
+
+
+def _value(row: dict[str, str], name: str) -> float:
+    text = (row[name] or "").strip()
+    return math.nan if text.lower() in MISSING else finite_number(text, name)
+
+
+def _truth(text: str | None, name: str) -> bool:
+    known = {"true": True, "false": False}
+    answer = known.get((text or "").strip().lower())
+    if answer is None:
+        msg = f"{name} is {text or ''!r} and neither True nor False"
+        raise ValueError(msg)
+    return answer
+
+
+def _name(key: Key) -> str:
+    return "metric {!r}, source {!r}, target {!r}".format(*key)
+
+
+def _list_kinds(kinds: dict[str, list[str]]) -> str:
+    """Name the first of every kind of mistakes, in one line."""
+    listed = []
+    for what, found in kinds.items():
+        more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+        listed += [f"{len(found)} {what}: {'; '.join(found[:MOST_NAMED])}{more}"] if found else []
+    return f"table: {'; also '.join(listed)}"

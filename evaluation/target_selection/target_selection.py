@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
 from collections.abc import Mapping
@@ -17,15 +15,22 @@ from contract.documents import Registry, read_registry, registry_path
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
-from evaluation.sources.performances import read_performances
-from evaluation.sources.results import COLUMNS
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
+<<<<<<< HEAD
 from evaluation.target_selection.target_pools import ClassShare, draw_targets
 from evaluation.target_selection.target_report import print_report, write_markdown
 from evaluation.target_selection.target_results import PoolResults
 from evaluation.target_selection.target_scores import GbcAxes, score_targets
+=======
+from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
+from evaluation.target_selection.report import print_target_ranking, write_markdown
+from evaluation.target_selection.results import RankedTargets
+from evaluation.target_selection.scores import GbcAxes, score_targets
+from evaluation.weights_identity import identify_all
+>>>>>>> f376130 (Names that say what they hold: mean ranks and pools of targets are mathematics, one table file, one figure file, one catalogue of evaluation measures)
 from metrics.transferability.inputs import Pool
+from metrics.transferability.target_pools import ClassShare, draw_targets
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, write_texts
@@ -81,16 +86,20 @@ def target_selection(
     _require_known(source, known)
     chosen = find_metrics(SELECTION_METRICS if metrics is None else metrics)
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
-    pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
+    try:
+        pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
+    except ValueError as error:
+        msg = f"dataset: {error}"
+        raise UserError(msg) from error
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
     networks = known.networks([source], extraction.seed, extraction.allow_modules)
     features = source_features(known.entries[source], networks[source], whole, extraction)
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
-    scores = score_targets(given, chosen, gbc_axes)
+    scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     photos = [int(given.dataset.sizes[classes].sum()) for classes in pool]
     reached = {name: value for (_, name), value in performed.items()}
-    results = PoolResults(source, chosen, names, pool, photos, scores, reached)
+    results = RankedTargets(chosen, scores, reached, source, pool, photos)
     config = {
         "source": source,
         "dataset": dataset.name,
@@ -109,13 +118,13 @@ def target_selection(
     }
     described = _describe_targets(results, whole)
     files = _write(folder, results, {**config, **summary, "targets": described})
-    print_report(results)
+    print_target_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
         pool_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
         tables = {
-            "scores": (COLUMNS, results.rows()),
+            "scores": (SCORE_COLUMNS, results.rows()),
             "targets": (("target", "classes", "photos"), pool_rows),
         }
         publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
@@ -127,7 +136,7 @@ def _require_known(source: str, registry: Registry) -> None:
         raise UserError(msg)
 
 
-def _describe_targets(results: PoolResults, whole: Target) -> dict[str, dict[str, Any]]:
+def _describe_targets(results: RankedTargets, whole: Target) -> dict[str, dict[str, Any]]:
     """Describe each target by its classes and the number of its photos."""
     return {
         name: {"classes": [whole.photos.classes[label] for label in classes], "photos": photos}
@@ -135,16 +144,14 @@ def _describe_targets(results: PoolResults, whole: Target) -> dict[str, dict[str
     }
 
 
-def _write(folder: Path, results: PoolResults, document: Mapping[str, Any]) -> list[Path]:
-    table = io.StringIO()
-    csv.writer(table, lineterminator="\n").writerows([COLUMNS, *results.rows()])
+def _write(folder: Path, results: RankedTargets, document: Mapping[str, Any]) -> list[Path]:
     settings = (
         f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
         f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
         f"{document['gbc_axes']}."
     )
     texts = {
-        "scores.csv": table.getvalue(),
+        "scores.csv": csv_text(SCORE_COLUMNS, results.rows()),
         "targets.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
         "report.md": write_markdown(results, settings),
     }

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Measure = Literal["weighted_kendall", "kendall", "pearson", "rel_at_1"]
-MEASURES: tuple[Measure, ...] = ("weighted_kendall", "kendall", "pearson", "rel_at_1")
+MEASURES: tuple[Measure, ...] = get_args(Measure)
 
 # Multiplications up to which OpenBLAS keeps a product to one thread.
 ONE_THREAD = 2**18
@@ -87,6 +89,27 @@ def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
     x, y = _pair(scores, performances)
     best = y.max()
     return float(y[x.argmax()] / best) if best != 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class EvaluationMeasure:
+    """An evaluation measure as commands know it.
+
+    Attributes:
+        title: What reports call it.
+        compute: Gives its value from scores and performances, `[k]` each.
+    """
+
+    title: str
+    compute: Callable[[ArrayLike, ArrayLike], float]
+
+
+EVALUATION_MEASURES: dict[Measure, EvaluationMeasure] = {
+    "weighted_kendall": EvaluationMeasure("weighted Kendall", weighted_kendall),
+    "kendall": EvaluationMeasure("Kendall", kendall),
+    "pearson": EvaluationMeasure("Pearson", pearson),
+    "rel_at_1": EvaluationMeasure("Rel@1", rel_at_1),
+}
 
 
 def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) -> NDArray[np.float64]:

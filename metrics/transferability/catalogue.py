@@ -49,7 +49,8 @@ class TransferabilityMetric:
         summary: What it is, in some words.
         compute: Gives the score of one source model on one target; a ValueError says why there is none.
         needs_head: Whether it takes the probabilities of the source head.
-        higher_is_better: Whether a higher score says that the source transfers better, or a target is easier.
+        higher_is_better: Whether a higher score says that the source transfers better. It always does, but for a
+            baseline, whose sign is reversed where targets are ranked.
         baseline: What it does with the labels of the target alone, which is the same for all sources: it ranks none of
             them and has no part in mean ranks. Empty for a metric that depends on the source.
         fits: Whether it fits a model to each target, of which targets of one data set share nothing.

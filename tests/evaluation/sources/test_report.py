@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.sources.report import print_report, write_markdown
-from evaluation.sources.results import Results, TargetResults
+from evaluation.sources.report import print_source_ranking, write_markdown
+from evaluation.sources.results import RankedSources, Results
 from evaluation.sources.scores import Score
 from evaluation.sources.targets import Target
 from metrics.transferability.catalogue import METRICS
@@ -42,7 +42,7 @@ def results() -> Results:
         }
         for source, values in VALUES.items()
     }
-    found = TargetResults(target, scores, {"good": 0.9}, {"good": 1.5, "bad|ly": 2.5})
+    found = RankedSources(CHOSEN, scores, {"good": 0.9}, target, {"good": 1.5, "bad|ly": 2.5})
     return Results(CHOSEN, "train", [found])
 
 
@@ -68,14 +68,14 @@ def test_print_breaks_no_number(
     results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    print_report(results)
+    print_source_ranking(results)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["good", "1.00", "-0.125", "(1)", "2", "–", "0.9"] in rows
     assert ["bad|ly", "2.00", "-1.5", "(2)", "2", "0", "–"] in rows
 
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
-    names = ("metric_names", "performances", "ranking", "report", "results", "scores", "source_features", "targets")
+    names = ("metric_names", "report", "results", "scores", "source_features", "targets")
     modules = [f"evaluation.sources.{name}" for name in names]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"

@@ -11,8 +11,8 @@ import pytest
 from PIL import Image
 
 import evaluate
-from evaluation.sources.results import COLUMNS
 from evaluation.stability.table import read_table
+from evaluation.tables import SCORE_COLUMNS
 from evaluation.target_selection import target_selection
 from metrics.ranking.ranking_measures import weighted_kendall
 
@@ -64,7 +64,7 @@ def run(folder: Path, tmp_path: Path) -> Run:
 def read_rows(out: Path) -> list[dict[str, str]]:
     with (out / "scores.csv").open(newline="") as file:
         reader = csv.DictReader(file)
-        assert tuple(reader.fieldnames or ()) == COLUMNS
+        assert tuple(reader.fieldnames or ()) == SCORE_COLUMNS
         return list(reader)
 
 
@@ -192,7 +192,7 @@ def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: R
         for row in rows
     ]
     with (tmp_path / "joined.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS)
+        writer = csv.DictWriter(file, SCORE_COLUMNS)
         writer.writeheader()
         writer.writerows(joined)
     table = read_table(tmp_path / "joined.csv", trainable=True, exclude_target=True)

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 import metrics.transferability.dataset_statistics as module
 from evaluation.sources.scores import Score
-from evaluation.target_selection.target_pools import draw_targets
-from evaluation.target_selection.target_scores import GbcAxes, score_targets
+from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.transferability.catalogue import METRICS
 from metrics.transferability.dataset_statistics import DatasetStatistics, TargetStatistics
 from metrics.transferability.gbc import gbc
@@ -20,6 +19,7 @@ from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.target_pools import draw_targets
 from metrics.transferability.trans_rate import trans_rate
 
 Features = NDArray[np.float64]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from evaluation.stability.report import TITLES as MEASURES
-from evaluation.target_selection.target_results import PoolResults
+from evaluation.sources.report import ranked_table
+from evaluation.target_selection.results import RankedTargets
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 PRINTED_TARGETS = 10
@@ -25,20 +26,20 @@ VARYING_WARNING = (
 )
 
 
-def print_report(results: PoolResults) -> None:
+def print_target_ranking(results: RankedTargets) -> None:
     """Print the metrics, the targets that rank first, and the warnings.
 
     Args:
         results: What the metrics say.
     """
     more = len(results.targets) - PRINTED_TARGETS
-    print_table("metrics", metric_table(results))
+    print_table("metrics", _metric_table(results))
     title = f"targets by mean rank{f'; {more} more are in report.md' if more > 0 else ''}"
-    print_table(title, target_table(results)[: PRINTED_TARGETS + 1])
-    print_lines([LEGEND, TAU_LEGEND, *remarks(results)])
+    print_table(title, _target_table(results)[: PRINTED_TARGETS + 1])
+    print_lines([LEGEND, TAU_LEGEND, *_remarks(results)])
 
 
-def write_markdown(results: PoolResults, settings: str) -> str:
+def write_markdown(results: RankedTargets, settings: str) -> str:
     """Write the report.
 
     Args:
@@ -49,13 +50,13 @@ def write_markdown(results: PoolResults, settings: str) -> str:
         Markdown.
     """
     lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
-    lines += [f"- {line}" for line in remarks(results)]
-    lines += ["", "## Metrics", "", *markdown_table(metric_table(results))]
-    lines += ["", "## Targets", "", *markdown_table(target_table(results))]
+    lines += [f"- {line}" for line in _remarks(results)]
+    lines += ["", "## Metrics", "", *markdown_table(_metric_table(results))]
+    lines += ["", "## Targets", "", *markdown_table(_target_table(results))]
     return "\n".join(lines) + "\n"
 
 
-def metric_table(results: PoolResults) -> list[list[str]]:
+def _metric_table(results: RankedTargets) -> list[list[str]]:
     """Tabulate the metrics: which target they rank first and last, how they go with NumC, and their time.
 
     Args:
@@ -65,18 +66,18 @@ def metric_table(results: PoolResults) -> list[list[str]]:
         The header, and a row for every metric.
     """
     with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
-    titles = [MEASURES[name] for name in measures]
+    titles = [EVALUATION_MEASURES[name].title for name in measures]
     rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
     for name, metric in results.metrics.items():
         ranks = results.ranking.ranks.get(name)
         ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
         measured = [format_number(found[name], ".3f") for found in measures.values()]
-        seconds = sum(scores[name].seconds for scores in results.scores)
+        seconds = sum(scores[name].seconds for scores in results.scores.values())
         rows.append([metric.title, *ends, format_number(with_num_classes[name], ".3f"), *measured, f"{seconds:.2f}"])
     return rows
 
 
-def target_table(results: PoolResults) -> list[list[str]]:
+def _target_table(results: RankedTargets) -> list[list[str]]:
     """Tabulate the targets by their mean rank.
 
     Args:
@@ -85,20 +86,12 @@ def target_table(results: PoolResults) -> list[list[str]]:
     Returns:
         The header, and a row for every target.
     """
-    known = results.performances
-    titles = [metric.title for metric in results.metrics.values()]
-    rows = [["target", "classes", "photos", "mean rank", *titles, *(["performance"] if known else [])]]
-    places = {name: place for place, name in enumerate(results.targets)}
-    for name in results.ranking.sources:
-        place = places[name]
-        row = [name, str(results.sizes[place]), str(results.photos[place])]
-        row.append(format_number(results.ranking.mean_ranks[name], ".1f"))
-        row += [_cell(results, metric, name, place) for metric in results.metrics]
-        rows.append(row + ([format_number(known.get(name))] if known else []))
-    return rows
+    numbers = {"classes": results.sizes, "photos": results.photos}
+    columns = {title: dict(zip(results.targets, map(str, values), strict=True)) for title, values in numbers.items()}
+    return ranked_table(results, "target", columns, ".1f")
 
 
-def remarks(results: PoolResults) -> list[str]:
+def _remarks(results: RankedTargets) -> list[str]:
     """Warn of what the pool cannot show, and say why scores are missing.
 
     Args:
@@ -118,12 +111,8 @@ def remarks(results: PoolResults) -> list[str]:
             f"Warning: {results.repeated} of {len(results.targets)} targets have the same classes as an earlier one; "
             "the data set has too few classes for so many different targets."
         )
-    for metric, reasons in results.reasons().items():
-        missing = sum(scores[metric].value is None for scores in results.scores)
-        lines.append(f"{results.metrics[metric].title} has no score for {missing} targets: {'; '.join(reasons)}.")
+    for name, metric in results.metrics.items():
+        if reasons := results.missing(name):
+            count = sum(map(len, reasons.values()))
+            lines.append(f"{metric.title} has no score for {count} targets: {'; '.join(reasons)}.")
     return lines
-
-
-def _cell(results: PoolResults, metric: str, name: str, place: int) -> str:
-    rank = results.ranking.ranks.get(metric, {}).get(name)
-    return format_number(results.scores[place][metric].value) + ("" if rank is None else f" ({rank:g})")

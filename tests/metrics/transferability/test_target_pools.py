@@ -5,8 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from evaluation.target_selection.target_pools import ClassShare, draw_targets
-from output.errors import UserError
+from metrics.transferability.target_pools import ClassShare, draw_targets
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100, 397])
@@ -47,5 +46,5 @@ def test_a_seed_decides_the_pool_and_a_longer_pool_begins_alike(share: ClassShar
 
 
 def test_two_classes_give_no_pool() -> None:
-    with pytest.raises(UserError, match="it has 2 classes"):
+    with pytest.raises(ValueError, match="it has 2 classes"):
         draw_targets(2, 10, "half", 0)

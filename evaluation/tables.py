@@ -1,15 +1,57 @@
-"""Known performances of source models on targets, from a CSV file."""
+"""The CSV tables that one command writes and another reads."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Collection
+import io
+import math
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
-from evaluation.stability.table_rows import finite_number
 from output.errors import UserError
 
-COLUMNS = ("source", "target", "performance")
+PERFORMANCE_COLUMNS = ("source", "target", "performance")
+# The plain layout of what `evaluate.py stability` reads.
+SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write a table as CSV.
+
+    Args:
+        columns: Names of the columns.
+        rows: Its rows; None is an empty cell.
+
+    Returns:
+        The text, with numbers at full precision.
+    """
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
+
+
+def finite_number(text: str | None, name: str) -> float:
+    """Read a number of a CSV file.
+
+    Args:
+        text: What stands there.
+        name: Name of the column.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: It is none, or not finite.
+    """
+    try:
+        number = float(text or "")
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        msg = f"{name} is {text or ''!r} and not a finite number"
+        raise ValueError(msg)
+    return number
 
 
 def read_performances(path: Path, sources: Collection[str], targets: Collection[str]) -> dict[tuple[str, str], float]:
@@ -30,7 +72,7 @@ def read_performances(path: Path, sources: Collection[str], targets: Collection[
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)
-            missing = [name for name in COLUMNS if name not in (reader.fieldnames or ())]
+            missing = [name for name in PERFORMANCE_COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 msg = f"performances: no column {' or '.join(missing)} in the first line of {str(path)!r}"
                 raise UserError(msg)

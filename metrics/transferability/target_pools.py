@@ -8,8 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from output.errors import UserError
-
 ClassShare = Literal["varying", "half"]
 
 LEAST_SHARE = 0.02
@@ -33,12 +31,12 @@ def draw_targets(classes: int, targets: int, share: ClassShare, seed: int) -> li
         Classes of each target, ascending.
 
     Raises:
-        UserError: The data set has too few classes for two different targets.
+        ValueError: The data set has too few classes for two different targets.
     """
     if classes <= LEAST_CLASSES:
         needed = LEAST_CLASSES + 1
-        msg = f"dataset: it has {classes} classes, and targets are subsets of them; {needed} or more are needed"
-        raise UserError(msg)
+        msg = f"it has {classes} classes, and targets are subsets of them; {needed} or more are needed"
+        raise ValueError(msg)
     generator = np.random.default_rng(seed)
     least = max(LEAST_CLASSES, math.ceil(LEAST_SHARE * classes))
     half = max(LEAST_CLASSES, classes // 2)

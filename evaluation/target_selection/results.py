@@ -1,0 +1,83 @@
+"""What the metrics say of one source model on a pool of targets."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from evaluation.sources.results import Scored
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
+
+
+@dataclass(frozen=True)
+class RankedTargets(Scored):
+    """What the metrics say of the targets of a pool.
+
+    Attributes:
+        source: The source model.
+        classes: Numbers of classes of each target, ascending.
+        photos: Number of photos of each target.
+    """
+
+    source: str
+    classes: Sequence[NDArray[np.int64]]
+    photos: Sequence[int]
+
+    @property
+    def targets(self) -> list[str]:
+        """Names of the targets."""
+        return list(self.scores)
+
+    @cached_property
+    def sizes(self) -> list[int]:
+        """Number of classes of each target."""
+        return [len(chosen) for chosen in self.classes]
+
+    @property
+    def repeated(self) -> int:
+        """Number of targets that have the same classes as an earlier one."""
+        return len(self.classes) - len({tuple(chosen.tolist()) for chosen in self.classes})
+
+    def kendall_with_num_classes(self) -> dict[str, float | None]:
+        """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
+
+        Returns:
+            Kendall's tau-b by metric; None where the metric or NumC ranks nothing.
+        """
+        return self._measure(kendall, [-float(size) for size in self.sizes])
+
+    def measures(self) -> dict[Measure, dict[str, float | None]]:
+        """Measure how well every metric foretells the performances.
+
+        Returns:
+            By measure and metric, None where one is undefined; nothing where not all performances are known.
+        """
+        if any(name not in self.performances for name in self.targets):
+            return {}
+        reached = [self.performances[name] for name in self.targets]
+        return {name: self._measure(measure.compute, reached) for name, measure in EVALUATION_MEASURES.items()}
+
+    def _measure(
+        self, compute: Callable[[ArrayLike, ArrayLike], float], performances: Sequence[float]
+    ) -> dict[str, float | None]:
+        found: dict[str, float | None] = {}
+        for metric in self.metrics:
+            values = [value for scores in self.scores.values() if (value := scores[metric].value) is not None]
+            defined = 2 <= len(values) == len(performances)
+            value = compute(values, performances) if defined else math.nan
+            found[metric] = value if math.isfinite(value) else None
+        return found
+
+    def rows(self) -> list[list[Any]]:
+        """Give the rows of the plain table; None stands for an empty cell."""
+        return [
+            [metric, self.source, name, score.value, self.performances.get(name), score.seconds]
+            for name, scores in self.scores.items()
+            for metric, score in scores.items()
+        ]
