@@ -12,6 +12,7 @@ from output.parser import OneLineErrorParser, one_line_errors
 
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
+    "performances": "evaluation.performances:performances",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
     "stability": "evaluation.stability.stability:stability",
@@ -34,7 +35,7 @@ def main(args: Sequence[str] | None = None) -> None:
             {name: _load(COMMANDS[name]) for name in asked},
             args=given,
             # What is evaluated comes without a name; what a command cannot do without is named like any option.
-            as_positional="sample-efficiency" in given,
+            as_positional=bool(given) and given[0] in ("sample-efficiency", "performances"),
             description="Evaluate runs, the alignment of representations, and transferability metrics.",
             parser_class=OneLineErrorParser,
         )

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import json
-import zipfile
-from collections.abc import Sequence
 from dataclasses import replace
-from glob import glob
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
+from evaluation.runs import read_runs, require_different_orderings, require_same
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import score
 from output.errors import UserError
+from output.files import replacing
 from output.tables import print_scores
-
-# What may differ between runs that are joined.
-ORDERINGS = ("orderings", "first_ordering")
 
 
 def sample_efficiency(
@@ -44,60 +39,39 @@ def sample_efficiency(
     if output is not None and not Path(output).absolute().parent.is_dir():
         msg = f"output: the folder of {output!r} does not exist; create it first"
         raise UserError(msg)
-    folders = [Path(folder) for folder in sorted(glob(runs))]  # noqa: PTH207 - Path.glob takes no absolute pattern
-    if not folders:
-        msg = f"runs: {runs!r} matches no folder; name folders that train.py wrote"
-        raise UserError(msg)
-    documents, traces, models = zip(*(_read(folder) for folder in folders), strict=True)
+    found = read_runs(runs)
+    traces = [run.curves for run in found]
     settings = [
         {
-            **_without_orderings(document),
-            "methods": curves.methods,
-            "model": model,
-            **_criterion(curves, threshold, consecutive),
+            **run.settings,
+            "methods": run.curves.methods,
+            "model": run.model,
+            **_criterion(run.curves, threshold, consecutive),
         }
-        for document, curves, model in zip(documents, traces, models, strict=True)
+        for run in found
     ]
-    _require_comparable(folders, settings, traces)
+    require_same(found, settings, "only orderings may differ")
+    require_different_orderings(found)
     least = traces[0].threshold if threshold is None else float(threshold)
     streak = traces[0].consecutive if consecutive is None else int(consecutive)
     traces = [replace(curves, threshold=least, consecutive=streak) for curves in traces]
-    found = [curves.samples_to_criterion() for curves in traces]
-    samples, onset = (np.concatenate(part, axis=1) for part in zip(*found, strict=True))
+    met = [curves.samples_to_criterion() for curves in traces]
+    samples, onset = (np.concatenate(part, axis=1) for part in zip(*met, strict=True))
     final = np.concatenate([curves.accuracy[..., -1] for curves in traces], axis=1)
     limit = min(_known_until(curves) for curves in traces)
     document = {
-        "runs": [str(folder) for folder in folders],
-        "complete": all(document["complete"] for document in documents),
+        "runs": [str(run.folder) for run in found],
+        "complete": all(run.document["complete"] for run in found),
         "criterion": {"threshold": least, "consecutive": streak},
-        "protocol": {**documents[0]["protocol"], "orderings": samples.shape[1]},
+        "protocol": {**found[0].protocol, "orderings": samples.shape[1]},
         "orderings": np.concatenate([curves.orderings for curves in traces]).tolist(),
         "restricted_at": limit,
         **score(traces[0].methods, samples, onset, final, limit),
     }
     print_scores(document)
     if output is not None:
-        partial = Path(f"{output}.partial")
-        partial.write_text(json.dumps(document, indent=1, allow_nan=False))
-        partial.replace(output)
-
-
-def _read(run: Path) -> tuple[dict[str, Any], Curves, dict[str, Any]]:
-    """Read the results, the traces and the configuration of the methods."""
-    missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (run / name).is_file()]
-    if missing:
-        msg = f"runs: {str(run)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
-        raise UserError(msg)
-    try:
-        document: dict[str, Any] = json.loads((run / "results.json").read_text())
-        return document, Curves.load(run / "curves.npz"), yaml.safe_load((run / "config.yaml").read_text())["model"]
-    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
-        msg = f"runs: the files in {str(run)!r} are damaged ({error}); run train.py again"
-        raise UserError(msg.replace("\n", " ")) from error
-
-
-def _without_orderings(document: dict[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document["protocol"].items() if key not in ORDERINGS}
+        with replacing(Path(output)) as partial:
+            partial.write_text(json.dumps(document, indent=1, allow_nan=False))
 
 
 def _criterion(curves: Curves, threshold: float | None, consecutive: int | None) -> dict[str, Any]:
@@ -105,22 +79,6 @@ def _criterion(curves: Curves, threshold: float | None, consecutive: int | None)
     own = {"threshold": curves.threshold, "consecutive": curves.consecutive}
     replaced = {"threshold": threshold, "consecutive": consecutive}
     return {name: value for name, value in own.items() if replaced[name] is None}
-
-
-def _require_comparable(folders: list[Path], settings: list[dict[str, Any]], traces: Sequence[Curves]) -> None:
-    """Check that the runs are of one comparison and that no ordering comes twice."""
-    there = settings[0]
-    for folder, here in zip(folders[1:], settings[1:], strict=True):
-        differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
-        if differing:
-            pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
-            msg = f"runs: {pair} in {', '.join(differing)}; only orderings may differ"
-            raise UserError(msg)
-    numbers = np.concatenate([curves.orderings for curves in traces])
-    twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
-    if len(twice):
-        msg = f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once"
-        raise UserError(msg)
 
 
 def _known_until(curves: Curves) -> int:

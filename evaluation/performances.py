@@ -1,0 +1,192 @@
+"""`evaluate.py performances`: how well source models did on targets, from runs of train.py."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+import numpy as np
+from jsonargparse.typing import PositiveInt
+from numpy.typing import NDArray
+
+from evaluation.runs import Run, read_runs, require_different_orderings, require_same
+from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
+from metrics.sample_efficiency.paired_comparison import restricted
+from output.errors import UserError
+from output.files import output_folder, write_texts
+from output.tables import format_number, print_lines, print_table
+
+Performance = Literal["accuracy", "samples_to_criterion", "final"]
+# Runs by source and target.
+Pairs = Mapping[tuple[str, str], Sequence[Run]]
+# Performances of the orderings by source and target.
+Outcomes = Mapping[tuple[str, str], NDArray[np.float64]]
+
+BASELINE = "baseline"
+WEIGHT_FILES = (".safetensors", ".pth", ".pt")
+# What must be the same for all runs, for all sources of a target, and for all targets of a source.
+EVERYWHERE = ("batch_size", "evaluate_every", "inputs")
+OF_A_TARGET = ("classes", "train_size", "validation_size", "seed")
+OF_A_SOURCE = ("weights_sha256",)
+
+
+def performances(
+    runs: str | list[str],
+    performance: Performance = "accuracy",
+    samples: PositiveInt | None = None,
+    method: str = BASELINE,
+    names: dict[str, str] | None = None,
+    output: str = "runs/performances.csv",
+    overwrite: bool = False,
+) -> None:
+    """Tabulate how well source models did on targets, from finished runs of train.py.
+
+    Writes and prints a table of source, target and performance, which the option `performances` of transferability
+    and target-selection takes, and which so comes into the table that stability reads. Runs of the same source and
+    target that fed different orderings are joined; the performance is the mean over orderings.
+
+    A source is called by the registry's entry where the run names one; else by its weights: a file without folder and
+    ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. A target is called by its data set.
+
+    Args:
+        runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
+        performance: `accuracy` on the validation set once so many samples were fed; `samples_to_criterion`, turned so
+            that more is better, into the sample limit less the mean of min(samples to criterion, limit); or the
+            `final` accuracy, after however many samples a run took.
+        samples: Samples for `accuracy`, which is that of the last evaluation up to there; by default as many as all
+            runs have fed.
+        method: Method of the runs.
+        names: Other names for sources and targets, by those they would have: '{resnet18_random: resnet18}'.
+        output: CSV file to write.
+        overwrite: Replace a file that holds something else.
+    """
+    if samples is not None and performance != "accuracy":
+        msg = f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}"
+        raise UserError(msg)
+    path = Path(output)
+    folder = output_folder("output", path.parent)
+    found = read_runs(runs)
+    _require_usable(found, method)
+    pairs = _pair(found, names or {})
+    _require_comparable(pairs, performance, method)
+    at = min(int(run.curves.samples_seen[-1]) for run in found) if samples is None else int(samples)
+    outcomes = {
+        pair: np.concatenate([_outcomes(run, performance, method, at) for run in joined])
+        for pair, joined in pairs.items()
+    }
+    text = csv_text(PERFORMANCE_COLUMNS, [[*pair, float(values.mean())] for pair, values in outcomes.items()])
+    if path.exists() and not overwrite and path.read_bytes() != text.encode():
+        msg = f"output: {output!r} holds something else; choose another file, or replace it with --overwrite=true"
+        raise UserError(msg)
+    [written] = write_texts(folder, {path.name: text})
+    _print(pairs, outcomes, performance, method, at)
+    print(f"wrote {written}")
+
+
+def _require_usable(runs: Sequence[Run], method: str) -> None:
+    for run in runs:
+        if not run.document["complete"]:
+            reason = run.document["stopped_because"]
+            msg = f"runs: {str(run.folder)!r} is incomplete ({reason}); leave it out, or run it to its end"
+            raise UserError(msg)
+        if method not in run.curves.methods:
+            msg = f"method: {method!r} is not in {str(run.folder)!r}, which has {', '.join(run.curves.methods)}"
+            raise UserError(msg)
+
+
+def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
+    """Group the runs by source and target."""
+    pairs: dict[tuple[str, str], list[Run]] = {}
+    own = [(_source(run), str(run.protocol["dataset"])) for run in runs]
+    unknown = set(names) - {name for pair in own for name in pair}
+    if unknown:
+        there = ", ".join(dict.fromkeys(name for pair in own for name in pair))
+        msg = f"names: {', '.join(sorted(unknown))} given, but the runs are of {there}"
+        raise UserError(msg)
+    for run, (source, target) in zip(runs, own, strict=True):
+        pairs.setdefault((names.get(source, source), names.get(target, target)), []).append(run)
+    return pairs
+
+
+def _source(run: Run) -> str:
+    """Name the source of a run."""
+    backbone, weights = str(run.protocol["backbone"]).removeprefix("timm/"), PurePath(run.protocol["weights"])
+    if run.config["data"]["init_args"]["backbone"].get("registry"):
+        return backbone
+    if weights.suffix in WEIGHT_FILES:
+        return weights.stem
+    return backbone if weights.name == "DEFAULT" else f"{backbone}_{weights}"
+
+
+def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> None:
+    """Check that performances differ in nothing but source, target and orderings."""
+    fixed = EVERYWHERE if performance == "accuracy" else (*EVERYWHERE, "max_samples")
+    runs = [run for joined in pairs.values() for run in joined]
+    settings = [{**_settings(run, fixed), **_method(run, method), **_criterion(run, performance)} for run in runs]
+    require_same(runs, settings, "only sources, targets and orderings may differ")
+    for place, what, keys in ((0, "source", OF_A_SOURCE), (1, "target", OF_A_TARGET)):
+        for name in dict.fromkeys(pair[place] for pair in pairs):
+            same = [run for pair, joined in pairs.items() if pair[place] == name for run in joined]
+            require_same(same, [_settings(run, keys) for run in same], f"both are of the {what} {name}")
+    for (source, target), joined in pairs.items():
+        require_same(joined, [run.settings for run in joined], f"both are of {source} on {target}")
+        require_different_orderings(joined)
+
+
+def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
+    return {key: run.protocol.get(key) for key in keys}
+
+
+def _method(run: Run, method: str) -> dict[str, Any]:
+    return {method: run.model["baseline"] if method == BASELINE else run.model["methods"][method]}
+
+
+def _criterion(run: Run, performance: Performance) -> dict[str, Any]:
+    if performance != "samples_to_criterion":
+        return {}
+    return {"threshold": run.curves.threshold, "consecutive": run.curves.consecutive}
+
+
+def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArray[np.float64]:
+    """Give the performance of every ordering of a run, `[orderings]`."""
+    curves, row = run.curves, run.curves.methods.index(method)
+    if performance == "samples_to_criterion":
+        return curves.limit - restricted(curves.samples_to_criterion()[0][row], curves.limit)
+    if performance == "final":
+        return curves.accuracy[row, :, -1]
+    seen = curves.samples_seen
+    if not seen[0] <= at <= seen[-1]:
+        ended = f"{str(run.folder)!r} was evaluated from {seen[0]} to {seen[-1]} samples, where it ended"
+        msg = f"samples: {at} given, but {ended}; choose a number in between"
+        raise UserError(msg)
+    return curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
+
+
+def _print(pairs: Pairs, outcomes: Outcomes, performance: Performance, method: str, at: int) -> None:
+    runs = [run for joined in pairs.values() for run in joined]
+    titles = {
+        "accuracy": f"accuracy of {method} after {at} samples",
+        "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
+        "final": f"final accuracy of {method}",
+    }
+    rows = [["source", "target", "performance", "orderings"]]
+    for pair, values in outcomes.items():
+        rows.append([*pair, format_number(float(values.mean())), str(len(values))])
+    print_table(f"Performance: {titles[performance]}, mean over orderings", rows)
+    print_lines(_remarks(runs, performance, method))
+
+
+def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list[str]:
+    """Say what the performances hide."""
+    ends = sorted({int(run.curves.samples_seen[-1]) for run in runs})
+    if performance == "final" and len(ends) > 1:
+        why = "one ends as soon as all of its methods have met the criterion in all orderings"
+        return [f"The runs ended after {ends[0]} to {ends[-1]} samples: {why}. --performance=accuracy does without."]
+    if performance == "samples_to_criterion":
+        met = [run.curves.samples_to_criterion()[0][run.curves.methods.index(method)] for run in runs]
+        censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
+        return (
+            [f"{censored} orderings did not meet the criterion by {limit} samples and count as 0."] if censored else []
+        )
+    return []

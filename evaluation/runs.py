@@ -1,0 +1,119 @@
+"""Finished runs of train.py, read from their folders."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from metrics.sample_efficiency.curves import Curves
+from output.errors import UserError
+
+# What may differ between runs that are joined.
+ORDERINGS = ("orderings", "first_ordering")
+
+
+@dataclass(frozen=True)
+class Run:
+    """A finished run.
+
+    Attributes:
+        folder: Its folder.
+        document: The content of `results.json`.
+        curves: Its traces.
+        config: Its configuration.
+        protocol: What was fed, of the document.
+        model: The methods, of the configuration.
+    """
+
+    folder: Path
+    document: dict[str, Any]
+    curves: Curves
+    config: dict[str, Any]
+    protocol: dict[str, Any]
+    model: dict[str, Any]
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The protocol, but for the numbers of the orderings."""
+        return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
+
+
+def read_runs(patterns: str | Sequence[str]) -> list[Run]:
+    """Read runs.
+
+    Args:
+        patterns: Folder of a run, or a pattern of the shell for several; or a list of these.
+
+    Returns:
+        The runs, of each pattern in the order of their names, none twice.
+
+    Raises:
+        UserError: A pattern matches nothing, or a folder holds no run.
+    """
+    folders: dict[Path, None] = {}
+    for pattern in [patterns] if isinstance(patterns, str) else patterns:
+        found = sorted(glob(pattern))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        if not found:
+            msg = f"runs: {pattern!r} matches no folder; name folders that train.py wrote"
+            raise UserError(msg)
+        folders |= dict.fromkeys(map(Path, found))
+    return [_read(folder) for folder in folders]
+
+
+def _read(folder: Path) -> Run:
+    missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (folder / name).is_file()]
+    if missing:
+        msg = f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
+        raise UserError(msg)
+    try:
+        document = json.loads((folder / "results.json").read_text())
+        config = yaml.safe_load((folder / "config.yaml").read_text())
+        # What every reader needs is looked up here, so that a damaged file is named as such.
+        return Run(folder, document, Curves.load(folder / "curves.npz"), config, document["protocol"], config["model"])
+    except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
+        msg = f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again"
+        raise UserError(msg.replace("\n", " ")) from error
+
+
+def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
+    """Check that runs agree.
+
+    Args:
+        runs: The runs.
+        settings: What must be the same, of each run.
+        allowed: What may differ, for the message.
+
+    Raises:
+        UserError: One of them differs from the first.
+    """
+    there = settings[0]
+    for run, here in zip(runs[1:], settings[1:], strict=True):
+        differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+        if differing:
+            pair = f"{str(run.folder)!r} differs from {str(runs[0].folder)!r}"
+            msg = f"runs: {pair} in {', '.join(differing)}; {allowed}"
+            raise UserError(msg)
+
+
+def require_different_orderings(runs: Sequence[Run]) -> None:
+    """Check that no ordering comes twice.
+
+    Args:
+        runs: The runs.
+
+    Raises:
+        UserError: One does.
+    """
+    numbers = np.concatenate([run.curves.orderings for run in runs])
+    twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
+    if len(twice):
+        msg = f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once"
+        raise UserError(msg)
