@@ -112,7 +112,7 @@ def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
 def _source(run: Run) -> str:
     """Name the source of a run."""
     backbone, weights = str(run.protocol["backbone"]).removeprefix("timm/"), PurePath(run.protocol["weights"])
-    if run.config["data"]["init_args"]["backbone"].get("registry"):
+    if run.backbone.get("registry") is not None:
         return backbone
     if weights.suffix in WEIGHT_FILES:
         return weights.stem
@@ -186,7 +186,5 @@ def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list
     if performance == "samples_to_criterion":
         met = [run.curves.samples_to_criterion()[0][run.curves.methods.index(method)] for run in runs]
         censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
-        return (
-            [f"{censored} orderings did not meet the criterion by {limit} samples and count as 0."] if censored else []
-        )
+        return [f"{censored} orderings did not meet the criterion by {limit} samples, and count as 0."] * bool(censored)
     return []

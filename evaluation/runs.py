@@ -28,17 +28,17 @@ class Run:
         folder: Its folder.
         document: The content of `results.json`.
         curves: Its traces.
-        config: Its configuration.
         protocol: What was fed, of the document.
         model: The methods, of the configuration.
+        backbone: The backbone, of the configuration.
     """
 
     folder: Path
     document: dict[str, Any]
     curves: Curves
-    config: dict[str, Any]
     protocol: dict[str, Any]
     model: dict[str, Any]
+    backbone: dict[str, Any]
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -76,8 +76,8 @@ def _read(folder: Path) -> Run:
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.safe_load((folder / "config.yaml").read_text())
-        # What every reader needs is looked up here, so that a damaged file is named as such.
-        return Run(folder, document, Curves.load(folder / "curves.npz"), config, document["protocol"], config["model"])
+        curves, backbone = Curves.load(folder / "curves.npz"), config["data"]["init_args"]["backbone"]
+        return Run(folder, document, curves, document["protocol"], config["model"], backbone)
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         msg = f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again"
         raise UserError(msg.replace("\n", " ")) from error

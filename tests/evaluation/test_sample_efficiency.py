@@ -15,48 +15,9 @@ from evaluation.sample_efficiency import sample_efficiency
 from metrics.sample_efficiency.criterion import required_correct, samples_to_criterion
 from metrics.sample_efficiency.curves import Curves
 from output.errors import UserError
+from tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
-TRACES = np.array(
-    [
-        # One method per row, one ordering per column; eight evaluations of 100 validation samples.
-        [[50, 80, 80, 80, 85, 85, 90, 90], [50, 60, 80, 80, 80, 80, 80, 85]],
-        [[80, 80, 80, 90, 90, 90, 90, 90], [80, 79, 80, 80, 80, 90, 90, 90]],
-    ]
-)
-
-
-def write_run(
-    folder: Path,
-    correct: Any = TRACES,
-    first: int = 0,
-    limit: int = 500,
-    step: int = 1,
-    rate: float = 0.1,
-    **protocol: Any,
-) -> Path:
-    """Write what the evaluation reads of a run."""
-    folder.mkdir()
-    orderings, evaluations = correct.shape[1:]
-    curves = Curves(
-        methods=["baseline", "mine"],
-        orderings=np.arange(first, first + orderings),
-        samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
-        correct=correct,
-        validation_size=100,
-        limit=limit,
-        threshold=0.8,
-        consecutive=3,
-    )
-    curves.save(folder / "curves.npz")
-    names = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0}
-    document = {
-        "complete": True,
-        "protocol": {**names, "orderings": orderings, "first_ordering": first, **protocol},
-    }
-    (folder / "results.json").write_text(json.dumps(document))
-    (folder / "config.yaml").write_text(f"model: {{baseline: modules.GradientDescent, rate: {rate}}}")
-    return folder
 
 
 def score(runs: str | Path, output: Path, **criterion: Any) -> dict[str, Any]:

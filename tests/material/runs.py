@@ -1,0 +1,60 @@
+"""What the evaluation reads of a run, written without running anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metrics.sample_efficiency.curves import Curves
+
+TRACES = np.array(
+    [
+        # One method per row, one ordering per column; eight evaluations of 100 validation samples.
+        [[50, 80, 80, 80, 85, 85, 90, 90], [50, 60, 80, 80, 80, 80, 80, 85]],
+        [[80, 80, 80, 90, 90, 90, 90, 90], [80, 79, 80, 80, 80, 90, 90, 90]],
+    ]
+)
+
+
+def write_run(
+    folder: Path,
+    correct: Any = TRACES,
+    first: int = 0,
+    limit: int = 500,
+    step: int = 1,
+    rate: float = 0.1,
+    complete: bool = True,
+    threshold: float = 0.8,
+    registry: str | None = None,
+    **protocol: Any,
+) -> Path:
+    folder.mkdir()
+    orderings, evaluations = correct.shape[1:]
+    curves = Curves(
+        methods=["baseline", "mine"],
+        orderings=np.arange(first, first + orderings),
+        samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
+        correct=correct,
+        validation_size=100,
+        limit=limit,
+        threshold=threshold,
+        consecutive=3,
+    )
+    curves.save(folder / "curves.npz")
+    fed = {"dataset": "pets", "backbone": "resnet50", "weights": "DEFAULT", "batch_size": step, "seed": 0, **protocol}
+    document = {
+        "complete": complete,
+        "stopped_because": "it was interrupted",
+        "protocol": {"max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
+    }
+    (folder / "results.json").write_text(json.dumps(document))
+    baseline = {"class_path": "modules.GradientDescent", "init_args": {"rate": rate}}
+    config = {
+        "model": {"baseline": baseline, "methods": {"mine": {"class_path": "modules.NearestClassMean"}}},
+        "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
+    }
+    (folder / "config.yaml").write_text(json.dumps(config))
+    return folder
