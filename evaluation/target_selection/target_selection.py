@@ -17,18 +17,10 @@ from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
-<<<<<<< HEAD
-from evaluation.target_selection.target_pools import ClassShare, draw_targets
-from evaluation.target_selection.target_report import print_report, write_markdown
-from evaluation.target_selection.target_results import PoolResults
-from evaluation.target_selection.target_scores import GbcAxes, score_targets
-=======
 from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
 from evaluation.target_selection.report import print_target_ranking, write_markdown
 from evaluation.target_selection.results import RankedTargets
 from evaluation.target_selection.scores import GbcAxes, score_targets
-from evaluation.weights_identity import identify_all
->>>>>>> f376130 (Names that say what they hold: mean ranks and pools of targets are mathematics, one table file, one figure file, one catalogue of evaluation measures)
 from metrics.transferability.inputs import Pool
 from metrics.transferability.target_pools import ClassShare, draw_targets
 from output.dashboard import Dashboard, check_dashboard, publish
