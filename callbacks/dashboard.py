@@ -9,8 +9,11 @@ from typing import Any
 
 from lightning.pytorch.loggers import WandbLogger
 
+from output.dashboard import Mode, begin_run, log_files, variable_decides
 from output.errors import UserError
-from output.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
+
+# What the dashboard takes of names and groups, and of tags.
+LONGEST, LONGEST_TAG = 128, 64
 
 
 class DashboardLogger(WandbLogger):
@@ -19,11 +22,12 @@ class DashboardLogger(WandbLogger):
     Args:
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default the backbone, its weights and the seed.
-        group: What lines up in the dashboard; by default the data set, the backbone and its weights.
+        name: Name of the run; by default the backbone, its weights, the methods, the batch size and the seed.
+        group: What lines up in the dashboard; by default the data set, the backbone and its weights, and a digest of
+            all else but seed and orderings: runs of one group differ in nothing that is compared.
         tags: Tags of the run; by default the data set, the backbone, its weights and the batch size.
-        mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
-            WANDB_MODE wins over it.
+        mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
+            environment variable WANDB_MODE wins over it.
         save_dir: Folder of the dashboard's own files; by default `trainer.default_root_dir`.
     """
 
@@ -40,18 +44,11 @@ class DashboardLogger(WandbLogger):
         if find_spec("wandb") is None:
             msg = "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
             raise UserError(msg)
+        variable_decides()
+        self.mode = mode
         folder = Path(save_dir or ".")
-        folder.mkdir(parents=True, exist_ok=True)
         super().__init__(
-            project=project,
-            entity=entity,
-            name=name,
-            group=group,
-            tags=tags,
-            job_type="comparison",
-            save_dir=folder,
-            mode=resolve_mode(mode),
-            settings=quiet_settings(),
+            project=project, entity=entity, name=name, group=group, tags=tags, job_type="comparison", save_dir=folder
         )
         # The base class passes on this setting, which wandb gave up and warns about.
         self._wandb_init.pop("anonymous", None)
@@ -72,7 +69,8 @@ class DashboardLogger(WandbLogger):
         # The base class would begin the run with the optimiser's steps as the x axis of everything, and which of two
         # patterns that fit one name holds is left to chance.
         try:
-            run = self._experiment = self._experiment or wandb.init(**self._wandb_init)
+            Path(self._wandb_init["dir"]).mkdir(parents=True, exist_ok=True)
+            run = self._experiment = self._experiment or begin_run(self.mode, self._wandb_init)
         except wandb.Error as error:
             reason = str(error).splitlines()[0]
             msg = f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
@@ -81,7 +79,6 @@ class DashboardLogger(WandbLogger):
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")
         run.define_metric("reached/*", step_metric="samples_seen", summary="last")
-        print_destination(run)
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Log one evaluation; the step is among the metrics, as `samples_seen`.
@@ -99,17 +96,9 @@ class DashboardLogger(WandbLogger):
             document: The content of `results.json`.
             files: The run's files.
         """
-        import wandb
-
         run = self.experiment
         run.summary.update(_summary(document))
-        columns, rows = _table(document)
-        pictures = {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
-        run.log({"orderings": wandb.Table(columns=columns, data=rows), **pictures})
-        artifact = wandb.Artifact(f"results-{run.id}", type="results")
-        for path in files:
-            artifact.add_file(str(path))
-        run.log_artifact(artifact)
+        log_files(run, "results", {"orderings": _table(document)}, files)
         run.finish(exit_code=0 if document["complete"] else 1)
 
 
@@ -127,12 +116,36 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
     return summary
 
 
-def _table(document: dict[str, Any]) -> tuple[list[str | int], list[list[Any]]]:
+def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     """Give one row per ordering: its number, then samples to criterion and onset of every method."""
-    columns: list[str | int] = ["ordering"]
+    columns = ["ordering"]
     values: list[list[int | None]] = []
     for name, scores in document["methods"].items():
         columns += [f"{name}: samples to criterion", f"{name}: onset"]
         values += [scores["samples_to_criterion"], scores["onset"]]
     first = document["protocol"]["first_ordering"]
     return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]
+
+
+def describe_run(config: Any, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
+    """Give the defaults of a run's name, group and tags.
+
+    Args:
+        config: The options of `train.py`.
+        comparison: Digest of what the runs of a group have in common.
+
+    Returns:
+        Arguments of `DashboardLogger`, as short as the dashboard takes them.
+    """
+    stream = config.data.init_args
+    photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
+    weights, batch = Path(stream.backbone.weights).stem, f"batch {stream.batch_size}"
+    rest = f"{batch}, seed {config.seed_everything}"
+    methods = " + ".join(config.model.methods or {}) or "baseline alone"
+    room = LONGEST - len(f"{backbone}, {weights}, , {rest}")
+    shown = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
+    return {
+        "name": f"{backbone}, {weights}, {shown}, {rest}"[:LONGEST],
+        "group": f"{f'{photos}, {backbone}, {weights}'[: LONGEST - len(comparison) - 2]}, {comparison}",
+        "tags": [tag[:LONGEST_TAG] for tag in (photos, backbone, weights, batch)],
+    }

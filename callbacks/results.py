@@ -27,6 +27,7 @@ from output.tables import print_scores
 SCHEMA = 1
 RESULTS = "results.json"
 CONFIG = "config.yaml"
+SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
 PROJECT = Path(__file__).parent.parent
 
 
@@ -192,16 +193,22 @@ def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     return content
 
 
-def configuration_digest(config: str) -> str:
+def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     """Digest a configuration: the same for those that give the same results.
 
     Args:
         config: The whole configuration, YAML.
+        over_seeds: Whether also those that differ in their seed and orderings alone are to have the same.
 
     Returns:
         Eight hexadecimal digits.
     """
-    return hashlib.sha256(json.dumps(_essence(config), sort_keys=True).encode()).hexdigest()[:8]
+    content = _essence(config)
+    if over_seeds:
+        for part, keys in ((content, SEEDS), (content.get("data", {}).get("init_args", {}), ORDERINGS)):
+            for key in keys:
+                part.pop(key, None)
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _environment(trainer: Trainer) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCL
 
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
+from callbacks.dashboard import describe_run
 from callbacks.results import configuration_digest
 from datamodules import SampleStream
 from output.errors import UserError
@@ -82,18 +83,12 @@ class ComparisonCLI(LightningCLI):
         self.config_text = self.parser.dump(self.config)
         stream, trainer = self.config.data.init_args, self.config.trainer
         photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
-        weights = Path(stream.backbone.weights).stem
         if trainer.default_root_dir is None:
             name = f"{photos}-{backbone}-s{self.config.seed_everything}-{configuration_digest(self.config_text)}"
             trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
         if _is_dashboard(trainer.logger):
-            defaults = {
-                "save_dir": trainer.default_root_dir,
-                "group": f"{photos}, {backbone}, {weights}"[:128],
-                "name": f"{backbone}, {weights}, seed {self.config.seed_everything}",
-                "tags": [tag[:64] for tag in (photos, backbone, weights, f"batch {stream.batch_size}")],
-            }
-            for key, value in defaults.items():
+            described = describe_run(self.config, configuration_digest(self.config_text, over_seeds=True))
+            for key, value in {"save_dir": trainer.default_root_dir, **described}.items():
                 trainer.logger.init_args[key] = trainer.logger.init_args[key] or value
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:

@@ -2,18 +2,33 @@
 
 from __future__ import annotations
 
+import os
+import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, Literal
+from urllib.error import HTTPError
+from urllib.request import Request, urlopen
 
 import numpy as np
 from numpy.typing import NDArray
 
 from output.errors import UserError
-from output.wandb_mode import Mode, print_destination, quiet_settings, resolve_mode
+
+Mode = Literal["auto", "online", "offline"]
+
+VARIABLE = "WANDB_MODE"
+# What wandb takes as its variable; the last two are older names.
+MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
+# Seconds for a server's answer, and for the beginning of a run where there is a way out.
+PATIENCE, INIT_TIMEOUT = 3.0, 20.0
+# What a proxy says of a server that it cannot reach.
+GATEWAY_ERRORS = (502, 503, 504)
 
 
 @dataclass(frozen=True)
@@ -26,8 +41,8 @@ class Dashboard:
         name: Name of the run; by default what was done, and with how much.
         group: What lines up in the dashboard; by default nothing does.
         tags: Tags of the run.
-        mode: `auto` logs online where an API key is set up and offline elsewhere; the environment variable
-            WANDB_MODE wins over it.
+        mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
+            environment variable WANDB_MODE wins over it.
     """
 
     project: str = "headstart"
@@ -50,9 +65,147 @@ def check_dashboard(options: Dashboard) -> None:
     if find_spec("wandb") is None:
         msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
         raise UserError(msg)
-    if resolve_mode(options.mode) == "online" != resolve_mode("auto"):
+    import wandb
+
+    if not variable_decides() and options.mode == "online" and not wandb.login(prompt=False, verify=False):
         msg = "dashboard.mode: online, but no API key is set up; wandb login, or --dashboard.mode=offline"
         raise UserError(msg)
+
+
+def resolve_mode(mode: Mode) -> str | None:
+    """Give the mode for `wandb.init`.
+
+    Args:
+        mode: `auto` is online where an API key is set up and the server answers within seconds, and offline elsewhere.
+
+    Returns:
+        The mode; None leaves it to the environment variable WANDB_MODE, which wins.
+
+    Raises:
+        UserError: The variable is none of wandb's modes.
+    """
+    if variable_decides():
+        return None
+    if mode != "auto":
+        return mode
+    import wandb
+
+    if not wandb.login(prompt=False, verify=False):
+        return "offline"
+    url = wandb.setup().settings.base_url
+    problem = find_problem(url)
+    if problem is not None:
+        _warn_of_going_offline(f"{url} cannot be reached: {problem}")
+    return "online" if problem is None else "offline"
+
+
+def variable_decides() -> bool:
+    """Tell whether the environment variable WANDB_MODE chooses the mode.
+
+    Raises:
+        UserError: It is none of wandb's modes.
+    """
+    variable = os.environ.get(VARIABLE)
+    if variable is not None and variable not in MODES:
+        msg = f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}"
+        raise UserError(msg)
+    return variable is not None
+
+
+def find_problem(url: str) -> str | None:
+    """Ask a server whether it is there.
+
+    Args:
+        url: Its address.
+
+    Returns:
+        Why it cannot be reached; None where it answers within seconds, whatever it says.
+    """
+    found: list[str | None] = [f"no answer within {PATIENCE:g} seconds"]
+
+    def ask() -> None:
+        try:
+            with urlopen(Request(url, method="HEAD"), timeout=PATIENCE):
+                found[0] = None
+        except HTTPError as error:
+            found[0] = str(error) if error.code in GATEWAY_ERRORS else None
+        except (OSError, HTTPException, ValueError) as error:
+            reason = getattr(error, "reason", error)
+            # wandb has certificates of its own.
+            found[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
+
+    # Looking up a name has no time limit of its own.
+    asked = Thread(target=ask, daemon=True)
+    asked.start()
+    asked.join(PATIENCE)
+    return found[0]
+
+
+def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - wandb's run, imported late
+    """Begin a run, and print where it is to be seen or how it is uploaded.
+
+    Where `auto` chose online and the server then does not answer, the run is logged offline.
+
+    Args:
+        mode: As chosen by the user.
+        options: Further arguments of `wandb.init`.
+
+    Returns:
+        The run; the dashboard's own summary stays off the terminal, where the command's output stands.
+
+    Raises:
+        wandb.Error: Weights & Biases refuses.
+    """
+    import wandb
+
+    chosen, settings = resolve_mode(mode), wandb.Settings(silent=True)
+    may_go_offline = mode == "auto" and chosen == "online"
+    if may_go_offline:
+        settings.init_timeout = INIT_TIMEOUT
+    try:
+        run = wandb.init(**{**options, "mode": chosen, "settings": settings})
+    except wandb.errors.AuthenticationError:
+        raise
+    except wandb.errors.CommError as error:
+        if not may_go_offline:
+            raise
+        _warn_of_going_offline(str(error).partition("\n")[0])
+        run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
+    where = f"logs offline; to upload: wandb sync {Path(run.dir).parent}" if run.offline else f"logs to {run.url}"
+    if not run.disabled:
+        print(f"Weights & Biases {where}")
+    return run
+
+
+def _warn_of_going_offline(problem: str) -> None:
+    print(f"warning: Weights & Biases goes offline: {problem}", file=sys.stderr)
+
+
+def log_files(
+    run: Any,  # noqa: ANN401 - wandb's run, for the same reason
+    kind: str,
+    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]],
+    files: Sequence[Path],
+) -> None:
+    """Log tables, and files as an artifact; PNG files also as pictures, under their names without the ending.
+
+    Args:
+        run: The run.
+        kind: Type of the artifact.
+        tables: Names of the columns, and rows, by the table's name.
+        files: The files.
+    """
+    import wandb
+
+    logged = {
+        name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])
+        for name, (columns, rows) in tables.items()
+    }
+    run.log({**logged, **{path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}})
+    artifact = wandb.Artifact(f"{kind}-{run.id}", type=kind)
+    for path in files:
+        artifact.add_file(str(path))
+    run.log_artifact(artifact)
 
 
 def publish_score(
@@ -124,30 +277,21 @@ def publish(
 
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        with wandb.init(
-            project=options.project,
-            entity=options.entity,
-            name=options.name or title,
-            group=options.group,
-            tags=options.tags,
-            job_type=job_type,
-            dir=folder,
-            config=dict(config),
-            mode=resolve_mode(options.mode),  # type: ignore[arg-type]  # wandb lists the modes
-            settings=quiet_settings(),
+        with begin_run(
+            options.mode,
+            {
+                "project": options.project,
+                "entity": options.entity,
+                "name": options.name or title,
+                "group": options.group,
+                "tags": options.tags,
+                "job_type": job_type,
+                "dir": folder,
+                "config": dict(config),
+            },
         ) as run:
-            print_destination(run)
             run.summary.update(dict(_scalars(document)))
-            logged = {
-                name: wandb.Table(columns=list(columns), data=[list(row) for row in rows])
-                for name, (columns, rows) in tables.items()
-            }
-            pictures = {path.stem: wandb.Image(str(path)) for path in files if path.suffix == ".png"}
-            run.log({**logged, **pictures})
-            artifact = wandb.Artifact(f"score-{run.id}", type="score")
-            for path in files:
-                artifact.add_file(str(path))
-            run.log_artifact(artifact)
+            log_files(run, "score", tables, files)
     except wandb.Error as error:
         reason = str(error).partition("\n")[0]
         mend = "wandb login, --dashboard.mode=offline, or --logger=false"

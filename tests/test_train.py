@@ -140,22 +140,19 @@ def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_sweep_agent_arguments_and_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = yaml.safe_load((CONFIGS / "sweep" / "demo.yaml").read_text())
     monkeypatch.chdir(tmp_path)
-    fixed = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
-    assert "--trainer.logger.mode=auto" in fixed
-    fixed.remove("--trainer.logger.mode=auto")
+    options = [part for part in sweep["command"] if part.startswith("--") and not part.startswith("--config")]
+    assert "--trainer.logger.mode=auto" in options
+    fixed = [option for option in options if not option.startswith("--trainer.logger")]
     keys, values = zip(*((key, parameter["values"]) for key, parameter in sweep["parameters"].items()), strict=True)
-    assert keys == ("model.baseline.optimizer.lr", "model.methods", "seed_everything")
+    assert keys == ("data.backbone.weights", "seed_everything")
     grid = list(itertools.product(*values))
     for point in grid:
         train.main([*SMALL, *fixed, *(f"--{key}={value}" for key, value in zip(keys, point, strict=True))])
-    found = []
-    for path in tmp_path.glob("runs/*/results.json"):
-        results, config = json.loads(path.read_text()), yaml.safe_load((path.parent / "config.yaml").read_text())
-        rate = config["model"]["baseline"]["init_args"]["optimizer"]["init_args"]["lr"]
-        (method,) = results["comparisons"]
-        found.append((rate, config["model"]["methods"][method]["class_path"], results["protocol"]["seed"]))
-    wanted = [(rate, re.findall(r"modules\.\w+", methods)[0], seed) for rate, methods, seed in grid]
-    assert sorted(found) == sorted(wanted)
+    found = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/results.json")]
+    fed = [(results["protocol"]["weights"], results["protocol"]["seed"]) for results in found]
+    assert sorted(fed) == sorted(grid)
+    # Every run has all methods, so that the baseline is computed once for each backbone and seed.
+    assert all(set(results["comparisons"]) == {"nearest_class_mean", "recursive_least_squares"} for results in found)
 
 
 @pytest.mark.parametrize(
@@ -262,11 +259,14 @@ def test_every_shipped_config_runs(config: Path, tmp_path: Path, photo_folder: P
 def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     content = yaml.safe_load(sweep.read_text())
     monkeypatch.chdir(ROOT)
-    fixed = [part.split(" ")[0] for part in content["command"] if part.startswith("--")]
+    fixed = [part for part in content["command"] if part.startswith("--")]
     chosen = [f"--{key}={parameter['values'][-1]}" for key, parameter in content["parameters"].items()]
     with pytest.raises(SystemExit) as exit_info:
         train.main([*fixed, *chosen, "--print_config"])
     assert exit_info.value.code in (0, None)
+    # One group for all runs, in which seeds and backbones are told apart.
+    assert [option.split("=")[0] for option in fixed if "group" in option] == ["--trainer.logger.group"]
+    assert set(content["parameters"]) == {"data.backbone.weights", "seed_everything"}
 
 
 def test_shutdown_while_features_are_computed_leaves_nothing(tmp_path: Path) -> None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import wandb
 import yaml
-from lightning.pytorch.loggers import WandbLogger
 
 from callbacks import DashboardLogger, Results
+from callbacks.dashboard import describe_run
 from output.errors import UserError
 from train import main
 
@@ -81,8 +83,8 @@ def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
 
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     (run,) = mirror.of_type("run")
-    assert run["display_name"] == "mobilenet_v2, random, seed 0"
-    assert run["run_group"] == "ClassFolders, mobilenet_v2, random"
+    assert run["display_name"] == "mobilenet_v2, random, mean, batch 1, seed 0"
+    assert re.fullmatch(r"ClassFolders, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
     assert run["tags"] == ["ClassFolders", "mobilenet_v2", "random", "batch 1"]
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
 
@@ -170,31 +172,52 @@ def test_failing_dashboard_leaves_the_results_complete(
     assert document["stopped_because"] == "every method met the criterion in every ordering"
 
 
-@pytest.mark.parametrize(
-    ("mode", "environment", "chosen"),
-    [
-        ("auto", {}, "offline"),
-        ("auto", {"WANDB_API_KEY": "0" * 40}, "online"),
-        ("offline", {"WANDB_API_KEY": "0" * 40}, "offline"),
-        ("online", {}, "online"),
-        ("offline", {"WANDB_MODE": "online"}, None),
-        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": "0" * 40}, None),
-    ],
-)
-def test_mode(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, environment: dict[str, str], chosen: str | None
-) -> None:
-    for name, value in environment.items():
-        monkeypatch.setenv(name, value)
-    if "WANDB_API_KEY" in environment:
-        # The real one asks the server for the account's name.
-        monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
+@pytest.mark.parametrize(("mode", "chosen"), [("auto", "offline"), ("offline", "offline"), ("online", "online")])
+def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen: str) -> None:
     begun: list[dict[str, Any]] = []
-    monkeypatch.setattr(WandbLogger, "__init__", lambda self, **options: begun.append(options))
-    monkeypatch.setattr(DashboardLogger, "_wandb_init", {}, raising=False)
-    DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"))
-    assert begun[0]["mode"] == chosen
+
+    def begin(**options: Any) -> None:
+        begun.append(options)
+        msg = "that is far enough\nand more"
+        raise wandb.Error(msg)
+
+    monkeypatch.setattr(wandb, "init", begin)
+    logger = DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"), entity="team", tags=["a"])
+    assert not (tmp_path / "made").exists()
+    with pytest.raises(UserError, match=r"^trainer\.logger: .* cannot begin a run \(that is far enough\); wandb login"):
+        logger.log_hyperparams({})
+    assert (begun[0]["mode"], begun[0]["entity"], begun[0]["tags"]) == (chosen, "team", ["a"])
     assert (tmp_path / "made").is_dir()
+
+
+def test_unknown_mode_of_the_environment_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WANDB_MODE", "bogus")
+    with pytest.raises(UserError, match=r"^WANDB_MODE: 'bogus'"):
+        DashboardLogger()
+
+
+def options_of_a_run(methods: list[str], weights: str = "random") -> Any:
+    backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224", weights=weights)
+    photos = SimpleNamespace(class_path="datamodules.CatsAndDogs")
+    stream = SimpleNamespace(photos=photos, backbone=backbone, batch_size=4)
+    model = SimpleNamespace(methods=dict.fromkeys(methods))
+    return SimpleNamespace(data=SimpleNamespace(init_args=stream), model=model, seed_everything=3)
+
+
+def test_names_tell_runs_apart_and_fit_the_dashboard() -> None:
+    described = describe_run(options_of_a_run(["lda", "mean"], "some/birds.pth"), "12ab34cd")
+    assert described["name"] == "timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3"
+    assert described["group"] == "CatsAndDogs, timm/vit_tiny_patch16_224, birds, 12ab34cd"
+    assert described["tags"] == ["CatsAndDogs", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
+    many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)], "w" * 60), "12ab34cd")
+    assert len(many["name"]) <= 128
+    assert many["name"].endswith("…, batch 4, seed 3")
+    longest = describe_run(options_of_a_run([], "w" * 300), "12ab34cd")
+    assert len(longest["name"]) <= 128
+    assert len(longest["group"]) == 128
+    assert longest["group"].endswith(", 12ab34cd")
+    assert max(map(len, longest["tags"])) <= 64
+    assert "baseline alone" in describe_run(options_of_a_run([]), "")["name"]
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,17 @@ def test_configuration_digest_a_configuration_is_that_of_its_results() -> None:
     assert len({digest, *(configuration_digest(config) for config in OTHER)}) == 1 + len(OTHER)
 
 
+def test_digest_over_seeds_is_that_of_the_comparison() -> None:
+    config = (
+        "seed_everything: 0\ntrainer: {}\ndata: {init_args: {seed: 0, orderings: 2, first_ordering: 0, batch_size: 8}}"
+    )
+    digest = configuration_digest(config, over_seeds=True)
+    for old, new in (("everything: 0", "everything: 1"), ("seed: 0", "seed: 1"), ("ordering: 0", "ordering: 2")):
+        assert configuration_digest(config.replace(old, new), over_seeds=True) == digest
+        assert configuration_digest(config.replace(old, new)) != configuration_digest(config)
+    assert configuration_digest(config.replace("size: 8", "size: 4"), over_seeds=True) != digest
+
+
 @pytest.mark.parametrize("config", OTHER)
 def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
     run = script(COUNTS, results=Results(), config=CONFIG)

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
+import struct
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from threading import Event, Thread
+from typing import Any, get_args
 
 import numpy as np
 import pytest
 import wandb
 
 from evaluation.alignment.heatmap import draw_heatmap
-from output.dashboard import Dashboard, publish_score
+from output.dashboard import (
+    MODES,
+    Dashboard,
+    begin_run,
+    check_dashboard,
+    find_problem,
+    publish_score,
+    resolve_mode,
+)
 from output.errors import UserError
 
 ROOT = Path(__file__).parents[2]
@@ -155,36 +168,201 @@ def test_switched_off_dashboard_says_nothing(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*run-*"))
 
 
+def test_modes_are_those_of_wandb() -> None:
+    assert set(MODES) == set(get_args(wandb.Settings.model_fields["mode"].annotation))
+
+
+@pytest.mark.parametrize("variable", ["bogus", "", "OFFLINE"])
+def test_unknown_variable(monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    monkeypatch.setenv("WANDB_MODE", variable)
+    message = f"WANDB_MODE: '{variable}' is no mode of Weights & Biases; allowed are online, "
+    with pytest.raises(UserError, match=f"^{message}"):
+        resolve_mode("auto")
+    with pytest.raises(UserError, match=f"^{message}"):
+        check_dashboard(Dashboard())
+
+
+@contextmanager
+def listening(answer: Callable[[socket.socket], None]) -> Iterator[str]:
+    """Answer every connection within; give the address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    answer(server.accept()[0])
+
+        Thread(target=serve, daemon=True).start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+
+
+def reply(status: str) -> Callable[[socket.socket], None]:
+    def answer(connection: socket.socket) -> None:
+        with connection:
+            connection.recv(4096)
+            connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+
+    return answer
+
+
+def reset(connection: socket.socket) -> None:
+    connection.recv(4096)
+    # To linger for no time is to reset the connection.
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()
+
+
+def talk_nonsense(connection: socket.socket) -> None:
+    with connection:
+        connection.sendall(b"nonsense\r\n\r\n")
+
+
+held: list[socket.socket] = []
+SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
+    "answers": (reply("200 OK"), None),
+    "refuses this page": (reply("404 Not Found"), None),
+    "gateway": (reply("503 Service Unavailable"), "503"),
+    "resets": (reset, "reset"),
+    "hangs": (held.append, "no answer within 0.5 seconds|timed out"),
+    "talks nonsense": (talk_nonsense, ""),
+}
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give up after half a second, and go through no proxy."""
+    monkeypatch.setattr("output.dashboard.PATIENCE", 0.5)
+    monkeypatch.setenv("no_proxy", "*")
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("server", SERVERS)
+def test_a_server_is_there_whatever_it_says(server: str) -> None:
+    answer, problem = SERVERS[server]
+    with listening(answer) as url:
+        found = find_problem(url)
+    assert (found is None) is (problem is None)
+    assert problem is None or re.search(problem, str(found))
+
+
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("url", ["http://127.0.0.1:1", "http://192.0.2.1", "http://nowhere.invalid", "no address"])
+def test_nobody_is_there(url: str) -> None:
+    assert find_problem(url)
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_name_that_is_looked_up_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    done = Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *args, **kwargs: done.wait(20) and [])
+    assert find_problem("http://somewhere.example") == "no answer within 0.5 seconds"
+    done.set()
+
+
+@pytest.fixture
+def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """Collect what runs are begun with, which then fail."""
+    found: list[dict[str, Any]] = []
+
+    def begin(**options: Any) -> None:
+        found.append(options)
+        msg = "that is far enough"
+        raise wandb.Error(msg)
+
+    monkeypatch.setattr(wandb, "init", begin)
+    return found
+
+
 @pytest.mark.parametrize(
-    ("mode", "environment", "chosen"),
+    ("mode", "environment", "problem", "chosen"),
     [
-        ("auto", {}, "offline"),
-        ("auto", {"WANDB_API_KEY": KEY}, "online"),
-        ("offline", {"WANDB_API_KEY": KEY}, "offline"),
-        ("online", {"WANDB_API_KEY": KEY}, "online"),
-        ("offline", {"WANDB_MODE": "online"}, None),
-        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None),
+        ("auto", {}, None, "offline"),
+        ("auto", {"WANDB_API_KEY": KEY}, None, "online"),
+        ("auto", {"WANDB_API_KEY": KEY}, "no route", "offline"),
+        ("offline", {"WANDB_API_KEY": KEY}, None, "offline"),
+        ("online", {"WANDB_API_KEY": KEY}, "no route", "online"),
+        ("offline", {"WANDB_MODE": "online"}, None, None),
+        ("auto", {"WANDB_MODE": "disabled", "WANDB_API_KEY": KEY}, None, None),
     ],
 )
 def test_mode(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, environment: dict[str, str], chosen: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    begun: list[dict[str, Any]],
+    tmp_path: Path,
+    mode: Any,
+    environment: dict[str, str],
+    problem: str | None,
+    chosen: str | None,
 ) -> None:
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     if "WANDB_API_KEY" in environment:
         # The real one asks the server for the account's name.
         monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
-    begun: list[dict[str, Any]] = []
-
-    def begin(**options: Any) -> None:
-        begun.append(options)
-        msg = "that is far enough"
-        raise wandb.Error(msg)
-
-    monkeypatch.setattr(wandb, "init", begin)
+    monkeypatch.setattr("output.dashboard.find_problem", lambda url: problem)
     publish(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
     assert (begun[0]["mode"], begun[0]["entity"], begun[0]["project"]) == (chosen, "team", "other")
     assert begun[0]["dir"] == tmp_path / "mirror"
+    warned = re.findall(
+        "^warning: Weights & Biases goes offline: .* cannot be reached: no route$", capsys.readouterr().err, re.M
+    )
+    assert len(warned) == (mode == "auto" and problem is not None)
+
+
+@pytest.mark.parametrize(
+    ("mode", "error", "modes"),
+    [
+        ("auto", wandb.errors.CommError, ["online", "offline"]),
+        ("auto", wandb.errors.AuthenticationError, ["online"]),
+        ("online", wandb.errors.CommError, ["online"]),
+    ],
+)
+def test_a_server_that_stops_answering(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], mode: Any, error: Any, modes: list[str]
+) -> None:
+    tried: list[str] = []
+    real = wandb.init
+
+    def begin(**options: Any) -> Any:
+        tried.append(options["mode"])
+        if options["mode"] == "online":
+            msg = "gave up\nand more"
+            raise error(msg)
+        return real(**options)
+
+    monkeypatch.setattr(wandb, "login", lambda prompt, verify: True)
+    monkeypatch.setattr("output.dashboard.find_problem", lambda url: None)
+    monkeypatch.setattr(wandb, "init", begin)
+    if modes[-1] == "online":
+        with pytest.raises(error):
+            begin_run(mode, {})
+    else:
+        with begin_run(mode, {"project": "x", "dir": os.environ["WANDB_DATA_DIR"]}) as run:
+            assert run.offline
+        assert capsys.readouterr().err.startswith("warning: Weights & Biases goes offline: gave up\n")
+    assert tried == modes
+
+
+HANGING = """
+import sys
+from pathlib import Path
+import numpy as np
+from output.dashboard import Dashboard, publish_score
+document = {"n_models": 2, "n_stimuli": 4}
+publish_score(Dashboard(), "score", {}, document, ["a", "b"], {"biased": np.eye(2)}, [], Path(sys.argv[1]))
+"""
+
+
+def test_with_a_key_but_no_network_the_run_is_offline(tmp_path: Path) -> None:
+    # wandb reads the environment once per process. The port is one that nothing listens on.
+    command = [sys.executable, "-c", HANGING, str(tmp_path / "mirror")]
+    environment = {**os.environ, "WANDB_API_KEY": KEY, "WANDB_BASE_URL": "http://127.0.0.1:1", "no_proxy": "*"}
+    result = subprocess.run(command, cwd=ROOT, env=environment, check=True, capture_output=True, text=True)
+    assert "warning: Weights & Biases goes offline: http://127.0.0.1:1 cannot be reached: " in result.stderr
+    assert "Traceback" not in result.stderr
+    assert result.stdout.startswith("Weights & Biases logs offline; to upload: wandb sync ")
+    assert len(list((tmp_path / "mirror" / "wandb").glob("offline-run-*"))) == 1
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -218,7 +396,7 @@ def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
     alignment = ["evaluation.alignment.score_log", "evaluation.alignment.heatmap"]
-    modules = ["output.dashboard", "output.wandb_mode", *alignment]
+    modules = ["output.dashboard", *alignment]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
