@@ -38,9 +38,6 @@ class ClassSubset(PhotoSource):
     """
 
     def __init__(self, source: PhotoSource, classes: list[str]) -> None:
-        if not 2 <= len(set(classes)) == len(classes):
-            msg = f"classes: {', '.join(classes) or 'none'} given; two or more different ones are needed"
-            raise UserError(msg)
         self.source = source
         self.kept = classes
         self.name = f"{source.name}, {len(classes)} classes"
@@ -51,6 +48,7 @@ class ClassSubset(PhotoSource):
         Args:
             cache: The cache folder.
         """
+        self._check()
         with naming("source"):
             self.source.prepare(cache)
 
@@ -62,7 +60,13 @@ class ClassSubset(PhotoSource):
         """Select from the validation photos."""
         return self._select(self.source.validation)
 
+    def _check(self) -> None:
+        if not 2 <= len(set(self.kept)) == len(self.kept):
+            msg = f"classes: {', '.join(self.kept) or 'none'} given; two or more different ones are needed"
+            raise UserError(msg)
+
     def _select(self, read: Callable[[], Photos]) -> Photos:
+        self._check()
         with naming("source"):
             photos = read()
         unknown = [name for name in self.kept if name not in photos.classes]

@@ -81,9 +81,6 @@ class TorchvisionDataset(PhotoSource):
     """
 
     def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
-        if name not in SPLITS:
-            msg = f"name: torchvision's {name!r} is not known here; allowed are {', '.join(SPLITS)}"
-            raise UserError(msg)
         self.name = name
         self.root = None if root is None else Path(root).expanduser()
         self.folder = self.root or _default_root(None, name)
@@ -96,20 +93,27 @@ class TorchvisionDataset(PhotoSource):
             cache: The cache folder, for a source that was given no root.
         """
         self.folder = self.root or _default_root(cache, self.name)
+        self._splits()
         if self.download:
             fetch_once(self.folder, self._fetch)
 
     def train(self) -> Photos:
         """Give the training photos."""
-        return self._read(SPLITS[self.name][0])
+        return self._read(self._splits()[0])
 
     def validation(self) -> Photos:
         """Give the validation photos."""
-        arguments = SPLITS[self.name][1]
+        arguments = self._splits()[1]
         if arguments is None:
             msg = f"name: torchvision's {self.name} has no validation split; use the training photos"
             raise UserError(msg)
         return self._read(arguments)
+
+    def _splits(self) -> tuple[Arguments, Arguments | None]:
+        if self.name not in SPLITS:
+            msg = f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}"
+            raise UserError(msg)
+        return SPLITS[self.name]
 
     def _fetch(self, partial: Path) -> Path:
         if self.name in BY_HAND:

@@ -46,8 +46,10 @@ def test_fingerprint_tells_selections_and_orders_apart(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("classes", [[], ["ant"], ["ant", "ant", "bee"]])
 def test_two_different_classes_are_needed(tmp_path: Path, classes: list[str]) -> None:
-    with pytest.raises(UserError, match=r"^classes: .*two or more different ones"):
-        ClassSubset(lay_out(tmp_path), classes)
+    source = ClassSubset(lay_out(tmp_path), classes)
+    for call in (source.prepare, source.train, source.validation):
+        with pytest.raises(UserError, match=r"^classes: .*two or more different ones"):
+            call()
 
 
 def test_unknown_class_is_named_with_those_there_are(tmp_path: Path) -> None:

@@ -186,8 +186,10 @@ def refusal(action: Callable[[], object]) -> str:
 
 def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
-    message = refusal(lambda: TorchvisionDataset("FakeData"))
-    assert message.startswith("name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
+    unknown = TorchvisionDataset("FakeData")
+    for call in (unknown.prepare, unknown.train, unknown.validation):
+        message = refusal(call)
+        assert message.startswith("name: torchvision's 'FakeData' is not known here; allowed are CIFAR10, ")
     message = refusal(TorchvisionDataset("CIFAR10").train)
     assert f"there is no folder {tmp_path / 'cache' / 'datasets' / 'torchvision' / 'CIFAR10'}" in message
     assert message.endswith("download=true")

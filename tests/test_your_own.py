@@ -1,0 +1,77 @@
+"""The page on data, backbones and metrics of one's own: its files written and its commands run, in order."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+
+import evaluate
+import train
+from scripts import write_photos
+
+ROOT = Path(__file__).parents[1]
+FEWER = {
+    "train.py": ["--data.orderings=2", "--data.max_samples=20", "--data.num_workers=0", "--trainer.logger=false"],
+    "evaluate.py": ["--models=[drawn_objects, random]", "--extraction.num_workers=0"],
+    "runs/tiny": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
+    "runs/entry": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
+    "runs/my_metric": ["--targets.drawn_pets.train_size=40"],
+}
+
+
+def run(command: str) -> None:
+    python, script, *options = shlex.split(command)
+    assert python == "python"
+    if script == "-m":
+        assert options.pop(0) == "scripts.write_photos"
+        write_photos.main(options)
+    elif script in FEWER:
+        fewer = [*FEWER[script], *FEWER.get(options[-1].partition("=")[2], [])]
+        {"train.py": train, "evaluate.py": evaluate}[script].main([*options, *fewer])
+    else:
+        runpy.run_path(script)
+
+
+def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    datasets = pytest.importorskip("datasets", reason="the extra datasets is not installed")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.syspath_prepend(tmp_path)
+    # Pictures would take a third of the time.
+    monkeypatch.setattr(Figure, "savefig", lambda self, path, **options: Path(path).touch())
+    (tmp_path / "configs").symlink_to(ROOT / "configs")
+    page = (ROOT / "docs" / "your_own.md").read_text()
+    ran = 0
+    for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
+        if kind == "python":
+            Path(block.splitlines()[0].removeprefix("# ")).write_text(block)
+        else:
+            for command in block.splitlines():
+                run(command)
+                ran += 1
+    assert ran == 10
+    for name in ("my_sources", "my_networks", "my_metrics"):
+        monkeypatch.delitem(sys.modules, name)
+
+    found = {path.parent.name: json.loads(path.read_text())["protocol"] for path in Path("runs").glob("*/results.json")}
+    assert {name: protocol["dataset"] for name, protocol in found.items()} == {
+        "folders": "my_photos",
+        "list": "photos",
+        "hub": "my_photos",
+        "mine": "every_third",
+        "tiny": "drawn_pets",
+        "entry": "drawn_pets",
+    }
+    sizes = {name: protocol["validation_size"] for name, protocol in found.items()}
+    assert sizes == {"folders": 36, "list": 24, "hub": 24, "mine": 40, "tiny": 20, "entry": 20}
+    assert all(protocol["classes"] == ["cats", "dogs"] for protocol in found.values())
+    assert "my_metrics.spread" in Path("runs/my_metric/scores.csv").read_text()
+    assert "mine" in Path("runs/my_target/scores.csv").read_text()
