@@ -43,7 +43,7 @@ def print_table(title: str, rows: Rows, caption: str = "") -> None:
         bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
         widths = [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
     console.print(Text(f"\n{_encodable(title)}", style="bold"))
-    for columns in _parts(widths, console.width):
+    for part, columns in enumerate(_parts(widths, console.width)):
         room = console.width - sum(widths[column] + GAP for column in columns)
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
         first = min(names, max(room, 1))
@@ -53,8 +53,9 @@ def print_table(title: str, rows: Rows, caption: str = "") -> None:
             table.add_column(Text(rows[0][column]), justify="right", width=widths[column] + GAP - 1, overflow="fold")
         for row in rows[1:]:
             table.add_row(Text(_fold(row[0], first)), *(Text(row[column]) for column in columns))
+        if part:
+            console.print()
         console.print(table)
-        console.print()
     if caption:
         console.print(Text(_encodable(caption)))
 

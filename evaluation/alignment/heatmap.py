@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
-from collections import Counter
 from collections.abc import Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import LineCollection
@@ -19,26 +15,10 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
+from output.figures import DPI, INK, drawing, shorten
 from output.files import replacing
 
 COLOURS = "viridis"
-INK = "#333333"
-DPI = 120
-
-LONGEST_NAME = 32
-# Common ones of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
-FALLBACK_FONTS = (
-    "Noto Sans CJK SC",
-    "Noto Sans CJK JP",
-    "WenQuanYi Micro Hei",
-    "PingFang SC",
-    "Hiragino Sans",
-    "Apple SD Gothic Neo",
-    "Microsoft YaHei",
-    "Yu Gothic",
-    "Malgun Gothic",
-    "Arial Unicode MS",
-)
 MOST_WITH_VALUES = 15
 
 # Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
@@ -47,6 +27,7 @@ LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
 BAR_WIDTH, LONGEST_BAR, GAP = 0.16, 4.0, 0.12
 
 
+@drawing()
 def draw_heatmap(
     names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, path: Path, measure: str = "CKA"
 ) -> None:
@@ -71,17 +52,18 @@ def draw_heatmap(
     figure = Figure(figsize=(side, side))
     FigureCanvasAgg(figure)
     heat = _add_axes(figure, 0, 0, side, side)
-    labels = _shorten(names)
+    labels = shorten(names)
     image = _draw_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
     tree = _add_axes(figure, 0, side + GAP / 2, side, tree_height)
     _draw_dendrogram(tree, merges, measure)
-    tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10, parse_math=False, fontfamily=_fonts())
+    tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10)
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
     bar = figure.colorbar(image, cax=bar_axes)
     bar.ax.set_title(measure, loc="left", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
-    _write(figure, path)
+    with replacing(path) as partial:
+        figure.savefig(partial, dpi=DPI, format="png", bbox_inches="tight", pad_inches=0.2)
 
 
 def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
@@ -117,12 +99,7 @@ def _draw_matrix(axes: Axes, names: Sequence[str], matrix: NDArray[np.floating[A
     lowest = min(0.0, float(matrix.min()))
     image = axes.imshow(matrix, cmap=COLOURS, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
     places = np.arange(len(names))
-    text: dict[str, Any] = {
-        "fontsize": min(10.0, 0.72 * points),
-        "color": INK,
-        "parse_math": False,
-        "fontfamily": _fonts(),
-    }
+    text: dict[str, Any] = {"fontsize": min(10.0, 0.72 * points), "color": INK}
     few = len(names) <= MOST_WITH_VALUES
     slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if few else {"rotation": 90}
     axes.set_xticks(places, names, **slant, **text)
@@ -166,40 +143,3 @@ def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str
     axes.locator_params(axis="y", nbins=3)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
     axes.spines["left"].set_color(INK)
-
-
-def _shorten(names: Sequence[str]) -> list[str]:
-    """Leave out the middle of long names: families share the beginning, variants the end.
-
-    Those that would look the same keep more of their characters, as many as tell them apart.
-    """
-    longest = dict.fromkeys(names, LONGEST_NAME)
-    while True:
-        short = {name: _without_middle(name, kept) for name, kept in longest.items()}
-        shown = Counter(short.values())
-        alike = [name for name in short if shown[short[name]] > 1]
-        if not alike:
-            return [short[name] for name in names]
-        for name in alike:
-            longest[name] += 1
-
-
-def _without_middle(name: str, longest: int) -> str:
-    if len(name) <= longest:
-        return name
-    kept = longest - 1
-    return f"{name[: kept // 2]}…{name[-(kept - kept // 2) :]}"
-
-
-@cache
-def _fonts() -> list[str]:
-    """Give the fonts that names are written in: the usual one, then those for scripts that it lacks."""
-    installed = set(font_manager.get_font_names())
-    return ["DejaVu Sans", *(font for font in FALLBACK_FONTS if font in installed)]
-
-
-def _write(figure: Figure, path: Path) -> None:
-    # A character that no installed font has is drawn as a box; matplotlib would tell of each, many times.
-    with replacing(path) as partial, warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
-        figure.savefig(partial, dpi=DPI, format="png", bbox_inches="tight", pad_inches=0.2)

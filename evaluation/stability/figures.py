@@ -6,10 +6,8 @@ from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -20,18 +18,10 @@ from evaluation.stability.study import Study
 from evaluation.stability.table import metric_title
 from metrics.ranking.outcome_agreement import agreement_vectors
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
+from output.figures import INK, LINE_STYLES, LineStyle, drawing, save
 from output.files import replacing
 
-INK, PALE, EQUAL = "#333333", "#999999", "#d62728"
-DPI = 120
 PANEL, PANELS_ACROSS = 2.5, 5
-# Told apart on white, also when small; in the order of use.
-DISTINCT = (
-    "#e6194b", "#3cb44b", "#4363d8", "#f58231", "#911eb4", "#35c4e0", "#f032e6", "#9a6324", "#2f8f86", "#8a8a00",
-    "#000075", "#800000", "#c9a500", "#86c232", "#ff8fab", "#7f7f7f", "#b07aff", "#3d2b1f", "#00c896", "#ff5f1f",
-)  # fmt: skip
-
-
 # Components in the order of the coordinates of an experiment: target, measure, pool.
 COMPONENTS = {"target": "#2a9d5c", "measure": "#3b6fd1", "pool": "#d9822b"}
 # Where an experiment stands, by its coordinates of 0 or 1: a cube seen from the side, in inches.
@@ -46,6 +36,7 @@ LINE = 5
 Experiment = tuple[int, ...]
 
 
+@drawing()
 def draw_figures(study: Study, choice: FigureChoice, measure: Measure, folder: Path) -> list[Path]:
     """Draw the scatter of outcomes, the effect of single components, and the graph of a few experiments.
 
@@ -83,56 +74,51 @@ def _draw_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     across = min(len(pairs), PANELS_ACROSS)
     down = -(-len(pairs) // across)
     figure = Figure(figsize=(across * side + 1.6, down * side + 0.6), layout="constrained")
-    FigureCanvasAgg(figure)
     grid = figure.subplots(down, across, squeeze=False)
-    colours = _colours(len(study.table.targets))
+    styles = _styles(len(study.table.targets))
     values = study.shown[:, :, measure]
     low, high = _limits(values)
     shown = values.reshape(-1, values.shape[-1])
-    targets = np.tile(np.arange(len(colours)), len(values))
-    # In random order, so that no target hides those before it.
+    targets = np.tile(np.arange(len(styles)), len(values))
+    colours = np.array([to_rgb(style.colour) for style in styles])[targets]
+    marks = np.array([style.marker for style in styles])[targets]
+    # In random order, so that no target hides those of the same mark before it.
     order = np.random.default_rng(0).permutation(len(shown))
     for (first, second), axes in zip(pairs, grid.flat, strict=False):
-        axes.scatter(shown[order, first], shown[order, second], c=colours[targets[order]], s=3, alpha=0.5, linewidths=0)
+        for marker in np.unique(marks):
+            drawn = order[marks[order] == marker]
+            look: dict[str, Any] = {"c": colours[drawn], "marker": str(marker), "s": 6, "alpha": 0.5, "linewidths": 0}
+            axes.scatter(shown[drawn, first], shown[drawn, second], **look)
         _finish(axes, study, (first, second), (low, high))
     for axes in grid.flat[len(pairs) :]:
         axes.set_axis_off()
     handles = [
-        Line2D([], [], marker="o", linestyle="", markersize=5, color=colour, label=name)
-        for name, colour in zip(study.table.targets, colours, strict=True)
+        Line2D([], [], marker=style.marker, linestyle="", markersize=5, color=style.colour, label=name)
+        for name, style in zip(study.table.targets, styles, strict=True)
     ]
-    legend = figure.legend(
-        handles=handles,
-        title="target",
-        loc="outside right center",
-        frameon=False,
-        fontsize=8,
-        labelcolor=INK,
-        alignment="left",
-    )
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    figure.legend(handles=handles, title="target", loc="outside right center", fontsize=8, alignment="left")
     title = f"Two metrics by {_title(measure)}; a point is a source pool with a target"
-    figure.suptitle(title, x=0.01, ha="left", fontsize=11, color=INK)
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
 def _draw_components(study: Study, examples: dict[str, list[Panel]]) -> Figure:
     """Draw a row for each component, in which nothing but that component and the pool varies."""
     figure = Figure(figsize=(2 * 3.1 + 0.6, 3 * 3.35), layout="constrained")
-    FigureCanvasAgg(figure)
-    colours = _colours(len(study.table.targets))
+    styles = _styles(len(study.table.targets))
     rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
     for letter, row, (component, panels) in zip("abc", rows, examples.items(), strict=True):
-        row.suptitle(f"({letter}) {_headline(component)}", x=0.02, ha="left", fontsize=11, color=INK)
+        row.suptitle(f"({letter}) {_headline(component)}", x=0.02, ha="left", fontsize=11)
         for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
             points = panel.points(study)
-            axes.scatter(points[:, 0], points[:, 1], color=colours[panel.target], s=7, alpha=0.45, linewidths=0)
+            style = styles[panel.target]
+            look: dict[str, Any] = {"color": style.colour, "marker": style.marker}
+            axes.scatter(points[:, 0], points[:, 1], s=9, alpha=0.45, linewidths=0, **look)
             limits = _limits(np.concatenate([other.points(study) for other in panels]))
             _finish(axes, study, (panel.across, panel.up), limits)
             _write_shares(axes, points)
             title = f"{study.table.targets[panel.target]}, {_title(panel.measure)}"
-            axes.set_title(title, fontsize=9, color=INK, parse_math=False)
+            axes.set_title(title, fontsize=9)
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
@@ -148,15 +134,13 @@ def _headline(component: str) -> str:
 
 def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float, float]) -> None:
     """Set the frame: both axes alike, the line of equality, the names of the metrics."""
-    axes.axline((0, 0), slope=1, color=EQUAL, linestyle=(0, (2, 2)), linewidth=1)
+    axes.axline((0, 0), slope=1, color=INK, linestyle=(0, (2, 2)), linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
     first, second = (metric_title(study.table.metrics[metric]) for metric in pair)
-    axes.set_xlabel(first, fontsize=9, color=INK, labelpad=2, parse_math=False)
-    axes.set_ylabel(second, fontsize=9, color=INK, labelpad=2, parse_math=False)
-    axes.tick_params(labelsize=7, length=2, color=PALE, labelcolor=INK)
+    axes.set_xlabel(first, fontsize=9, labelpad=2)
+    axes.set_ylabel(second, fontsize=9, labelpad=2)
+    axes.tick_params(labelsize=7, length=2)
     axes.locator_params(nbins=5)
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_color(PALE)
 
 
 def _write_shares(axes: Axes, points: NDArray[np.float64]) -> None:
@@ -164,7 +148,7 @@ def _write_shares(axes: Axes, points: NDArray[np.float64]) -> None:
     if not len(points):
         return
     above, below = float((points[:, 1] > points[:, 0]).mean()), float((points[:, 1] < points[:, 0]).mean())
-    text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9, "color": INK}
+    text: dict[str, Any] = {"transform": axes.transAxes, "fontsize": 9}
     axes.text(0.04, 0.96, f"{100 * above:.0f} % above", ha="left", va="top", **text)
     axes.text(0.96, 0.04, f"{100 * below:.0f} % below", ha="right", va="bottom", **text)
 
@@ -182,11 +166,11 @@ def _title(measure: int) -> str:
     return EVALUATION_MEASURES[MEASURES[measure]].title
 
 
-def _colours(count: int) -> NDArray[np.float64]:
-    """Give as many colours as there are targets."""
-    if count <= len(DISTINCT):
-        return np.array([to_rgb(colour) for colour in DISTINCT[:count]])
-    return np.asarray(matplotlib.colormaps["turbo"](np.linspace(0.03, 0.97, count)))[:, :3]
+def _styles(count: int) -> list[LineStyle]:
+    """Give each target a colour and a mark, which no other has as long as there are enough of both."""
+    size = len(LINE_STYLES)
+    marks = [style.marker for style in LINE_STYLES]
+    return [LINE_STYLES[i % size]._replace(marker=marks[(i // size + i % size) % size]) for i in range(count)]
 
 
 def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | None:
@@ -202,7 +186,6 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
     other = MEASURES.index("pearson" if MEASURES[measure] != "pearson" else "weighted_kendall")
     outcomes = study.shown[np.ix_(pools, targets, [measure, other])].transpose(1, 2, 0, 3)
     figure = Figure(figsize=(11.0, 8.7))
-    FigureCanvasAgg(figure)
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set(xlim=(-1.5, 9.5), ylim=(-1.5, 7.2), aspect="equal")
     axes.set_axis_off()
@@ -217,10 +200,8 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
         -1.3,
         _describe_pools(study, pools),
         fontsize=8.5,
-        color=INK,
         va="bottom",
         linespacing=1.5,
-        parse_math=False,
     )
     return figure
 
@@ -254,7 +235,7 @@ def _draw_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float)
         if np.isfinite(agreement):
             found[component].append(agreement)
         across, up = start + LABEL[component] * (end - start)
-        label = f"{agreement:.1f}".replace("-", "−") if np.isfinite(agreement) else "–"
+        label = f"{agreement:z.1f}".replace("-", "−") if np.isfinite(agreement) else "–"
         box = {"boxstyle": "round,pad=0.22", "facecolor": "white", "edgecolor": "none"}
         axes.text(
             across, up, label, color=COMPONENTS[component], fontsize=11, ha="center", va="center", bbox=box, zorder=2
@@ -270,13 +251,11 @@ def _draw_experiment(axes: Axes, experiment: Experiment, title: str, ranking: st
         up,
         f"{title}\n{ranking}",
         fontsize=8,
-        color=INK,
         ha="center",
         va="center",
         bbox=box,
         zorder=3,
         linespacing=1.5,
-        parse_math=False,
     )
 
 
@@ -289,9 +268,9 @@ def _ranking(study: Study, outcome: NDArray[np.float64]) -> str:
 def _draw_legend(axes: Axes, means: dict[str, float]) -> None:
     handles = []
     for component, colour in COMPONENTS.items():
-        mean = f"{means[component]:.2f}".replace("-", "−") if np.isfinite(means[component]) else "undefined"
+        mean = f"{means[component]:z.2f}".replace("-", "−") if np.isfinite(means[component]) else "undefined"
         handles.append(Line2D([], [], color=colour, linewidth=2, label=f"{component} varies: mean agreement {mean}"))
-    axes.legend(handles=handles, loc="upper left", frameon=False, fontsize=10, labelcolor=INK, borderaxespad=1.2)
+    axes.legend(handles=handles, loc="upper left", fontsize=10, borderaxespad=1.2)
 
 
 def _describe_pools(study: Study, pools: list[int]) -> str:
@@ -305,5 +284,5 @@ def _describe_pools(study: Study, pools: list[int]) -> str:
 
 def _write(figure: Figure, path: Path) -> Path:
     with replacing(path) as partial:
-        figure.savefig(partial, dpi=DPI, format="png")
+        save(figure, partial)
     return path
