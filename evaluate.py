@@ -5,10 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from typing import Any
 
 import jsonargparse
 
-from output.parser import OneLineErrorParser, one_line_errors
+from output.docstrings import first_line
+from output.parser import OneLineErrorParser, import_from_working_folder, one_line_errors
+from output.version import describe_version
 
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
@@ -18,7 +21,10 @@ COMMANDS = {
     "stability": "evaluation.stability.stability:stability",
     "transferability": "evaluation.sources.transferability:transferability",
     "target-selection": "evaluation.target_selection.target_selection:target_selection",
+    "list": "evaluation.listing:list_choices",
 }
+# What these are about comes without a name; what others cannot do without is named like any option.
+POSITIONAL = {"sample-efficiency", "performances", "list"}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -27,15 +33,17 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The sub-command and its options; those of the process by default.
     """
+    given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
     with one_line_errors():
-        given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
-        # Importing all sub-commands would cost seconds; their help and a mistake in the name take all.
-        asked = given[:1] if given and given[0] in COMMANDS else list(COMMANDS)
+        if given[:1] == ["--version"]:
+            print(describe_version())
+            return
+        import_from_working_folder()
+        # Importing what is not asked for would cost seconds, and a list of the sub-commands needs none of them.
         jsonargparse.auto_cli(
-            {name: _load(COMMANDS[name]) for name in asked},
+            {name: _load(place) if name in given else _placeholder(place) for name, place in COMMANDS.items()},
             args=given,
-            # What is evaluated comes without a name; what a command cannot do without is named like any option.
-            as_positional=bool(given) and given[0] in ("sample-efficiency", "performances"),
+            as_positional=bool(POSITIONAL.intersection(given)),
             description="Evaluate runs, the alignment of representations, and transferability metrics.",
             parser_class=OneLineErrorParser,
         )
@@ -47,10 +55,19 @@ def _underscored(arg: str) -> str:
     return f"--{name[2:].replace('-', '_')}{equals}{value}" if name.startswith("--") else arg
 
 
-def _load(place: str) -> Callable[..., None]:
+def _load(place: str) -> Callable[..., Any]:
     module, name = place.split(":")
-    function: Callable[..., None] = getattr(import_module(module), name)
+    function: Callable[..., Any] = getattr(import_module(module), name)
     return function
+
+
+def _placeholder(place: str) -> Callable[[], None]:
+    """Stand in for a sub-command in the list of all."""
+
+    def command() -> None: ...
+
+    command.__doc__ = first_line(*place.split(":"))
+    return command
 
 
 if __name__ == "__main__":

@@ -8,22 +8,57 @@ Every option of a YAML file can be given on the command line with dots, `--data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
-from output.parser import one_line_errors
+from output.parser import import_from_working_folder, mistakes_of_users, one_line_errors
+from output.version import describe_version
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run one comparison.
+    """Run one comparison from the command line.
 
     Args:
         args: Options; those of the process by default.
     """
+    given = sys.argv[1:] if args is None else list(args)
     with one_line_errors():
-        # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
-        from cli.comparison import ComparisonCLI
+        if "--version" in given:
+            print(describe_version())
+        else:
+            _run(given)
 
-        ComparisonCLI(None if args is None else list(args)).run()
+
+def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Run one comparison from Python.
+
+    Args:
+        config: A configuration file.
+        options: Values by the names that options have on the command line, `{"data.batch_size": 8}`.
+
+    Returns:
+        The results, as results.json holds them.
+
+    Raises:
+        UserError: What would end the command in one line.
+    """
+    values = {
+        name: value if isinstance(value, str) else json.dumps(value, default=str)
+        for name, value in (options or {}).items()
+    }
+    with mistakes_of_users():
+        return _run([f"--config={config}", *(f"--{name}={value}" for name, value in values.items())])
+
+
+def _run(options: list[str]) -> dict[str, Any]:
+    # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
+    from cli.comparison import ComparisonCLI
+
+    import_from_working_folder()
+    return ComparisonCLI(options).run()
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import subprocess
 import time
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -23,12 +22,12 @@ from modules.comparison import Comparison, Snapshot
 from output.errors import UserError
 from output.files import output_folder, write_together
 from output.tables import print_scores
+from output.version import git_revision
 
 SCHEMA = 1
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
-PROJECT = Path(__file__).parent.parent
 
 
 @runtime_checkable
@@ -58,6 +57,7 @@ class Results(Callback):
         self.overwrite = overwrite
         self.criterion: SampleEfficiency
         self.folder: Path
+        self.document: dict[str, Any] = {}
         self.config: str
 
     def claim(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
@@ -115,7 +115,7 @@ class Results(Callback):
         curves = self._curves(ended)
         document = self._document(trainer, ended, curves)
         paths = self._write(curves, document)
-        self.written = True
+        self.written, self.document = True, document
         for logger in trainer.loggers:
             if isinstance(logger, Publisher):
                 logger.publish(document, paths)
@@ -219,14 +219,5 @@ def _environment(trainer: Trainer) -> dict[str, Any]:
         "torch": torch.__version__,
         "lightning": lightning.__version__,
         "device": f"{device.type} ({name})",
-        "git": _git_revision(),
+        "git": git_revision(),
     }
-
-
-def _git_revision() -> str | None:
-    """Give the commit of the code, with `-dirty` where it was changed; None outside a checkout."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
-    try:
-        return subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None

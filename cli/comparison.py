@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-import sys
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,29 +12,34 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
+import datamodules
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
 from callbacks.dashboard import describe_run
 from callbacks.results import configuration_digest
-from datamodules import SampleStream
+from cli.comparison_parser import ComparisonParser, TrainerHelp
 from output.errors import UserError
-from output.parser import OneLineErrorParser
+from output.files import output_folder
 
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
-# What these options of the trainer may be, lest the stream be fed twice or in part.
-PROTOCOL_OPTIONS: dict[str, tuple[Any, ...]] = {
-    "max_epochs": (1,),
-    "max_steps": (-1,),
-    "fast_dev_run": (False,),
-    "overfit_batches": (0.0,),
-    "limit_train_batches": (None, 1.0),
-    "limit_val_batches": (None, 1.0),
+FED = "data.max_samples and data.validation_size choose what is fed"
+EVALUATED = "criterion.evaluate_every chooses when is evaluated"
+STEPPED = "methods take their own steps with optimisers of their own"
+# What these options of the trainer may be, lest the stream be fed twice or in part, and what to do instead.
+PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
+    "max_epochs": ((1,), FED),
+    "max_steps": ((-1,), FED),
+    "fast_dev_run": ((False,), FED),
+    "overfit_batches": ((0.0,), FED),
+    "limit_train_batches": ((None, 1.0), FED),
+    "limit_val_batches": ((None, 1.0), FED),
+    "reload_dataloaders_every_n_epochs": ((0,), FED),
+    "check_val_every_n_epoch": ((1,), EVALUATED),
+    "num_sanity_val_steps": ((0,), EVALUATED),
+    "accumulate_grad_batches": ((1,), STEPPED),
+    "gradient_clip_val": ((None, 0), STEPPED),
 }
-
-
-class ComparisonParser(OneLineErrorParser, LightningArgumentParser):
-    """Lightning's parser with errors of one line."""
 
 
 class ComparisonCLI(LightningCLI):
@@ -51,18 +56,17 @@ class ComparisonCLI(LightningCLI):
 
     def __init__(self, args: ArgsType = None) -> None:
         _quieten_lightning()
-        _import_methods()
-        if "" not in sys.path:
-            # A user's own method is imported from the folder that the command is given in.
-            sys.path.insert(0, "")
+        _import_exports()
         super().__init__(
             modules.Comparison,
-            SampleStream,
+            datamodules.SampleStream,
             subclass_mode_data=True,
             run=False,
             args=args,
             save_config_callback=None,
             seed_everything_default=0,
+            # Methods bring their own optimisers.
+            auto_configure_optimizers=False,
             parser_class=ComparisonParser,
             parser_kwargs={"default_config_files": [str(BASE_CONFIG)]},
         )
@@ -75,6 +79,7 @@ class ComparisonCLI(LightningCLI):
         """
         parser.add_lightning_class_args(SampleEfficiency, "criterion")
         parser.add_lightning_class_args(Results, "results")
+        parser.add_argument("--trainer.help", action=TrainerHelp, help="Show the options of the trainer and exit.")
         parser.link_arguments("seed_everything", "data.init_args.seed")
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
@@ -86,6 +91,8 @@ class ComparisonCLI(LightningCLI):
         if trainer.default_root_dir is None:
             name = f"{photos}-{backbone}-s{self.config.seed_everything}-{configuration_digest(self.config_text)}"
             trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
+        # The trainer and its loggers create what they are given.
+        trainer.default_root_dir = str(output_folder("trainer.default_root_dir", trainer.default_root_dir))
         if _is_dashboard(trainer.logger):
             described = describe_run(self.config, configuration_digest(self.config_text, over_seeds=True))
             for key, value in {"save_dir": trainer.default_root_dir, **described}.items():
@@ -101,7 +108,10 @@ class ComparisonCLI(LightningCLI):
         trainer = self.config_init["trainer"]
         if trainer["enable_progress_bar"] is not False:
             trainer["callbacks"] = [*(trainer["callbacks"] or []), ComparisonProgress(self.criterion)]
-        return super().instantiate_trainer(**kwargs)
+        try:
+            return super().instantiate_trainer(**kwargs)
+        except Exception as error:
+            raise UserError(_name_option(str(error) or type(error).__name__, trainer)) from error
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
@@ -115,11 +125,16 @@ class ComparisonCLI(LightningCLI):
             raise UserError(msg)
         self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
 
-    def run(self) -> None:
-        """Run the comparison."""
+    def run(self) -> dict[str, Any]:
+        """Run the comparison.
+
+        Returns:
+            The results, as results.json holds them; none where the run ended before anything was measured.
+        """
         # Deterministic kernels come with filling fresh memory, which would touch all that is set aside for later.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         self.trainer.fit(self.model, datamodule=self.datamodule)
+        return self.results.document
 
 
 def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - a namespace of options
@@ -127,23 +142,29 @@ def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 -
     if trainer.world_size != 1:
         msg = f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device"
         raise UserError(msg)
-    for name, allowed in PROTOCOL_OPTIONS.items():
+    for name, (allowed, instead) in PROTOCOL_OPTIONS.items():
         if options[name] not in allowed:
-            msg = (
-                f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; "
-                "data.max_samples and data.validation_size choose what is fed"
-            )
+            msg = f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; {instead}"
             raise UserError(msg)
+
+
+def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options
+    """Let one of Lightning's messages begin with the option that it is about: the first it names, or whose text."""
+    named = {name: re.search(rf"\b{name}\b", message) for name in vars(options)}
+    places = {name: found.start() for name, found in named.items() if found}
+    quoted = [name for name, value in vars(options).items() if isinstance(value, str) and repr(value) in message]
+    return ": ".join([".".join(["trainer", *(sorted(places, key=places.__getitem__) or quoted)[:1]]), message])
 
 
 def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
     return str(getattr(logger, "class_path", "")).endswith("DashboardLogger")
 
 
-def _import_methods() -> None:
-    """Import what is exported of methods: a class is known by its name alone, and to the help, once it is imported."""
-    for name in modules.__all__:
-        getattr(modules, name)
+def _import_exports() -> None:
+    """Import all methods and data sets: a class is known by its name alone, and to the help, once it is imported."""
+    for package in (modules, datamodules):
+        for name in package.__all__:
+            getattr(package, name)
 
 
 def _quieten_lightning() -> None:

@@ -1,34 +1,55 @@
-"""Data: photos, the stream of frozen features and the stream of photos."""
+"""Data: photos, the stream of frozen features and the stream of photos.
 
-from datamodules.drawings.drawn_photos import DrawnObjects, DrawnPets
-from datamodules.feature_stream import FeatureStream
-from datamodules.photo_stream import PhotoStream
-from datamodules.photos.cats_and_dogs import CatsAndDogs
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.class_subset import ClassSubset
-from datamodules.photos.csv_photos import CsvPhotos
-from datamodules.photos.hugging_face_dataset import HuggingFaceDataset
-from datamodules.photos.oxford_pets import OxfordPets
-from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
-from datamodules.photos.torchvision_dataset import TorchvisionDataset
-from datamodules.photos.unsplit_class_folders import UnsplitClassFolders
-from datamodules.sample_stream import SampleStream
+What is exported is imported when it is asked for: to name a data set takes no torch, to feed a stream does.
+"""
 
-__all__ = [
-    "CatsAndDogs",
-    "ClassFolders",
-    "ClassSubset",
-    "CsvPhotos",
-    "DrawnObjects",
-    "DrawnPets",
-    "FeatureStream",
-    "HuggingFaceDataset",
-    "OxfordPets",
-    "PhotoFiles",
-    "PhotoSource",
-    "PhotoStream",
-    "Photos",
-    "SampleStream",
-    "TorchvisionDataset",
-    "UnsplitClassFolders",
-]
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
+    from datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
+    from datamodules.feature_stream import FeatureStream as FeatureStream
+    from datamodules.photo_stream import PhotoStream as PhotoStream
+    from datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
+    from datamodules.photos.class_folders import ClassFolders as ClassFolders
+    from datamodules.photos.class_subset import ClassSubset as ClassSubset
+    from datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
+    from datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
+    from datamodules.photos.oxford_pets import OxfordPets as OxfordPets
+    from datamodules.photos.photo_source import PhotoFiles as PhotoFiles
+    from datamodules.photos.photo_source import Photos as Photos
+    from datamodules.photos.photo_source import PhotoSource as PhotoSource
+    from datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
+    from datamodules.photos.unsplit_class_folders import UnsplitClassFolders as UnsplitClassFolders
+    from datamodules.sample_stream import SampleStream as SampleStream
+
+HOMES = {
+    "CatsAndDogs": "photos.cats_and_dogs",
+    "ClassFolders": "photos.class_folders",
+    "ClassSubset": "photos.class_subset",
+    "CsvPhotos": "photos.csv_photos",
+    "DrawnObjects": "drawings.drawn_photos",
+    "DrawnPets": "drawings.drawn_photos",
+    "FeatureStream": "feature_stream",
+    "HuggingFaceDataset": "photos.hugging_face_dataset",
+    "OxfordPets": "photos.oxford_pets",
+    "PhotoFiles": "photos.photo_source",
+    "PhotoSource": "photos.photo_source",
+    "PhotoStream": "photo_stream",
+    "Photos": "photos.photo_source",
+    "SampleStream": "sample_stream",
+    "TorchvisionDataset": "photos.torchvision_dataset",
+    "UnsplitClassFolders": "photos.unsplit_class_folders",
+}
+
+__all__ = list(HOMES)
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
+    if name not in HOMES:
+        msg = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)

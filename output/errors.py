@@ -15,7 +15,18 @@ class UserError(ValueError):
 
     The message begins with the argument that is wrong, by the name that it has where the mistake is found. Whoever
     knows the option by which that was given puts its name before it, with `naming`.
+
+    Attributes:
+        code: The exit code of a command that ends by it.
     """
+
+    code = 1
+
+
+class UsageError(UserError):
+    """A mistake in an option's name or type, found before anything is done."""
+
+    code = 2
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import json
 import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,8 +29,15 @@ def output_folder(option: str, chosen: str | Path) -> Path:
     if not str(chosen):
         msg = f"{option}: nothing is given; name a folder"
         raise UserError(msg)
-    path = Path(chosen).expanduser()
-    there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    try:
+        path = Path(chosen).expanduser()
+        with suppress(FileNotFoundError, NotADirectoryError):
+            path.stat()
+        there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+    except (OSError, RuntimeError, ValueError) as error:
+        # No permission to look, a name too long, no home of that user, a NUL.
+        msg = f"{option}: {str(chosen)!r} cannot be a folder ({error}); choose another"
+        raise UserError(msg) from error
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
         msg = f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
         raise UserError(msg)

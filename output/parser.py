@@ -2,97 +2,75 @@
 
 from __future__ import annotations
 
-import difflib
-import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import jsonargparse
 
-from output.errors import UserError
+from output.errors import UsageError, UserError
+from output.usage import ROOT, MistakeWithin, describe
 
 # The module of Lightning's class for the user's mistakes, and its name there.
 LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
 INTERRUPTED = 130
 
-QUOTE = "'"
-WORDS = {
-    "NoneType": "null",
-    "bool": "true or false",
-    "dict": "a mapping, written '{a: b}'",
-    "float": "a number",
-    "int": "a whole number",
-    "list": "a list, written '[a, b]'",
-    "str": "a text",
-    "tuple": "a list, written '[a, b]'",
-}
-# What a type of ours says about a value, which it begins with.
-OWN = r"(?P<place>Parser key \S+: ).*?Not of type \w+: (?P<text>'.*?)(?= - (?:Expected|Not of type) | Given value|$)"
-# How jsonargparse reports a value that is of none of several types; errors of classes take another form.
-UNION = (
-    r"(?P<place>.*)Does not validate against any of the Union subtypes Subtypes: .* "
-    r"Errors: - (?P<errors>(?:Expected|Not of type) .*) Given value type: <class '\w+'> Given value: (?P<value>.*)"
-)
-
 
 class OneLineErrorParser(jsonargparse.ArgumentParser):
-    """Prints the error alone, with the closest option where one was misspelt, instead of the whole usage."""
+    """Says the user's mistakes in one line with the whole option's name, and the closest one where it was misspelt."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # An abbreviation that is unique today is another option's prefix tomorrow.
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
+    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
+        """Parse options.
+
+        Args:
+            args: The options; those of the process by default.
+            rest: As of the base class.
+            kwargs: As of the base class.
+
+        Raises:
+            UsageError: One has no such name or type.
+        """
+        given = list(sys.argv[1:] if args is None else args)
+        if not self.exit_on_error:
+            # What is passed on to the parser of a class has been read as YAML and written as Python before.
+            given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
+        # The configuration is printed when the next file has been read, unless nothing comes after.
+        return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Print one line and exit with code 2.
+        """Raise a mistake.
 
         Args:
             message: What is wrong.
             ex: The exception behind it.
+
+        Raises:
+            UsageError: Always, but in the parser of a class: its mistake passes through the parser of the option that
+                the class was given by, which knows the whole name.
         """
-        lines = [line.strip() for line in str(message).splitlines()]
-        text = re.sub(r"\s+", " ", " ".join(line for line in lines if line))
-        fail(_plain(text) + self._closest(text), code=2)
+        if not self.exit_on_error:
+            raise MistakeWithin(message, self._names()) from ex
+        causes = list(_causes(ex))
+        for error in causes:
+            if isinstance(error, UserError):
+                raise error
+        within = [error for error in causes if isinstance(error, MistakeWithin)]
+        raise UsageError(describe(message, within, getattr(self, "args", []), self._names())) from ex
 
-    def _closest(self, message: str) -> str:
-        """Suggest an option for the one that the message names."""
-        named = re.search(r"(?:Group '([\w.]+)' .*)?(?:Option|option|arguments:|Key|key) '?-*([\w.]+)", message)
-        if named is None or "(closest: " in message:
-            return ""
-        option = ".".join(part for part in named.groups() if part)
-        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace iterates over nothing else
-        close = difflib.get_close_matches(option, known, n=1)
-        return f" (closest: {close[0]})" if close and close[0] != option else ""
-
-
-def _plain(message: str) -> str:
-    """Say in words what jsonargparse says in Python's types."""
-    message = re.sub(
-        r"typing\.Literal\[(.*?)\](?=\.? |$)", lambda choices: f"one of {choices[1].replace(QUOTE, '')}", message
-    )
-    message = re.sub(r"Expected (?:an? )?(one of|<class '(\w+)'>)", _expected, message)
-    own = re.match(OWN, message)
-    if own is not None:
-        return own["place"] + own["text"]
-    union = re.fullmatch(UNION, message)
-    if union is None:
-        return message.replace(". Got value: ", ". Given value: ")
-    expected = [_alternative(error) for error in re.split(r" - (?=Expected |Not of type )", union["errors"])]
-    named = [alternative for alternative in expected if alternative != "null"]
-    return f"{union['place']}Expected {' or '.join(named)}. Given value: {union['value']}"
+    def _names(self) -> list[str]:
+        """Give the names of all options, those of the classes that are chosen by default among them."""
+        return [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace iterates over nothing else
 
 
-def _expected(found: re.Match[str]) -> str:
-    kind = found[2]
-    return f"Expected {found[1] if kind is None else WORDS.get(kind, kind)}"
-
-
-def _alternative(error: str) -> str:
-    """Shorten what jsonargparse says about one of several types."""
-    error = re.sub(r"^Not of type (\w+): .*restriction (.*)$", r"a \1 (\2)", error)
-    error = re.sub(r"^Not of type (\w+): .*$", r"a \1", error)
-    return re.sub(r"\. Got value: (.*)$", r" in place of \1", error.removeprefix("Expected "))
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
 
 
 def fail(message: str, code: int) -> NoReturn:
@@ -107,17 +85,33 @@ def fail(message: str, code: int) -> NoReturn:
 
 
 @contextmanager
-def one_line_errors() -> Iterator[None]:
-    """Turn a user's mistake that is found while running into one line and exit code 1, and Ctrl-C into code 130."""
+def mistakes_of_users() -> Iterator[None]:
+    """Raise a user's mistake that is wrapped in other errors, or is one of Lightning's, as one of ours.
+
+    Raises:
+        UserError: In place of it.
+    """
     try:
         yield
     except Exception as error:
-        mistake = _find_mistake(error)
-        if mistake is None:
+        # The parser wraps what is raised while it builds objects.
+        mistake = next((each for each in _causes(error) if isinstance(each, _mistakes())), None)
+        if mistake is None or (mistake is error and isinstance(error, UserError)):
             raise
-        fail(str(mistake), code=1)
+        kind = UsageError if isinstance(mistake, UsageError) else UserError
+        raise kind(str(mistake)) from error
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option, and Ctrl-C into code 130."""
+    try:
+        with mistakes_of_users():
+            yield
+    except UserError as error:
+        fail(" ".join(str(error).split()), error.code)
     except KeyboardInterrupt:
-        fail("interrupted", code=INTERRUPTED)
+        fail("interrupted", INTERRUPTED)
 
 
 def _mistakes() -> tuple[type[Exception], ...]:
@@ -126,8 +120,8 @@ def _mistakes() -> tuple[type[Exception], ...]:
     return (UserError, getattr(sys.modules[module], name)) if module in sys.modules else (UserError,)
 
 
-def _find_mistake(error: BaseException | None) -> BaseException | None:
-    """Find a user's mistake behind an error: the parser wraps what is raised while it builds objects."""
-    while error is not None and not isinstance(error, _mistakes()):
-        error = error.__cause__
-    return error
+def import_from_working_folder() -> None:
+    """Let the user's own classes and functions be named of the working folder be named; the suite's come first."""
+    root = str(ROOT)
+    if "" not in sys.path:
+        sys.path.insert(sys.path.index(root) + 1 if root in sys.path else 0, "")

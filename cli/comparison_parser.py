@@ -1,0 +1,65 @@
+"""The options of `train.py` and their help."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from lightning.pytorch.cli import LightningArgumentParser
+
+from datamodules import FeatureStream
+from output.parser import OneLineErrorParser
+
+HEAD = """\
+usage: python train.py --config FILE [--OPTION=VALUE ...]
+
+Compare transfer methods by the samples that they need. configs/base.yaml is
+read first, then every --config and option in turn; what comes later wins.
+"""
+FOOT = """\
+Options of a class:      --data.help=datamodules.PhotoStream,
+                         --data.photos.help=datamodules.CatsAndDogs,
+                         --model.baseline.help=modules.Replay
+Options of the trainer:  --trainer.help
+What there is to choose: python evaluate.py list methods; datasets; configs
+Version:                 --version
+"""
+
+
+class ComparisonParser(OneLineErrorParser, LightningArgumentParser):
+    """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one."""
+
+    def format_help(self, *_: Any) -> str:
+        """Give the help: first what is fed, compared and measured."""
+        if "trainer" not in (self.groups or {}):
+            return super().format_help()  # of one class
+        # The stream is a class to choose, so that its options are none of this parser's.
+        stream = OneLineErrorParser()
+        stream.add_class_arguments(FeatureStream, "data", fail_untyped=False)
+        fed = _sections(stream, "data", "data.backbone")
+        return "\n".join((HEAD, fed, _sections(self, "model", "criterion", "results", ""), FOOT))
+
+
+class TrainerHelp(argparse.Action):
+    """Prints the options of Lightning's trainer."""
+
+    def __init__(self, option_strings: list[str], dest: str, **kwargs: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=kwargs["help"])
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print them and exit."""
+        assert isinstance(parser, ComparisonParser)
+        print(_sections(parser, "trainer"))
+        parser.exit()
+
+
+def _sections(parser: OneLineErrorParser, *names: str) -> str:
+    """Give the help on some groups of options, '' for those that are in none."""
+    assert parser.groups is not None
+    whole, usage, description = parser._action_groups, parser.usage, parser.description
+    parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]
+    parser.usage, parser.description = argparse.SUPPRESS, None
+    try:
+        return OneLineErrorParser.format_help(parser)
+    finally:
+        parser._action_groups, parser.usage, parser.description = whole, usage, description

@@ -1,0 +1,184 @@
+"""What jsonargparse finds wrong with an option, in the user's words and in one line."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+WORDS = {
+    "NoneType": "null",
+    "bool": "true or false",
+    "dict": "a mapping, written '{a: b}'",
+    "float": "a number",
+    "int": "a whole number",
+    "str": "a text",
+    **dict.fromkeys(("list", "tuple", "Iterable", "collections.abc.Iterable"), "a list, written '[a, b]'"),
+    **dict.fromkeys(("PositiveInt", "NonNegativeInt"), "a whole number"),
+    **dict.fromkeys(("PositiveFloat", "NonNegativeFloat", "ClosedUnitInterval", "OpenUnitInterval"), "a number"),
+}
+# What jsonargparse says, each in one line: where a value is wrong, and that it is of none of several types.
+KEY = re.compile(r'Parser key "(?P<key>[^"]*)"(?: element \d+)?: ')
+CLASS = re.compile(r"Problem with given class_path '([^']*)': |Got value: Namespace\(class_path='([^']*)'")
+CALLABLE = re.compile(r"Type \S.* expects a function or a callable class: ")
+UNKNOWN = re.compile(
+    r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?(?P<name>[^\s='\"]+)"
+)
+REQUIRED = re.compile(r"the following arguments are required: (?P<name>[^\s,]+)")
+UNION = re.compile(
+    r"(?:- .*? - )?Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (?P<errors>.*) "
+    r"Given value type: <class '[\w.]+'> Given value: (?:NestedArg\(key='[^']*', val='?)?(?P<value>.*?)(?:'?\))?"
+)
+WHOLE = (
+    (r"unrecognized arguments: (\S*).*", r"'\1' is no option; options are written --name=value"),
+    (r"argument (?:\w+\()?([\w.]+)\)? --> ([\w.]+): .*", r"\2: it follows from \1, and cannot be given"),
+    (r"argument --?([\w.]+): (.*)", r"\1: \2"),
+    (r"argument subcommand: invalid choice: ('.*?') \(choose from (.*)\)", r"\1 is no command; there are \2"),
+    (r"Problems parsing config: (.*)", r"config: it cannot be read (\1)"),
+    (r"File does not exist: (.*)", r"there is no file \1"),
+    (r"Unable to load config '(.*?)'.*", r"expected a mapping or a file that holds one, not \1"),
+)
+
+
+class MistakeWithin(argparse.ArgumentError):
+    """A mistake in an option of a class.
+
+    Args:
+        message: What is wrong.
+        known: The names of the options that the class has.
+    """
+
+    def __init__(self, message: str, known: Sequence[str]) -> None:
+        super().__init__(None, message)
+        self.known = known
+
+
+def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str], known: Sequence[str]) -> str:
+    """Say a mistake in one line that begins with the whole name of its option.
+
+    Args:
+        message: What the parser of the command says.
+        within: What the parsers of classes said, from the outermost to the innermost.
+        given: The options as they were given.
+        known: The names of all options of the command.
+    """
+    texts = [" ".join(text.split()) for text in (message, *map(str, within))]
+    path: list[str] = []
+    for i, text in enumerate(texts):
+        if key := KEY.match(text):
+            path.append(key["key"])
+            texts[i] = text[key.end() :]
+    if unknown := UNKNOWN.match(texts[-1]):
+        option = ".".join(part for part in (unknown["group"], unknown["name"]) if part)
+        close = _closest(option, within[-1].known if within else known)
+        owner = next((found[1] or found[2] for text in texts[-2:-1] if (found := CLASS.search(text))), "")
+        name = _as_given(".".join((*path, option)), "", given)
+        reason = f"there is no such option{f' of {owner}' if owner else ''}"
+        return f"{name}: {reason}" + _suggest(name.removesuffix(option) + close if close else "")
+    if missing := REQUIRED.match(texts[-1]):
+        path.append(missing["name"])
+        reason = "it is required, and not given"
+    else:
+        reason = _reason(texts[-1])
+    return ": ".join(part for part in (_as_given(".".join(path), reason, given), reason) if part)
+
+
+def _as_given(name: str, reason: str, options: Sequence[str]) -> str:
+    """Complete an option's name by the one given: in a mapping of classes, only that tells which of them is meant."""
+    first, _, last = name.rpartition(".")
+    for arg in options:
+        given, _, value = arg[2:].replace(".init_args.", ".").partition("=")
+        if (first and given.startswith(f"{first}.") and given.endswith(f".{last}")) or (
+            given.startswith(f"{name}.") and value and value in reason
+        ):
+            return str(given)
+    return name
+
+
+def _closest(name: str, known: Iterable[str]) -> str:
+    """Give the known option whose name is closest, '' where none is close."""
+    known = list(known)
+    head, dot, rest = name.partition(".")
+    heads = difflib.get_close_matches(head, {each.partition(".")[0] for each in known}, n=1)
+    close = difflib.get_close_matches(name, known, n=1) or [f"{each}{dot}{rest}" for each in heads]
+    return close[0] if close and close[0] != name else ""
+
+
+def _suggest(close: str) -> str:
+    return f" (closest: {close})" if close else ""
+
+
+def _reason(text: str) -> str:
+    """Say in words what jsonargparse says in Python's types."""
+    for pattern, words in WHOLE:
+        if re.fullmatch(pattern, text):
+            return re.sub(pattern, words, text)
+    union = UNION.fullmatch(text)
+    errors = union["errors"] if union else re.sub(r"^- Expected a path but .*? - ", "", text)
+    given = union["value"] if union else ""
+    choices: list[str] = []
+    kinds: list[str] = []
+    for error in re.split(
+        r"(?:^| )- (?=Expected |Unexpected |Not of type |Option |Problem |Import |Type |Does )", errors
+    ):
+        named = CLASS.match(error)
+        error = CALLABLE.sub("", CLASS.sub("", error, count=1))
+        if found := _class_problem(error, named[1] if named else given):
+            return found
+        if own := re.fullmatch(r"Not of type \w+: ('.*)", error):
+            return own[1]
+        error, _, value = error.partition(". Got value: ")
+        given = given or value
+        if literals := re.fullmatch(r"Expected a typing\.Literal\[(.*)\]", error):
+            choices += [choice.strip("'") for choice in literals[1].split(", ")]
+        else:
+            kind, value = _expected(error)
+            kinds.append(kind)
+            given = given or value
+    kinds += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
+    words = " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
+    return f"expected {words}, not {given}" if given else words
+
+
+def _class_problem(error: str, given: str) -> str:
+    """Say what is wrong with a class that was given by its import path, '' where that is not the mistake."""
+    if found := re.match(r"module '([\w.]+)' has no attribute '(\w+)'", error):
+        module, name = found.groups()
+        loaded = importlib.import_module(module)
+        close = difflib.get_close_matches(name, getattr(loaded, "__all__", dir(loaded)), n=1)
+        return f"there is no {module}.{name}" + _suggest(f"{module}.{close[0]}" if close else "")
+    if found := re.match(r"No module named '([\w.]+)'", error):
+        return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder"
+    if found := re.match(r"Import path ?([\w.]*) does not correspond to a subclass of (\w+)", error):
+        return f"{found[1] or given} is no {found[2]}"
+    if found := re.match(r"Expected an instantiatable class, but ([\w.]+) is abstract", error):
+        return f"{found[1]} is abstract, name a class of its kind"
+    return "name a class before its options" if re.match(r"Option '\w+' is not accepted", error) else ""
+
+
+def _expected(error: str) -> tuple[str, str]:
+    """Give what is expected in place of a value, and the value where it is said."""
+    if kind := re.fullmatch(r"Expected an? <class '([\w.]+)'>", error):
+        return WORDS.get(kind[1], kind[1]), ""
+    if kind := re.fullmatch(
+        r"Not of type (\w+): (?:(.*?) ?does not conform to restriction (.*)|.*?'?([^']*)'?)", error
+    ):
+        restriction = f" ({kind[3]})" if kind[3] else ""
+        return WORDS.get(kind[1], f"a {kind[1]}") + restriction, kind[2] or kind[4]
+    if path := re.fullmatch(r"(?:Expected a dot import path string|Unexpected import path format): (.*)", error):
+        return "a class by its import path" + _suggest(_exported(path[1])), path[1]
+    return error, ""
+
+
+def _exported(name: str) -> str:
+    """Give the import path of what the suite's packages export by the closest name, '' where none is close."""
+    homes = [package for module, package in sys.modules.items() if "." not in module and hasattr(package, "__path__")]
+    ours = [package for package in homes if package.__file__ and Path(package.__file__).parent.parent == ROOT]
+    paths = {each: f"{package.__name__}.{each}" for package in ours for each in getattr(package, "__all__", [])}
+    return next((paths[each] for each in difflib.get_close_matches(name, paths, n=1)), "")

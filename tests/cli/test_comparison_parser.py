@@ -1,0 +1,114 @@
+"""The help of train.py, the configuration that it prints, and options that are set to null."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import datamodules
+import train
+from datamodules import PhotoSource
+
+ROOT = Path(train.__file__).parent
+DEMO = f"--config={ROOT / 'configs' / 'demo.yaml'}"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
+    """Give what train.py prints before it exits without an error."""
+    with pytest.raises(SystemExit) as caught:
+        train.main(list(options))
+    assert not caught.value.code
+    return capsys.readouterr().out
+
+
+def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    text = printed(capsys, "--help")
+    places = [text.index(f"--{name}") for name in ("data.batch_size", "model.baseline", "criterion.threshold")]
+    assert places == sorted(places)
+    assert "--trainer.accelerator" not in text
+    assert "optimizer" not in text
+    assert "lr_scheduler" not in text
+    assert "known subclasses: datamodules.ClassFolders" in " ".join(text.split())
+    lines = text.splitlines()
+    assert any("--trainer.help" in line for line in lines[-6:])
+    assert max(map(len, lines)) <= 100
+    assert "--trainer.accelerator" in printed(capsys, "--trainer.help")
+
+
+@pytest.mark.parametrize("option", ["--data.help=datamodules.PhotoStream", "--model.baseline.help=modules.Replay"])
+def test_help_of_classes_that_the_help_names(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert option in printed(capsys, "--help")
+    assert option.partition("=")[2].rpartition(".")[2] in printed(capsys, option)
+
+
+@pytest.mark.parametrize("change", [[], ["--data.batch_size=3"]])
+def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    first, last = (
+        yaml.safe_load(printed(capsys, *options))
+        for options in (["--print_config", DEMO, *change], [DEMO, *change, "--print_config"])
+    )
+    assert first == last
+    assert first["criterion"]["threshold"] == 0.8
+    assert first["data"]["init_args"]["batch_size"] == (3 if change else 1)
+
+
+def nullable(kind: type) -> list[str]:
+    """Give the constructor's arguments that may be None."""
+    hints = typing.get_type_hints(kind.__init__)  # type: ignore[misc]
+    return [name for name in inspect.signature(kind).parameters if types.NoneType in typing.get_args(hints[name])]
+
+
+SOURCES = [
+    each
+    for name in datamodules.__all__
+    if isinstance(each := getattr(datamodules, name), type)
+    and issubclass(each, PhotoSource)
+    and each is not PhotoSource
+]
+OF_SOURCES = [(source.__name__, name) for source in SOURCES for name in nullable(source)]
+OF_STREAMS = [name for name in nullable(datamodules.SampleStream) if name != "seed"]
+
+
+@pytest.mark.parametrize("null", ["null", "~", "None"])
+@pytest.mark.parametrize(("source", "name"), OF_SOURCES)
+def test_null_for_an_option_of_a_data_set(
+    source: str, name: str, null: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [f"--data.photos=datamodules.{source}", f"--data.photos.{name}={null}"]
+    assert configuration(capsys, *given)["data"]["init_args"]["photos"].get("init_args", {}).get(name) is None
+
+
+@pytest.mark.parametrize("name", OF_STREAMS)
+@pytest.mark.parametrize("place", ["data", "data.init_args"])
+def test_null_for_an_option_of_the_stream(name: str, place: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert configuration(capsys, f"--{place}.{name}=3", f"--{place}.{name}=null")["data"]["init_args"][name] is None
+
+
+@pytest.mark.parametrize("name", nullable(typing.get_type_hints(datamodules.SampleStream.__init__)["backbone"]))
+def test_null_for_an_option_of_the_backbone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    given = f"--data.backbone.{name}=null"
+    assert configuration(capsys, given)["data"]["init_args"]["backbone"][name] is None
+
+
+def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine.yaml").write_text(
+        "data:\n  init_args:\n    photos:\n      class_path: datamodules.CatsAndDogs\n      init_args: {root: there}\n"
+    )
+    files = [f"--config={tmp_path / 'mine.yaml'}", "--data.photos.root=null", "--trainer.default_root_dir=null"]
+    config = configuration(capsys, *files)
+    assert config["data"]["init_args"]["photos"]["init_args"]["root"] is None
+    assert config["trainer"]["default_root_dir"] is None
+
+
+def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    """Give the whole configuration that options on top of the demo's make."""
+    config: dict[str, Any] = yaml.safe_load(printed(capsys, DEMO, *options, "--print_config"))
+    return config

@@ -1,0 +1,84 @@
+"""Whatever is given for an option of Lightning's trainer, a mistake is one line that names the option."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from lightning.pytorch import Trainer
+
+Fit = Callable[..., Path]
+# A registry may have any name, a folder is tried below, and the interval follows from another option.
+OTHERS = ("default_root_dir", "model_registry", "val_check_interval")
+OPTIONS = [name for name in inspect.signature(Trainer).parameters if name not in OTHERS]
+# What does run with -7, as it does without the option.
+HARMLESS = {"min_epochs", "min_steps", "log_every_n_steps", "enable_autolog_hparams"}
+
+
+def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
+    """Give the one line that a command fails with."""
+    with pytest.raises(SystemExit) as caught:
+        run()
+    assert caught.value.code in (1, 2)
+    (line,) = capsys.readouterr().err.splitlines()
+    return line
+
+
+@pytest.mark.parametrize("value", ["nonsense", "-7", "{a: 3}", "0.05", "[modules.Replay]"])
+@pytest.mark.parametrize("option", OPTIONS)
+def test_no_nonsense_ends_in_a_traceback(
+    option: str, value: str, fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    number = value in ("-7", "0.05")
+    if number and (option in HARMLESS or (option.startswith("limit_") and value == "0.05")):
+        pytest.skip("it changes nothing")
+    line = error_line(capsys, lambda: fit(f"--trainer.{option}={value}"))
+    # Python's own message about the arguments of a duration names no option.
+    unnamed = (option, value) == ("max_time", "{a: 3}")
+    assert line.startswith("error: trainer:" if unnamed else f"error: trainer.{option}")
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--trainer.accelerator=gpuu", "error: trainer.accelerator: "),
+        ("--trainer.devices=99", "error: trainer.devices: "),
+        ("--trainer.max_time=soon", "error: trainer.max_time: "),
+        ("--trainer.devices=0", "error: trainer.devices: "),
+        ("--trainer.num_sanity_val_steps=2", "error: trainer.num_sanity_val_steps: 2 would change the protocol"),
+        ("--trainer.check_val_every_n_epoch=0", "error: trainer.check_val_every_n_epoch: 0 would change"),
+        ("--trainer.accumulate_grad_batches=2", "error: trainer.accumulate_grad_batches: 2 would change"),
+        ("--trainer.gradient_clip_val=0.5", "error: trainer.gradient_clip_val: 0.5 would change"),
+        ("--trainer.callbacks=modules.Replay", "error: trainer.callbacks: modules.Replay is no Callback"),
+        ("--trainer.logger=callbacks.DashboardLoger", "(closest: callbacks.DashboardLogger)"),
+        ("--trainer.logger.mode=online", "error: trainer.logger: lightning.pytorch.loggers.Logger is abstract"),
+        ("--trainer.val_check_interval=nonsense", "val_check_interval: it follows from criterion.evaluate_every"),
+        ("--optimizer=SGD", "error: optimizer: there is no such option"),
+        ("--lr_scheduler=StepLR", "error: lr_scheduler: there is no such option"),
+    ],
+)
+def test_mistake_is_named(option: str, words: str, fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    assert words in error_line(capsys, lambda: fit(option))
+
+
+@pytest.mark.parametrize("folder", ["file", "file/run", "n" * 300, "nul\0", "~nobody_has_this_name/run", ""])
+@pytest.mark.parametrize("logger", ["false", "callbacks.DashboardLogger"])
+def test_folder_that_cannot_be_made(
+    folder: str, logger: str, fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "file").touch()
+    before = sorted(tmp_path.rglob("*"))
+    line = error_line(capsys, lambda: fit(f"--trainer.logger={logger}", folder=folder))
+    assert line.startswith("error: trainer.default_root_dir: ")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is forbidden to root")
+def test_folder_that_is_forbidden(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "locked").mkdir(mode=0o500)
+    line = error_line(capsys, lambda: fit(folder="locked/run"))
+    assert line.startswith("error: trainer.default_root_dir: ")

@@ -1,0 +1,68 @@
+"""What is listed is what options take."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+import datamodules
+import evaluate
+import modules
+from datamodules import PhotoSource
+from evaluation.listing import Kind, list_choices
+from metrics.similarity.catalogue import SIMILARITY_MEASURES
+from metrics.transferability.catalogue import METRICS
+
+ROOT = Path(evaluate.__file__).parent
+
+
+def test_methods_are_all_that_is_exported() -> None:
+    classes = [getattr(modules, name) for name in modules.__all__]
+    methods = {
+        f"modules.{each.__name__}"
+        for each in classes
+        if isinstance(each, type) and issubclass(each, modules.Method) and each is not modules.Method
+    }
+    assert set(list_choices("methods")) == methods
+
+
+def test_datasets_are_all_that_is_exported() -> None:
+    classes = {f"datamodules.{name}": getattr(datamodules, name) for name in datamodules.__all__}
+    sources = {
+        name: each
+        for name, each in classes.items()
+        if isinstance(each, type) and issubclass(each, PhotoSource) and each is not PhotoSource
+    }
+    listed = list_choices("datasets")
+    assert set(listed) == set(sources)
+    assert all(line == (sources[name].__doc__ or "").splitlines()[0] for name, line in listed.items())
+
+
+def test_metrics_and_measures_are_those_of_the_catalogues() -> None:
+    assert list(list_choices("metrics")) == list(METRICS)
+    assert list(list_choices("measures")) == list(SIMILARITY_MEASURES)
+
+
+def test_models_are_those_of_the_registry(tmp_path: Path) -> None:
+    shipped = json.loads((ROOT / "configs" / "model_registry.json").read_text())["models"]
+    assert list(list_choices("models")) == [entry["model_name"] for entry in shipped]
+    (tmp_path / "one.json").write_text(json.dumps({"models": [shipped[3] | {"weights": None}]}))
+    (line,) = list_choices("models", registry=str(tmp_path / "one.json")).values()
+    assert "random weights" in line
+
+
+def test_configs_are_files_with_a_first_comment() -> None:
+    listed = list_choices("configs")
+    assert "configs/demo.yaml" in listed
+    assert all(yaml.safe_load((ROOT / path).read_text()) for path in listed)
+
+
+@pytest.mark.parametrize("kind", Kind.__args__)  # type: ignore[attr-defined]
+def test_everything_listed_has_a_line(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(["list", kind])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines
+    assert all(len(line.split("  ", 1)[1].strip()) > 5 for line in lines)

@@ -1,0 +1,109 @@
+"""What is wrong with an option is said in the user's words, with the option's whole name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import jsonargparse
+import pytest
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+
+from datamodules import PhotoSource
+from output.errors import UsageError
+from output.parser import OneLineErrorParser
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--team=green"], "team: expected one of blue, red, not green"),
+        (["--only=gpu"], "only: expected one of auto, cpu, not gpu"),
+        (["--layers=fc"], "layers: expected a list, written '[a, b]', not fc"),
+        (["--names=fc"], "names: expected a list, written '[a, b]', not fc"),
+        (["--sizes=[1, x]"], "sizes: expected a whole number, not [1, 'x']"),
+        (["--count=0"], "count: expected a whole number (v>0), not 0"),
+        (["--count=few"], "count: expected a whole number, not few"),
+        (["--part=2"], "part: expected a number (v>=0 and v<=1), not 2"),
+        (["--share=most"], "share: expected a number or one of all, not most"),
+        (["--flag=perhaps"], "flag: expected true or false, not perhaps"),
+        (["--mapping=3"], "mapping: expected a mapping, written '{a: b}', not 3"),
+        (["--word=3"], "word: expected one of 1, 2, auto, not 3"),
+        (["--flagg=1"], "flagg: there is no such option (closest: flag)"),
+        (["--nothing_like_it"], "nothing_like_it: there is no such option"),
+        (["stray"], "'stray' is no option; options are written --name=value"),
+        (["--config=absent.yaml"], "config: there is no file '{folder}/absent.yaml'"),
+        (["--flag"], "flag: expected one argument"),
+    ],
+)
+def test_types_are_said_in_words(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(
+        team: Literal["blue", "red"] | None = None,
+        only: Literal["auto", "cpu"] = "auto",
+        layers: list[str] | None = None,
+        names: list[str] = [],  # noqa: B006 - a default of the command line
+        sizes: list[int] | None = None,
+        count: PositiveInt | None = None,
+        part: ClosedUnitInterval = 1.0,
+        share: float | Literal["all"] = "all",
+        flag: bool | None = None,
+        mapping: dict[str, int] | None = None,
+        word: Literal[1, 2] | Literal["auto"] = 1,
+    ) -> None:
+        pytest.fail("it should not run")
+
+    monkeypatch.chdir(tmp_path)
+    assert mistake(command, *options) == message.replace("{folder}", str(tmp_path))
+
+
+SOURCE = "datamodules.CatsAndDogs"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "targets: it is required, and not given"),
+        (
+            [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
+            f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
+        ),
+        (
+            [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
+            "targets.pets.split_seed: expected a whole number, not x",
+        ),
+        (
+            ["--targets.pets=datamodules.CatsAndDog"],
+            f"targets.pets: there is no datamodules.CatsAndDog (closest: {SOURCE})",
+        ),
+        (["--targets.pets=modules.Replay"], "targets.pets: modules.Replay is no PhotoSource"),
+        (
+            ["--targets.pets=datamodules.Photos"],
+            "targets.pets: datamodules.Photos is abstract, name a class of its kind",
+        ),
+        (
+            ["--targets.pets=nowhere.Pets"],
+            "targets.pets: nowhere.Pets cannot be imported: no module 'nowhere' is installed or in this folder",
+        ),
+        (["--one=CatsAndDoggs"], f"one: expected a class by its import path (closest: {SOURCE}), not CatsAndDoggs"),
+        (["--one=3"], "one: expected a class by its import path, not 3"),
+        (["--one=datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
+    ],
+)
+def test_mistakes_in_classes_name_the_whole_option(options: list[str], message: str) -> None:
+    def command(targets: dict[str, PhotoSource], one: PhotoSource | None = None) -> None:
+        pytest.fail("it should not run")
+
+    given = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
+    assert mistake(command, *given) == message
+
+
+def mistake(command: Callable[..., None], *options: str) -> str:
+    """Give what a command says that is called with wrong options."""
+    run = partial(jsonargparse.auto_cli, command, as_positional=False, parser_class=OneLineErrorParser)
+    with pytest.raises(UsageError) as caught:
+        run(args=list(options))
+    return str(caught.value)

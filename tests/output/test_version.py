@@ -1,0 +1,52 @@
+"""A result names the suite's own commit, or none."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from output import version
+
+
+def commit(folder: Path, name: str) -> str:
+    """Make a repository of a folder with one file, and give its commit."""
+    (folder / name).touch()
+    author = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    for command in (["init", "--quiet"], ["add", name], [*author, "commit", "--quiet", "--message=first"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    shown = subprocess.run(["git", "rev-parse", "HEAD"], cwd=folder, check=True, capture_output=True, text=True)
+    return shown.stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Let the suite lie in a folder inside of another one."""
+    folder = tmp_path / "environment" / "suite"
+    folder.mkdir(parents=True)
+    (folder / "pyproject.toml").write_text('[project]\nname = "headstart"\nversion = "1.2.3"\n')
+    monkeypatch.setattr(version, "PROJECT", folder)
+    return folder
+
+
+def test_own_checkout_names_its_commit(project: Path) -> None:
+    own = commit(project, "pyproject.toml")
+    assert re.fullmatch("[0-9a-f]{40}", own)
+    assert version.git_revision() == own
+    assert version.describe_version() == f"headstart 1.2.3 ({own})"
+    (project / "pyproject.toml").write_text('[project]\nname = "headstart"\nversion = "1.2.4"\n')
+    assert version.describe_version() == f"headstart 1.2.4 ({own}-dirty)"
+
+
+def test_repository_around_it_is_not_its_own(project: Path) -> None:
+    commit(project.parent, "of_another_project")
+    assert version.git_revision() is None
+    assert version.describe_version() == "headstart 1.2.3"
+
+
+def test_repository_of_a_hook_is_not_its_own(project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    own, other = commit(project, "pyproject.toml"), commit(tmp_path, "of_another_project")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))
+    assert version.git_revision() == own != other
