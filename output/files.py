@@ -50,7 +50,7 @@ def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], ov
     Args:
         files: The files that are to be written; the first is the JSON document that says what it was made from.
         made_from: What decides the results: JSON values by their places in the document, such as `digests/catalog`;
-            None stands for a key that the document does not have.
+            None stands for a key that the document does not have, a list also for the keys of an object.
         overwrite: Whether they are to be replaced all the same.
 
     Raises:
@@ -61,7 +61,7 @@ def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], ov
         return
     try:
         document = json.loads(files[0].read_text())
-        differing = ", ".join(place for place, value in made_from.items() if _look_up(document, place) != value)
+        differing = ", ".join(place for place, value in made_from.items() if not _is(_look_up(document, place), value))
     except (OSError, ValueError):
         differing = f"no {files[0].name} says which"
     if differing:
@@ -70,6 +70,10 @@ def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], ov
             "or replace them with --overwrite=true"
         )
         raise UserError(msg)
+
+
+def _is(found: Any, value: Any) -> bool:  # noqa: ANN401 - JSON
+    return bool((list(found) if isinstance(found, dict) and isinstance(value, list) else found) == value)
 
 
 def _look_up(document: Any, place: str) -> Any:  # noqa: ANN401 - JSON

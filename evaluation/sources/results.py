@@ -60,15 +60,6 @@ class RankedSources(Scored):
     target: Target
     features_seconds: Mapping[str, float]
 
-    def describe_photos(self) -> dict[str, Any]:
-        """Describe the target's photos as JSON values."""
-        return {
-            "dataset": self.target.dataset,
-            "photos": len(self.target.photos),
-            "classes": list(self.target.photos.classes),
-            "fingerprint": self.target.fingerprint,
-        }
-
     def describe_scores(self) -> dict[str, dict[str, Any]]:
         """Describe the scores as JSON values, by source and metric."""
         return {
@@ -83,6 +74,23 @@ class RankedSources(Scored):
             }
             for source, scores in self.scores.items()
         }
+
+
+def describe_target(target: Target) -> dict[str, Any]:
+    """Describe a target as JSON values.
+
+    Args:
+        target: The target.
+
+    Returns:
+        What its photos are, and how many.
+    """
+    return {
+        "dataset": target.dataset,
+        "photos": len(target.photos),
+        "classes": list(target.photos.classes),
+        "fingerprint": target.fingerprint,
+    }
 
 
 @dataclass(frozen=True)
@@ -114,7 +122,7 @@ class Results:
         return {
             "metrics": list(self.metrics),
             "split": self.split,
-            "targets": {name: found.describe_photos() for name, found in named},
+            "targets": {name: describe_target(found.target) for name, found in named},
             "scores": {name: found.describe_scores() for name, found in named},
             "mean_ranks": {name: dict(found.ranking.mean_ranks) for name, found in named},
             "performances": {name: dict(found.performances) for name, found in named},

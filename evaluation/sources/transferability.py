@@ -18,7 +18,7 @@ from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
 from evaluation.sources.report import print_source_ranking, write_markdown
-from evaluation.sources.results import RankedSources, Results
+from evaluation.sources.results import RankedSources, Results, describe_target
 from evaluation.sources.scores import Metrics, Score, score_source
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
@@ -27,9 +27,11 @@ from metrics.transferability.inputs import Inputs
 from modules.networks.spec import NetworkSpec
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
-from output.files import output_folder, write_texts
+from output.files import output_folder, refuse_other_results, write_texts
 from store.cache import cache_folder
 
+# The document, the table and the report.
+FILES = ("transferability.json", "scores.csv", "report.md")
 PACKAGES = ("numpy", "scipy", "torch", "torchvision", "timm")
 
 
@@ -41,6 +43,7 @@ def transferability(
     split: Split = "train",
     performances: str | None = None,
     output: str = "runs/transferability",
+    overwrite: bool = False,
     seed: NonNegativeInt = 0,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
@@ -61,6 +64,7 @@ def transferability(
         performances: CSV file with the columns source, target and performance, for the table's last column; a
             performance that is not known there stays empty.
         output: Folder for the results.
+        overwrite: Replace results of another configuration that lie in the folder; known performances are none.
         seed: Seed of the metrics that draw, N-LEEP and the linear probe.
         extraction: How features are computed.
         logger: Whether to mirror the result in Weights & Biases.
@@ -77,6 +81,15 @@ def transferability(
     performed = {} if performances is None else read_performances(Path(performances), sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
+    made_from = {
+        "digests/weights": sources,
+        "digests/registry": known.sha256,
+        "targets": {target.name: describe_target(target) for target in found},
+        "extraction/precision": extraction.precision,
+        "extraction/seed": extraction.seed,
+        **{"metrics": list(chosen), "split": split, "seed": int(seed)},
+    }
+    refuse_other_results([folder / name for name in FILES], made_from, overwrite)
     networks = known.networks(sources, extraction.seed, extraction.allow_modules)
     weights: dict[str, str] = {}
     scored = [_score(target, networks, known, extraction, chosen, int(seed), performed, weights) for target in found]
@@ -150,9 +163,9 @@ def _versions() -> dict[str, str]:
 
 
 def _write(folder: Path, results: Results, document: Mapping[str, Any]) -> list[Path]:
-    texts = {
-        "scores.csv": csv_text(SCORE_COLUMNS, results.rows()),
-        "transferability.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
-        "report.md": write_markdown(results, document),
-    }
-    return write_texts(folder, texts)
+    contents = (
+        json.dumps(document, indent=1, allow_nan=False) + "\n",
+        csv_text(SCORE_COLUMNS, results.rows()),
+        write_markdown(results, document),
+    )
+    return write_texts(folder, dict(zip(FILES, contents, strict=True)))

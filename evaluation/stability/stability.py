@@ -25,10 +25,11 @@ from metrics.ranking.ranking_measures import MEASURES, Measure
 from metrics.ranking.win_rates import Ties
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
-from output.files import output_folder, replacing, write_texts
+from output.files import output_folder, refuse_other_results, replacing, write_texts
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
+CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ def stability(
     ties: Ties | None = None,
     tie_tolerance: NonNegativeFloat = 1e-12,
     output: str = "runs/stability",
+    overwrite: bool = False,
     figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen
     save_outcomes: bool = False,
     logger: bool = True,
@@ -93,6 +95,7 @@ def stability(
             they come in the table. By default `split`, which favours none; with a preset `last`, as in the paper.
         tie_tolerance: Metrics whose measures differ by no more are tied; covers rounding errors alone by default.
         output: Folder for the results.
+        overwrite: Replace results of another configuration that lie in the folder.
         figures: What the figures show.
         save_outcomes: Whether to write all outcomes, too, to outcomes.npy: pools (in the lexicographic order of their
             sources) by targets by measures by metrics, NaN where a target is in the pool.
@@ -120,6 +123,8 @@ def stability(
         "ties": counted,
         "tie_tolerance": float(tie_tolerance),
     }
+    made_from = {**settings, "metrics": cells.metrics, "table/sha256": cells.sha256}
+    refuse_other_results([folder / name for name in ("stability.json", *CSV_FILES.values())], made_from, overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with _outcomes_file(folder / "outcomes.npy", cells, size, save_outcomes) as keep:
@@ -136,7 +141,7 @@ def stability(
     }
     tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}
     texts = {"stability.json": json.dumps(document, indent=1, allow_nan=False) + "\n"}
-    texts |= {f"{name}.csv": csv_text(*rows) for name, rows in tables.items()}
+    texts |= {CSV_FILES[name]: csv_text(*rows) for name, rows in tables.items()}
     files = [*write_texts(folder, texts), *drawn]
     print_study(study, counted)
     for metric, reason in cells.left_out.items():

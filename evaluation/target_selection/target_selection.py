@@ -9,7 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
+from numpy.typing import NDArray
 
 from contract.documents import Registry, read_registry, registry_path
 from datamodules.photos.photo_source import PhotoSource
@@ -25,8 +27,11 @@ from metrics.transferability.inputs import Pool
 from metrics.transferability.target_pools import ClassShare, draw_targets
 from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
-from output.files import output_folder, write_texts
+from output.files import output_folder, refuse_other_results, write_texts
 from store.cache import cache_folder
+
+# The document, the table and the report.
+FILES = ("targets.json", "scores.csv", "report.md")
 
 
 def target_selection(
@@ -40,6 +45,7 @@ def target_selection(
     split: Split = "train",
     performances: str | None = None,
     output: str = "runs/target_selection",
+    overwrite: bool = False,
     seed: NonNegativeInt = 0,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
@@ -65,6 +71,7 @@ def target_selection(
         performances: CSV file with the columns source, target and performance, for the table's last column; where it
             has all targets, the report says how well every metric foretells them.
         output: Folder for the results.
+        overwrite: Replace results of another configuration that lie in the folder; known performances are none.
         seed: Seed of the targets, and of the metrics that draw.
         extraction: How features are computed.
         logger: Whether to mirror the result in Weights & Biases.
@@ -85,14 +92,8 @@ def target_selection(
         raise UserError(msg) from error
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
-    networks = known.networks([source], extraction.seed, extraction.allow_modules)
-    features = source_features(known.entries[source], networks[source], whole, extraction)
-    given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
-    scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
-    photos = [int(given.dataset.sizes[classes].sum()) for classes in pool]
-    reached = {name: value for (_, name), value in performed.items()}
-    results = RankedTargets(chosen, scores, reached, source, pool, photos)
-    config = {
+    described = _describe_targets(dict(zip(names, pool, strict=True)), whole)
+    config: dict[str, Any] = {
         "source": source,
         "dataset": dataset.name,
         "split": split,
@@ -100,15 +101,29 @@ def target_selection(
         "gbc_axes": gbc_axes,
         "seed": int(seed),
         "metrics": list(chosen),
-        "extraction": asdict(extraction),
-        "digests": {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint},
     }
+    made_from = {
+        **config,
+        "targets": described,
+        "extraction/precision": extraction.precision,
+        "extraction/seed": extraction.seed,
+        "digests/registry": known.sha256,
+        "digests/photos": whole.fingerprint,
+    }
+    refuse_other_results([folder / name for name in FILES], made_from, overwrite)
+    networks = known.networks([source], extraction.seed, extraction.allow_modules)
+    features = source_features(known.entries[source], networks[source], whole, extraction)
+    given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
+    scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
+    reached = {name: value for (_, name), value in performed.items()}
+    results = RankedTargets(chosen, scores, reached, source, pool, [each["photos"] for each in described.values()])
+    config["extraction"] = asdict(extraction)
+    config["digests"] = {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint}
     summary = {
         "kendall_with_num_classes": results.kendall_with_num_classes(),
         "measures": results.measures(),
         "total_seconds": time.perf_counter() - start,
     }
-    described = _describe_targets(results, whole)
     files = _write(folder, results, {**config, **summary, "targets": described})
     print_target_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
@@ -128,11 +143,13 @@ def _require_known(source: str, registry: Registry) -> None:
         raise UserError(msg)
 
 
-def _describe_targets(results: RankedTargets, whole: Target) -> dict[str, dict[str, Any]]:
+def _describe_targets(pool: Mapping[str, NDArray[np.int64]], whole: Target) -> dict[str, dict[str, Any]]:
     """Describe each target by its classes and the number of its photos."""
+    names = whole.photos.classes
+    sizes = np.bincount(whole.photos.labels, minlength=len(names))
     return {
-        name: {"classes": [whole.photos.classes[label] for label in classes], "photos": photos}
-        for name, classes, photos in zip(results.targets, results.classes, results.photos, strict=True)
+        target: {"classes": [names[label] for label in classes], "photos": int(sizes[classes].sum())}
+        for target, classes in pool.items()
     }
 
 
@@ -142,9 +159,9 @@ def _write(folder: Path, results: RankedTargets, document: Mapping[str, Any]) ->
         f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
         f"{document['gbc_axes']}."
     )
-    texts = {
-        "scores.csv": csv_text(SCORE_COLUMNS, results.rows()),
-        "targets.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
-        "report.md": write_markdown(results, settings),
-    }
-    return write_texts(folder, texts)
+    contents = (
+        json.dumps(document, indent=1, allow_nan=False) + "\n",
+        csv_text(SCORE_COLUMNS, results.rows()),
+        write_markdown(results, settings),
+    )
+    return write_texts(folder, dict(zip(FILES, contents, strict=True)))

@@ -169,3 +169,22 @@ def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch
     assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
     assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
     assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in files)
+
+
+def test_results_of_another_configuration_are_not_replaced_unasked(
+    run: Callable[..., Any], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    first = run("--metrics=[h_score]", "--seed=0")
+    known = tmp_path / "performances.csv"
+    known.write_text("source,target,performance\nresnet18,photos,0.5\n")
+    run("--metrics=[h_score]", "--extraction.num_workers=1", f"--performances={known}")
+    for options, place in (
+        (["--metrics=[log_me]"], "metrics"),
+        (["--metrics=[h_score]", "--split=validation"], "targets, split"),
+        (["--metrics=[h_score]", "--models=[resnet18]"], "digests/weights"),
+        (["--metrics=[h_score]", "--seed=1"], "seed"),
+    ):
+        message = refused(lambda options=options: run(*options))
+        assert f"holds results of another configuration ({place}); choose another folder" in message
+    assert [row["metric"] for row in first.rows] == ["h_score", "h_score"]
+    assert {row["metric"] for row in run("--metrics=[log_me]", "--overwrite=true").rows} == {"log_me"}

@@ -277,3 +277,22 @@ def test_figures_take_what_is_asked_for(table: Path, tmp_path: Path) -> None:
         with Image.open(tmp_path / name / "scatter.png") as picture:
             widths.append(picture.width)
     assert widths[0] > widths[1], "six panels against one"
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_study_of_another_table_is_not_replaced_unasked(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = run(table, tmp_path / "out", "--pool_size=4")
+    assert run(table, tmp_path / "out", "--pool_size=4")["setup_stability"] == first["setup_stability"]
+    other = write_table(tmp_path / "other.csv", ["t0", "t1"], SCORES)
+    for given, options, place in (
+        (other, ["--pool_size=4"], "table/sha256"),
+        (table, ["--pool_size=3"], "pool_size"),
+        (table, ["--pool_size=4", "--metrics=[gbc, right]"], "metrics"),
+    ):
+        with pytest.raises(SystemExit):
+            run(given, tmp_path / "out", *options)
+        assert f"holds results of another configuration ({place}); " in capsys.readouterr().err
+        assert json.loads((tmp_path / "out" / "stability.json").read_text())["pool_size"] == 4
+    assert run(other, tmp_path / "out", "--pool_size=4", "--overwrite=true")["targets"] == ["t0", "t1"]

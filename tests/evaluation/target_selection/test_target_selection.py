@@ -30,7 +30,13 @@ ENTRY = {
     "output_dim": 1280,
     "model_parameters": {"width_mult": 0.25},
 }
-SETTINGS = ["--targets=7", "--logger=false", "--extraction.num_workers=0", "--extraction.device=cpu"]
+SETTINGS = [
+    "--targets=7",
+    "--overwrite=true",
+    "--logger=false",
+    "--extraction.num_workers=0",
+    "--extraction.device=cpu",
+]
 TITLES = {"h_score": "H-score", "gbc": "GBC", "leep": "LEEP", "num_classes": "NumC"}
 Run = Callable[..., Path]
 
@@ -210,4 +216,20 @@ def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: p
     assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
     assert [row[2] for row in tables["scores"][1]] == [row[0] for row in tables["targets"][1]] == list(targets)
     assert summary["kendall_with_num_classes"] == {"num_classes": None}
-    assert [path.name for path in files] == ["scores.csv", "targets.json", "report.md"]
+    assert [path.name for path in files] == ["targets.json", "scores.csv", "report.md"]
+
+
+def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:
+    out = run("--metrics=[num_classes]")
+    before = (out / "scores.csv").read_bytes()
+    for option, place in {
+        "--metrics=[h_score]": "metrics",
+        "--seed=1": "seed, targets",
+        "--targets=8": "targets",
+        "--extraction.precision=bfloat16": "extraction/precision",
+    }.items():
+        given = ["--metrics=[num_classes]"] * (not option.startswith("--metrics"))
+        message = refused(lambda option=option, given=given: run(*given, option, "--overwrite=false"))
+        assert f"holds results of another configuration ({place}); choose another folder" in message
+    assert (out / "scores.csv").read_bytes() == before
+    run("--metrics=[num_classes]", "--overwrite=false", "--extraction.num_workers=1")
