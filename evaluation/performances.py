@@ -39,7 +39,7 @@ def performances(
     names: dict[str, str] | None = None,
     output: str = "runs/performances.csv",
     overwrite: bool = False,
-) -> None:
+) -> dict[tuple[str, str], float]:
     """Tabulate how well source models did on targets, from finished runs of train.py.
 
     Writes and prints a table of source, target and performance, which the option `performances` of transferability
@@ -60,6 +60,9 @@ def performances(
         names: Other names for sources and targets, by those they would have: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
+
+    Returns:
+        The performances, by source and target.
     """
     if samples is not None and performance != "accuracy":
         msg = f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}"
@@ -75,13 +78,15 @@ def performances(
         pair: np.concatenate([_outcomes(run, performance, method, at) for run in joined])
         for pair, joined in pairs.items()
     }
-    text = csv_text(PERFORMANCE_COLUMNS, [[*pair, float(values.mean())] for pair, values in outcomes.items()])
+    table = {pair: float(values.mean()) for pair, values in outcomes.items()}
+    text = csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()])
     if path.exists() and not overwrite and path.read_bytes() != text.encode():
         msg = f"output: {output!r} holds something else; choose another file, or replace it with --overwrite=true"
         raise UserError(msg)
     [written] = write_texts(folder, {path.name: text})
     _print(pairs, outcomes, performance, method, at)
     print(f"wrote {written}")
+    return table
 
 
 def _require_usable(runs: Sequence[Run], method: str) -> None:

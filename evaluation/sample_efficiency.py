@@ -23,7 +23,7 @@ def sample_efficiency(
     threshold: ClosedUnitInterval | None = None,
     consecutive: PositiveInt | None = None,
     output: str | None = None,
-) -> None:
+) -> dict[str, Any]:
     """Score finished runs of train.py again, from their traces alone.
 
     Gives the table of another criterion without running again, and joins runs of the same comparison that fed
@@ -35,6 +35,9 @@ def sample_efficiency(
         threshold: Validation accuracy that counts as reached; by default the runs' own.
         consecutive: Evaluations in a row at which it must be reached; by default the runs' own.
         output: JSON file to write the scores to.
+
+    Returns:
+        The scores, as `output` holds them.
     """
     if output is not None and not Path(output).absolute().parent.is_dir():
         msg = f"output: the folder of {output!r} does not exist; create it first"
@@ -72,6 +75,7 @@ def sample_efficiency(
     if output is not None:
         with replacing(Path(output)) as partial:
             partial.write_text(json.dumps(document, indent=1, allow_nan=False))
+    return document
 
 
 def _criterion(curves: Curves, threshold: float | None, consecutive: int | None) -> dict[str, Any]:

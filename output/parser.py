@@ -42,6 +42,17 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 
+    def validate(self, namespace: Any, skip_unset: bool = True, *rest: Any, **kwargs: Any) -> None:  # noqa: ANN401 - a namespace
+        """Check values, in classes also those that are null.
+
+        Args:
+            namespace: The values.
+            skip_unset: Whether to leave null unchecked.
+            rest: As of the base class.
+            kwargs: As of the base class.
+        """
+        super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
+
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raise a mistake.
 

@@ -125,7 +125,7 @@ def _reason(text: str) -> str:
     choices: list[str] = []
     kinds: list[str] = []
     for error in re.split(
-        r"(?:^| )- (?=Expected |Unexpected |Not of type |Option |Problem |Import |Type |Does )", errors
+        r"(?:^| )- (?=Expected |Unexpected |Not a |Not of type |Option |Problem |Import |Type |Does )", errors
     ):
         named = CLASS.match(error)
         error = CALLABLE.sub("", CLASS.sub("", error, count=1))
@@ -133,7 +133,7 @@ def _reason(text: str) -> str:
             return found
         if own := re.fullmatch(r"Not of type \w+: ('.*)", error):
             return own[1]
-        error, _, value = error.partition(". Got value: ")
+        error, _, value = re.sub(" Subclass types expect one of: .*", "", error).partition(". Got value: ")
         given = given or value
         if literals := re.fullmatch(r"Expected a typing\.Literal\[(.*)\]", error):
             choices += [choice.strip("'") for choice in literals[1].split(", ")]
@@ -143,6 +143,7 @@ def _reason(text: str) -> str:
             given = given or value
     kinds += [f"one of {', '.join(dict.fromkeys(choices))}"] if choices else []
     words = " or ".join(dict.fromkeys(kind for kind in kinds if kind != "null"))
+    given = "null" if given in ("None", "NoneType") else given
     return f"expected {words}, not {given}" if given else words
 
 
@@ -173,6 +174,8 @@ def _expected(error: str) -> tuple[str, str]:
         return WORDS.get(kind[1], f"a {kind[1]}") + restriction, kind[2] or kind[4]
     if path := re.fullmatch(r"(?:Expected a dot import path string|Unexpected import path format): (.*)", error):
         return "a class by its import path" + _suggest(_exported(path[1])), path[1]
+    if kind := re.match(r"Not a valid subclass of (\w+)", error):
+        return f"a {kind[1]} by its import path", ""
     return error, ""
 
 

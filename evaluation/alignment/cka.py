@@ -40,7 +40,7 @@ def cka(
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
-) -> None:
+) -> dict[str, Any]:
     """Compare representations: score a submission by linear CKA, or compare models or layers by any measure.
 
     Args:
@@ -60,6 +60,9 @@ def cka(
         extraction: How embeddings are computed.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
+
+    Returns:
+        What score.json, or cka.json, holds.
     """
     start = time.perf_counter()
     if (submission is None) == (models is None):
@@ -100,6 +103,7 @@ def cka(
     print_score(document, files)
     if logger:
         _publish(dashboard, document, files, folder)
+    return document
 
 
 def _refuse(options: Mapping[str, object], reason: str) -> None:

@@ -38,7 +38,7 @@ def cka_search(
     overwrite: bool = False,
     seed: NonNegativeInt = 0,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
-) -> None:
+) -> dict[str, Any]:
     """Search a strong submission: models that agree most (Blue Team), or stimuli that set models apart most (Red Team).
 
     Writes submission.json, which `evaluate.py cka` scores, and prints how far its score lies above those of 100
@@ -54,6 +54,9 @@ def cka_search(
         overwrite: Replace results of another configuration that lie in the folder.
         seed: Seed of the search's starting points and of the random submissions.
         extraction: How embeddings are computed.
+
+    Returns:
+        What search.json holds.
     """
     folder = output_folder("output", output)
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
@@ -95,6 +98,7 @@ def cka_search(
     files = write_texts(folder, texts)
     _report(document, pool, SIMILARITY_MEASURES[measure].title)
     print(f"wrote {', '.join(map(str, files))}")
+    return document
 
 
 def _search_models(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:

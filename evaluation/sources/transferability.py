@@ -48,7 +48,7 @@ def transferability(
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
-) -> None:
+) -> dict[str, Any]:
     """Score how well source models are expected to transfer to target data sets, without any training.
 
     Writes scores.csv (the plain table that `evaluate.py stability` reads), transferability.json and report.md, and
@@ -69,6 +69,9 @@ def transferability(
         extraction: How features are computed.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
+
+    Returns:
+        What transferability.json holds.
     """
     start = time.perf_counter()
     folder = output_folder("output", output)
@@ -106,6 +109,7 @@ def transferability(
         settings = {**config, "split": split, "targets": document["targets"], "metrics": list(chosen)}
         tables = {"scores": (SCORE_COLUMNS, results.rows())}
         publish(dashboard, "transferability", title, settings, document, tables, files, folder)
+    return document
 
 
 def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
@@ -72,7 +72,7 @@ def stability(
     save_outcomes: bool = False,
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
-) -> None:
+) -> dict[str, Any]:
     """Evaluate transferability metrics with every source pool, target and measure, and say how stable the outcome is.
 
     Writes stability.json, setup_stability.csv, win_rates.csv and the figures, and prints the tables.
@@ -101,6 +101,9 @@ def stability(
             sources) by targets by measures by metrics, NaN where a target is in the pool.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
+
+    Returns:
+        What stability.json holds.
     """
     start = time.perf_counter()
     if metrics is not None and len(set(metrics)) < max(2, len(metrics)):
@@ -152,6 +155,7 @@ def stability(
     if logger:
         title = f"stability, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
         publish(dashboard, "stability", title, {"table": table, **settings}, document, tables, files, folder)
+    return document
 
 
 def _require_preset(table: TransferTable, name: str, path: str) -> Preset:

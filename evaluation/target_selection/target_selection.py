@@ -50,7 +50,7 @@ def target_selection(
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
-) -> None:
+) -> dict[str, Any]:
     """Score how well one source model is expected to transfer to targets made of classes of one data set.
 
     Writes scores.csv (the plain table), targets.json (the classes of each target) and report.md, and prints the report.
@@ -76,6 +76,9 @@ def target_selection(
         extraction: How features are computed.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
+
+    Returns:
+        What targets.json holds.
     """
     start = time.perf_counter()
     folder = output_folder("output", output)
@@ -124,7 +127,8 @@ def target_selection(
         "measures": results.measures(),
         "total_seconds": time.perf_counter() - start,
     }
-    files = _write(folder, results, {**config, **summary, "targets": described})
+    document = {**config, **summary, "targets": described}
+    files = _write(folder, results, document)
     print_target_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
@@ -135,6 +139,7 @@ def target_selection(
             "targets": (("target", "classes", "photos"), pool_rows),
         }
         publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
+    return document
 
 
 def _require_known(source: str, registry: Registry) -> None:

@@ -89,6 +89,12 @@ SOURCE = "datamodules.CatsAndDogs"
             "targets.pets: nowhere.Pets cannot be imported: no module 'nowhere' is installed or in this folder",
         ),
         (["--one=CatsAndDoggs"], f"one: expected a class by its import path (closest: {SOURCE}), not CatsAndDoggs"),
+        ([f"--one={SOURCE}", "--one.split_seed=null"], "one.split_seed: expected a whole number, not null"),
+        ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
+        (
+            ["--one=datamodules.ClassSubset", "--one.source=null"],
+            "one.source: expected a PhotoSource by its import path, not null",
+        ),
         (["--one=3"], "one: expected a class by its import path, not 3"),
         (["--one=datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
     ],
