@@ -53,3 +53,9 @@ def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under 
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
+
+
+def import_photo_sources() -> None:
+    """Import every source of photos that is exported: a class is known by its bare name once it is imported."""
+    for home in sorted({home for home in HOMES.values() if home.startswith(("photos.", "drawings."))}):
+        import_module(f"{__name__}.{home}")

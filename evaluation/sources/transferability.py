@@ -14,6 +14,7 @@ from typing import Any
 from jsonargparse.typing import NonNegativeInt
 
 from contract.documents import Registry, read_registry, registry_path
+from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
@@ -29,6 +30,8 @@ from output.dashboard import Dashboard, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results, write_texts
 from store.cache import cache_folder
+
+import_photo_sources()
 
 # The document, the table and the report.
 FILES = ("transferability.json", "scores.csv", "report.md")

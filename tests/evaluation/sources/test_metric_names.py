@@ -135,7 +135,7 @@ def test_a_misspelt_name_is_refused_with_the_closest(
     text = capsys.readouterr().err
     assert end.value.code == 2
     assert text.count("\n") == 1
-    assert text.startswith('error: Parser key "metrics": ' + message)
+    assert text.startswith("error: metrics: " + message)
     assert text.endswith("num_classes, and functions by import path, module.name\n")
 
 

@@ -53,7 +53,7 @@ def refuse(tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str
 
 def test_options(refuse: Refuse, tmp_path: Path) -> None:
     assert "datamodules.Cats" in refuse(target="datamodules.Cats", root=None)
-    assert "(closest: root)" in refuse("--targets.pets.rot=here")
+    assert "(closest: targets.pets.root)" in refuse("--targets.pets.rot=here")
     assert "guess" in refuse("--metrics=[h_score, guess]")
     assert "metrics: leep, leep given" in refuse("--metrics=[leep, leep]")
     assert "metrics: none given" in refuse("--metrics=[]")
