@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from itertools import islice
+from pathlib import Path
 
 import jsonargparse
 import torch
 
 from datamodules import CatsAndDogs
-from datamodules.rows import FeatureRows, best_precision, pass_size
+from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, freeze, pass_size
+from datamodules.row_policy import Means, Policy, Precision
 from modules import BackboneSpec
 
 REPEATS = 3
@@ -31,19 +32,18 @@ def main(
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = best_precision(device)
     backbone = BackboneSpec(weights=weights).build(0).to(device)
-    subset = (
-        CatsAndDogs(photos)
-        .train()
-        .subset(torch.randperm(2000, generator=torch.Generator().manual_seed(0))[:count].numpy())
-    )
+    frozen = freeze(backbone, "mobilenet_v2", folded=True)
+    train = CatsAndDogs(photos).train()
+    chosen = torch.randperm(2000, generator=torch.Generator().manual_seed(0))[:count].tolist()
+    policy, means = Policy(precision, folded=True), Means(Path(), "extraction")
+    size = pass_size(backbone.preprocessing.crop, device)
     bare, whole = [], []
     for _ in range(REPEATS):
-        rows = FeatureRows(subset, backbone, precision, None, "extraction")
-        size = pass_size(rows.preprocessing.crop, device)
         pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
-        bare.append(_bare(rows, pictures, count))
+        bare.append(_bare(frozen, precision, pictures, count))
         start = time.perf_counter()
-        done = sum(len(chunk) for chunk in islice(rows, None))
+        rows = ComputedRows(train, chosen, backbone.preprocessing, policy, means, frozen)
+        done = sum(len(chunk) for chunk in rows)
         whole.append(done / (time.perf_counter() - start))
     one, other = statistics.median(bare), statistics.median(whole)
     print(
@@ -52,13 +52,14 @@ def main(
 
 
 @torch.inference_mode()
-def _bare(rows: FeatureRows, pictures: torch.Tensor, count: int) -> float:
-    rows.convert(pictures)
-    passes = max(1, count // len(pictures))
-    start = time.perf_counter()
-    for _ in range(passes):
-        rows.convert(pictures)
-    return passes * len(pictures) / (time.perf_counter() - start)
+def _bare(frozen: FrozenNetwork, precision: Precision, pictures: torch.Tensor, count: int) -> float:
+    with torch.autocast(frozen.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
+        frozen.network(pictures).cpu()
+        passes = max(1, count // len(pictures))
+        start = time.perf_counter()
+        for _ in range(passes):
+            frozen.network(pictures).cpu()
+        return passes * len(pictures) / (time.perf_counter() - start)
 
 
 if __name__ == "__main__":

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import replace
 from typing import Any, Literal
 
 from datamodules.photos.photo_source import Photos
-from datamodules.rows import FeatureRows, best_precision
+from datamodules.row_computation import best_precision
+from datamodules.row_policy import Means, Policy
+from datamodules.rows import rows
 from datamodules.sample_stream import SampleStream
-from store.feature_store import Entry, FeatureStore
+from store.row_store import Rows
 
 
 class FeatureStream(SampleStream):
@@ -34,20 +36,12 @@ class FeatureStream(SampleStream):
         """Features that are classified at once."""
         return 16_384
 
-    def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
-        """Fetch the features of one split, `[samples, features]`."""
+    def rows(self, photos: Photos, means: Means) -> Rows:
+        """Find or compute the features of one split, `[samples, features]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
-        key = {
-            "content": "features",
-            "backbone": self.spec.name,
-            "model_args": self.spec.arguments,
-            "weights": self.weights_digest,
-            "preprocessing": asdict(self.backbone.preprocessing),
-            "photos": photos.fingerprint(),
-            "precision": self.arithmetic,
-        }
-        title = f"features of the {split} photos"
-        return store.get(key, FeatureRows(photos, self.backbone, self.arithmetic, self.num_workers, title))
+        policy = Policy(self.arithmetic, folded=True, unreadable="remark")
+        network = replace(self.spec, preprocessing=self.backbone.preprocessing)
+        return rows(network, [], photos, policy, means, self.backbone)
 
     def trainable_backbone(self) -> None:
         """Give none: the methods see features only."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from datamodules.photos.photo_source import Photos
-from datamodules.rows import PixelRows, pass_size
+from datamodules.row_computation import pass_size
+from datamodules.row_policy import Means
+from datamodules.rows import pixels
 from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import Backbone
 from output.errors import UserError
-from store.feature_store import Entry, FeatureStore
+from store.row_store import Rows
 
 
 class PhotoStream(SampleStream):
@@ -33,17 +35,9 @@ class PhotoStream(SampleStream):
         """Photos in one pass of an evaluation."""
         return pass_size(self.backbone.preprocessing.crop, self.device)
 
-    def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
-        """Fetch the prepared photos of one split, uint8 `[samples, 3, height, width]`."""
-        preprocessing = self.backbone.preprocessing
-        key = {
-            "content": "pixels",
-            "resize": preprocessing.resize,
-            "crop": preprocessing.crop,
-            "interpolation": preprocessing.interpolation,
-            "photos": photos.fingerprint(),
-        }
-        return store.get(key, PixelRows(photos, preprocessing, self.num_workers, f"{split} photos"))
+    def rows(self, photos: Photos, means: Means) -> Rows:
+        """Find or prepare the photos of one split, uint8 `[samples, 3, height, width]`."""
+        return pixels(self.backbone.preprocessing, photos, means)
 
     def trainable_backbone(self) -> Backbone:
         """Give the backbone, of which every method makes its own copy."""

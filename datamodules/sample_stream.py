@@ -14,13 +14,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from datamodules.rows import UNREADABLE
+from datamodules.row_policy import Means
 from modules.method import Start, draw_head
 from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
 from modules.networks.spec import NetworkSpec
 from output.errors import UserError, naming
 from store.cache import cache_folder
-from store.feature_store import Entry, FeatureStore, StoreError
+from store.row_store import Rows, StoreError
 
 
 def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
@@ -137,16 +137,15 @@ class SampleStream(LightningDataModule):
         """Validation samples in one step of an evaluation."""
 
     @abstractmethod
-    def rows(self, photos: Photos, split: str, store: FeatureStore) -> Entry:
-        """Fetch the rows of one split from the store.
+    def rows(self, photos: Photos, means: Means) -> Rows:
+        """Find or compute the rows of one split.
 
         Args:
             photos: The split's photos.
-            split: What it is called in messages.
-            store: The store.
+            means: By what means.
 
         Returns:
-            The entry, one row per photo.
+            One row per photo; remarks on the unreadable ones.
         """
 
     @abstractmethod
@@ -173,9 +172,8 @@ class SampleStream(LightningDataModule):
             self.backbone = build_backbone(self.spec).to(self.device)
         self.weights_digest = self.backbone.digest()
         self.classes = train.classes
-        store = self._open_store()
-        self.train_inputs, self.train_labels = self._load(train, "training", store)
-        self.validation_inputs, self.validation_labels = self._load(validation, "validation", store)
+        self.train_inputs, self.train_labels = self._load(train, "training")
+        self.validation_inputs, self.validation_labels = self._load(validation, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
 
     def _choose_network(self) -> NetworkSpec:
@@ -185,16 +183,14 @@ class SampleStream(LightningDataModule):
 
         return read_network(self.chosen, self.chosen.registry, self.seed)
 
-    def _open_store(self) -> FeatureStore:
+    def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor]:
+        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
         try:
-            return FeatureStore(cache_folder(self.cache_dir) / "features")
+            found = self.rows(photos, means)
         except StoreError as error:
             msg = f"data.cache_dir: {error}; choose another folder"
             raise UserError(msg) from error
-
-    def _load(self, photos: Photos, split: str, store: FeatureStore) -> tuple[Tensor, Tensor]:
-        entry = self.rows(photos, split, store)
-        bad: dict[str, str] = entry.notes[UNREADABLE]
+        bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
         if bad and self.on_bad_image == "stop":
             listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
             msg = (
@@ -203,7 +199,7 @@ class SampleStream(LightningDataModule):
             )
             raise UserError(msg)
         self.unreadable.update(bad)
-        inputs, labels = torch.from_numpy(entry.rows), torch.from_numpy(photos.labels)
+        inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
             inputs, labels = inputs[readable], labels[readable]

@@ -14,7 +14,7 @@ import pytest
 
 import evaluate
 import train
-from datamodules.rows import PixelRows
+from datamodules.row_computation import ComputedRows
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -52,10 +52,10 @@ def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest
     for name in ("nearest_class_mean", "semantic_class_mean"):
         assert results["comparisons"][name]["ci95"][0] > 10, name
 
-    def refuse(self: PixelRows) -> Iterator[Any]:
-        raise AssertionError(self.title)
+    def refuse(self: ComputedRows) -> Iterator[Any]:
+        raise AssertionError(self.means.title)
 
-    monkeypatch.setattr(PixelRows, "__iter__", refuse)
+    monkeypatch.setattr(ComputedRows, "__iter__", refuse)
     again = run("cats_and_dogs.yaml", tmp_path / "again", cache, "--data.orderings=20")
     assert again["methods"] == results["methods"]
 

@@ -7,6 +7,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import BinaryIO
 
@@ -58,8 +59,18 @@ class Pictures(ABC):
             UserError: It cannot be read.
         """
 
+    @property
+    def decoding(self) -> str:
+        """What decodes the pictures, by its place in the code: rows of two ways of decoding are never mixed."""
+        read = type(self).read
+        return f"{read.__module__}.{read.__qualname__}"
+
     def digests(self) -> list[str]:
-        """Digest the content of every picture, side by side."""
+        """Digest the content of every picture, side by side, and each once."""
+        return self._digested
+
+    @cached_property
+    def _digested(self) -> list[str]:
         with ThreadPoolExecutor() as pool:
             return list(pool.map(self.digest, range(len(self))))
 
@@ -109,6 +120,11 @@ class PhotoSubset(Photos):
         self.names = [photos.names[i] for i in indices]
         self.labels = photos.labels[indices]
         self.classes = photos.classes
+
+    @property
+    def decoding(self) -> str:
+        """What decodes the photos that these are selected from."""
+        return self.photos.decoding
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo of the subset."""

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from contract.documents import Catalog, Registry
 from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.submissions import Submission
-from evaluation.embeddings import StimulusSet, embed
+from evaluation.embeddings import choose_taps, embed, find_stimuli
 from evaluation.extraction import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError
@@ -65,16 +65,17 @@ def represent(
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
     start = time.perf_counter()
-    located = StimulusSet.locate(stimuli)
+    pictures = find_stimuli(stimuli)
     networks = registry.networks(names, options.seed, options.allow_modules)
     found = {
-        name: embed(registry.entries[name], network, located, options, layers) for name, network in networks.items()
+        name: embed(network, choose_taps(registry.entries[name], layers), pictures, options)
+        for name, network in networks.items()
     }
     rows = {name: one.rows for name, one in found.items()}
     if layers is not None:
         (one,) = found.values()
-        rows = dict(zip(layers, np.split(one.rows, np.cumsum(one.widths)[:-1], axis=1), strict=True))
-    weights = {name: one.weights for name, one in found.items()}
+        rows = dict(zip(layers, np.split(one.rows, np.cumsum(one.notes["widths"])[:-1], axis=1), strict=True))
+    weights = {name: one.notes["weights"] for name, one in found.items()}
     computed = sum(one.computed for one in found.values())
     return Representations(rows, weights, len(stimuli), time.perf_counter() - start, computed)
 

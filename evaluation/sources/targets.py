@@ -1,13 +1,10 @@
-"""Target data sets: labelled photos, and where their features are kept."""
+"""Target data sets: labelled photos."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
-
-import numpy as np
-from numpy.typing import NDArray
 
 from output.errors import naming
 
@@ -25,17 +22,12 @@ class Target:
         name: What the table calls it.
         dataset: What the source of photos calls it.
         photos: The photos.
-        whole: The photos that these are selected from, which may be all of them. Features are kept by their place
-            there, so that all selections share them.
-        places: Place of each photo in the whole, `[samples]`.
-        fingerprint: Digest of the whole.
+        fingerprint: Digest of the photos that these are selected from, which may be all of them.
     """
 
     name: str
     dataset: str
     photos: Photos
-    whole: Photos
-    places: NDArray[np.int64]
     fingerprint: str
 
 
@@ -61,8 +53,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
         require_classes(photos, "training" if split == "train" else split)
-        whole, places = photos, np.arange(len(photos))
+        whole = photos
         while isinstance(whole, PhotoSubset):
-            places = whole.indices[places]
             whole = whole.photos
-        return Target(name, source.name, photos, whole, places, whole.fingerprint())
+        return Target(name, source.name, photos, whole.fingerprint())

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-Strategy = Literal["pool", "cls", "flatten", "mean"]
+from modules.networks.taps import Strategy
 
 SHAPES = {4: "a spatial map", 3: "a token sequence", 2: "a vector"}
 DEFAULT_STRATEGIES: dict[int, Strategy] = {4: "pool", 3: "mean", 2: "flatten"}

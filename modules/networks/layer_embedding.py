@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from modules.networks.embedding_strategy import Prefix, Strategy
+from modules.networks.embedding_strategy import Prefix
 from modules.networks.layer_records import Point, Record, recording
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.taps import LOGITS, PENULTIMATE, Tap
 from modules.networks.weights import first_line, linear_heads
 from output.errors import UserError
 
-PENULTIMATE = "penultimate"
-LOGITS = "logits"
 # Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
 REPEATS_WITHIN = 1e-3
-
-
-@dataclass(frozen=True)
-class Tap:
-    """Where an embedding is taken.
-
-    Args:
-        layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
-            itself, whose output a classifier's logits are, unless a module has that path.
-        strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
-            flatten on vectors.
-        width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
-            if that has. None for the output as it is. Under `penultimate` what enters the classifier has to have it.
-    """
-
-    layer: str
-    strategy: Strategy | None
-    width: int | None
 
 
 class LayerEmbedding(nn.Module):
@@ -77,7 +58,8 @@ class LayerEmbedding(nn.Module):
         self.preprocessing = preprocessing
         self.forward_args = dict(forward_args or {})
         self.eval()
-        candidates = [self._find_points(tap) for tap in taps]
+        headless = getattr(network, "num_classes", None) == 0
+        candidates = [self._find_points(tap) for tap in taps if not (tap.of_classifier and headless)]
         passes = zip(*self._probe([point for points in candidates for point in points]), strict=True)
         chosen = [self._choose([next(passes) for _ in points]) for points in candidates]
         self.points = [record.point for record, _ in chosen]

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules import rows
+from datamodules import row_computation
 from datamodules.feature_stream import FeatureStream
 from datamodules.photos.class_folders import ClassFolders
-from datamodules.sample_stream import SampleStream
+from datamodules.photos.photo_source import PhotoFiles
+from datamodules.sample_stream import SampleStream, draw_validation
 from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
 
@@ -24,12 +25,12 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Collect the titles of what is computed."""
     titles: list[str] = []
 
-    class Noted(rows.FeatureRows):
+    class Noted(row_computation.ComputedRows):
         def __iter__(self) -> Any:
-            titles.append(self.title)
+            titles.append(self.means.title)
             return super().__iter__()
 
-    monkeypatch.setattr("datamodules.feature_stream.FeatureRows", Noted)
+    monkeypatch.setattr(row_computation, "ComputedRows", Noted)
     return titles
 
 
@@ -46,7 +47,7 @@ def test_features_are_those_of_the_backbone(set_up: SetUp, photo_folder: Path) -
 
 def test_computed_once_for_every_stream_of_the_same_features(set_up: SetUp, computed: list[str]) -> None:
     set_up(FeatureStream)
-    assert computed == ["features of the training photos", "features of the validation photos"]
+    assert computed == ["training photos", "validation photos"]
     set_up(FeatureStream, orderings=7, first_ordering=3, batch_size=4, max_samples=10)
     assert len(computed) == 2
 
@@ -66,12 +67,39 @@ def test_other_features_are_computed(set_up: SetUp, computed: list[str], options
     assert len(computed) == 4
 
 
+EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Preprocessing(32, 32))
+
+
+def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, computed: list[str]) -> None:
+    whole = set_up(FeatureStream, backbone=EMBEDDED, seed=0)
+    parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
+    assert computed == ["training photos", "validation photos"]
+    for seed, part in enumerate(parts):
+        places = draw_validation(12, 7, seed)
+        assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
+    assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
+
+
+def test_splits_share_their_features(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
+    class Swapped(ClassFolders):
+        def train(self) -> PhotoFiles:
+            return super().validation()
+
+        def validation(self) -> PhotoFiles:
+            return super().train()
+
+    first = set_up(FeatureStream, max_samples=12)
+    second = set_up(FeatureStream, photos=Swapped(str(photo_folder)), max_samples=12)
+    assert len(computed) == 2
+    assert torch.equal(first.train_inputs, second.validation_inputs)
+
+
 def test_a_changed_photo_is_noticed(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
     set_up(FeatureStream)
     photo, other = (photo_folder / "train" / "dark" / f"{i}.jpg" for i in (0, 1))
-    photo.write_bytes(other.read_bytes())
+    photo.write_bytes(other.read_bytes() + b"\0")
     set_up(FeatureStream)
-    assert computed[2:] == ["features of the training photos"]
+    assert computed[2:] == ["training photos"]
 
 
 def test_option_of_no_meaning_is_refused(set_up: SetUp) -> None:
@@ -83,4 +111,4 @@ def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[str], tm
     for _ in range(2):
         set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
     assert len(computed) == 2
-    assert len([path for path in (tmp_path / "chosen" / "features").iterdir() if path.is_dir()]) == 2
+    assert len(list((tmp_path / "chosen" / "rows").glob("*/*/manifest.json"))) == 2

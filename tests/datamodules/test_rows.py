@@ -1,149 +1,300 @@
-"""Rows of the store against torchvision's own transform and a direct forward pass."""
+"""Rows are computed once for every picture, network and policy, and never taken for those of another."""
 
 from __future__ import annotations
 
-import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
-import torch
-from numpy.typing import NDArray
 from PIL import Image
-from torch import Tensor
-from torchvision.transforms import InterpolationMode
-from torchvision.transforms._presets import ImageClassification
 
+from datamodules import row_computation, rows
 from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import PhotoFiles, Photos
-from datamodules.rows import UNREADABLE, FeatureRows, PixelRows, Precision, best_precision, pass_size
-from modules.networks.backbone import Backbone, BackboneSpec
+from datamodules.photos.photo_source import Photos, Pictures
+from datamodules.photos.stimuli import Stimuli
+from datamodules.row_policy import Means, Policy
+from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import NetworkSpec
+from modules.networks.taps import SOURCE_HEAD, Tap
+from output.errors import UserError
+from store.row_store import Rows
+
+SMALL = Preprocessing(resize=32, crop=32)
+NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
+TAPS = [Tap("features.1", "pool", None), Tap("penultimate", "flatten", 1280)]
 
 
-def build_backbone(resize: int, crop: int) -> Backbone:
-    preparation = Preprocessing(resize=resize, crop=crop)
-    return BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, preparation).build(seed=0)
+@pytest.fixture
+def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect how many rows each computation gives."""
+    counts: list[int] = []
+    compute = row_computation.ComputedRows.__iter__
+
+    def count(self: row_computation.ComputedRows) -> Iterator[Any]:
+        counts.append(len(self))
+        return compute(self)
+
+    monkeypatch.setattr(row_computation.ComputedRows, "__iter__", count)
+    return counts
 
 
-def stack(chunks: PixelRows) -> NDArray[np.float32]:
-    return np.concatenate(list(chunks))
+@pytest.fixture
+def photos(photo_folder: Path) -> Photos:
+    return ClassFolders(str(photo_folder)).train()
 
 
-def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) -> Tensor:
-    """Run the network photo by photo on what torchvision's preset makes of each."""
-    preset = ImageClassification(crop_size=crop, resize_size=resize, interpolation=InterpolationMode.BILINEAR)
-    with torch.no_grad():
-        return torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(len(photos))])
+Find = Callable[..., Rows]
 
 
-@pytest.mark.parametrize(("resize", "crop"), [(32, 32), (40, 32), (64, 48)])
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("passes", [1, 5, 24])
-def test_features_equal_a_direct_pass(
-    photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch
+@pytest.fixture
+def find(tmp_path: Path) -> Find:
+    """Ask for rows, by default of the network at its taps."""
+
+    def ask(
+        pictures: Pictures,
+        network: NetworkSpec = NETWORK,
+        taps: Sequence[Tap] = TAPS,
+        policy: Policy = Policy(),  # noqa: B008 - frozen
+        cache: str = "cache",
+    ) -> Rows:
+        return rows.rows(network, taps, pictures, policy, Means(tmp_path / cache, "rows", 0, "cpu"))
+
+    return ask
+
+
+def find_features(photos: Pictures, folder: Path, seed: int = 0) -> Rows:
+    spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
+    policy = Policy(folded=True, unreadable="remark")
+    return rows.rows(spec.network(seed), [], photos, policy, Means(folder, "features", 0), spec.build(seed))
+
+
+def find_pixels(photos: Pictures, folder: Path, preprocessing: Preprocessing = SMALL) -> Rows:
+    return rows.pixels(preprocessing, photos, Means(folder, "pixels", 0))
+
+
+WAYS: dict[str, Callable[[Pictures, Path], Rows]] = {
+    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, Policy(), Means(folder, "", 0, "cpu")),
+    "features": find_features,
+    "pixels": find_pixels,
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_subsets_and_orders_share_the_rows_of_the_whole(
+    photos: Photos, tmp_path: Path, computed: list[int], way: str
 ) -> None:
-    monkeypatch.setattr("datamodules.rows.pass_size", lambda side, device: passes)
-    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(resize, crop)
-    assert len({photos.read(i).size for i in range(len(photos))}) > 3
-    features = stack(FeatureRows(photos, backbone, "float32", workers, ""))
-    assert features.dtype == np.float32
-    expected = direct_features(photos, backbone, resize, crop)
-    torch.testing.assert_close(torch.from_numpy(features), expected, rtol=1e-4, atol=1e-5)
+    find = WAYS[way]
+    whole = find(photos, tmp_path / "whole")
+    assert computed == [24]
+    for places in ([3, 4, 5], [7, 0, 23], list(range(23, -1, -1))):
+        part = find(photos.subset(np.array(places)), tmp_path / "whole")
+        assert np.array_equal(part.rows, whole.rows[places])
+        assert part.notes == whole.notes
+    assert computed == [24]
+    # Bit for bit the same, whichever rows were computed together.
+    for places in ([5], [2, 9, 5, 11], list(range(24))):
+        part = find(photos.subset(np.array(places)), tmp_path / "parts")
+        assert np.array_equal(part.rows, whole.rows[places])
+    assert computed == [24, 1, 3, 20]
 
 
-def test_bfloat16_keeps_the_direction_of_every_photo(photo_folder: Path) -> None:
-    # With eight bits of mantissa single features near zero may be off by any factor, and all of a photo by a few
-    # per cent in common; what a linear head makes of a photo depends on the direction of its features.
-    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(32, 32)
-    exact, coarse = (stack(FeatureRows(photos, backbone, p, 0, "")) for p in PRECISIONS)
-    assert coarse.dtype == np.float32
-    assert not np.array_equal(coarse, exact)
-    cosine = torch.cosine_similarity(torch.from_numpy(exact), torch.from_numpy(coarse))
-    assert cosine.min() > 0.99
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_in_order_are_memory_mapped(photos: Photos, tmp_path: Path, way: str) -> None:
+    for _ in range(2):
+        assert isinstance(WAYS[way](photos, tmp_path).rows, np.memmap)
 
 
-PRECISIONS: tuple[Precision, Precision] = ("float32", "bfloat16")
+def test_a_photo_is_found_under_any_name(photo_folder: Path, find: Find, computed: list[int]) -> None:
+    first = find(ClassFolders(str(photo_folder)).train())
+    (photo_folder / "train").rename(photo_folder / "learn")
+    (photo_folder / "learn" / "dark").rename(photo_folder / "learn" / "abyss")
+    for path in list((photo_folder / "learn" / "light").iterdir()):
+        path.rename(path.with_name(f"a{path.name}"))
+    (photo_folder / "validation" / "dark").rename(photo_folder / "validation" / "abyss")
+    (photo_folder / "learn").rename(photo_folder / "train")
+    moved = photo_folder.rename(photo_folder.with_name("moved"))
+    again = find(ClassFolders(str(moved)).train())
+    assert computed == [24]
+    assert sorted(map(bytes, first.rows)) == sorted(map(bytes, again.rows))
 
 
-class NumberedPhotos(Photos):
-    """Photos whose colour is their number; some cannot be read.
-
-    Args:
-        count: Number of photos.
-        unreadable: Those that cannot be read.
-    """
-
-    def __init__(self, count: int, unreadable: tuple[int, ...] = ()) -> None:
-        self.names = [f"photo {i}" for i in range(count)]
-        self.labels = np.arange(count) % 2
-        self.classes = ("even", "odd")
-        self.unreadable = unreadable
-
-    def read(self, index: int) -> Image.Image:
-        if index in self.unreadable:
-            raise OSError(*(["no more bytes"] if index % 2 else []))
-        return Image.new("RGB", (8, 8), (index + 1, index + 1, index + 1))
-
-    def digest(self, index: int) -> str:
-        return hashlib.sha256(f"{index} {index in self.unreadable}".encode()).hexdigest()
+def test_equal_photos_are_computed_once(photo_folder: Path, find: Find, computed: list[int]) -> None:
+    files = sorted((photo_folder / "train" / "dark").iterdir())
+    for path in files[1:]:
+        path.write_bytes(files[0].read_bytes())
+    found = find(ClassFolders(str(photo_folder)).train())
+    assert computed == [13]
+    assert (found.rows[:12] == found.rows[0]).all()
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("count", [1, 64, 131])
-def test_every_photo_in_its_row(count: int, workers: int) -> None:
-    rows = PixelRows(NumberedPhotos(count), Preprocessing(resize=8, crop=4), workers, "")
-    assert len(rows) == count
-    pixels = stack(rows)
-    assert pixels.shape == (count, 3, 4, 4)
-    assert pixels.dtype == np.uint8
-    assert (pixels == np.arange(1, count + 1)[:, None, None, None]).all()
-    assert rows.notes == {UNREADABLE: {}}
+# What separates rows, by the class whose field it is: another value of it gives another table.
+SEPARATING: dict[type, dict[str, Any]] = {
+    NetworkSpec: {
+        "library": "timm",
+        "model": "mobilenet_v3_small",
+        "weights": "DEFAULT",
+        "arguments": {"width_mult": 0.35},
+        "seed": 1,
+        "forward_args": {"scale": 2},
+    },
+    Preprocessing: {
+        "resize": 40,
+        "crop": 24,
+        "mean": (0.4, 0.456, 0.406),
+        "std": (0.2, 0.224, 0.225),
+        "interpolation": "bicubic",
+    },
+    Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
+    Policy: {"precision": "bfloat16", "folded": True, "unreadable": "remark"},
+}
+# What does not: names and permissions, and for the model, whose name is given, what it is called.
+HARMLESS: dict[type, dict[str, Any]] = {
+    NetworkSpec: {"name": "another", "allowed_modules": ["zoo"], "terms": None},
+    Preprocessing: {},
+    Tap: {},
+    Policy: {},
+}
 
 
-@pytest.mark.parametrize("workers", [0, 2])
-def test_unreadable_photos_are_noted_and_black(workers: int) -> None:
-    rows = PixelRows(NumberedPhotos(70, unreadable=(3, 66)), Preprocessing(resize=8, crop=4), workers, "")
-    pixels = stack(rows)
-    assert np.flatnonzero((pixels == 0).all((1, 2, 3))).tolist() == [3, 66]
-    assert rows.notes == {UNREADABLE: {"photo 3": "no more bytes", "photo 66": "OSError"}}
+def change(kind: type, field: str, value: Any) -> dict[str, Any]:
+    changed = {field: value}
+    if kind is NetworkSpec:
+        return {"network": replace(NETWORK, **changed)}
+    if kind is Preprocessing:
+        return {"network": replace(NETWORK, preprocessing=replace(SMALL, **changed))}
+    if kind is Tap:
+        return {"taps": [TAPS[0], replace(TAPS[1], **changed)]}
+    return {"policy": Policy(**changed)}
 
 
-@pytest.mark.parametrize("content", [b"", b"not a photo", None])
-def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> None:
+class Asked(Exception):  # noqa: N818 - no error
+    """Rows are asked for that are not there."""
+
+
+@pytest.fixture
+def there(photos: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> Photos:
+    """Photos whose rows are there; those that are not may not be computed any more."""
+    find(photos)
+
+    def refuse(*given: Any) -> None:
+        raise Asked
+
+    monkeypatch.setattr(row_computation, "load", refuse)
+    find(photos)
+    return photos
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, parts in SEPARATING.items() for field in parts])
+def test_rows_of_another_kind_are_not_taken(there: Photos, find: Find, kind: type, field: str) -> None:
+    with pytest.raises(Asked):
+        find(there, **change(kind, field, SEPARATING[kind][field]))
+
+
+@pytest.mark.parametrize(("kind", "field"), [(kind, field) for kind, parts in HARMLESS.items() for field in parts])
+def test_rows_of_the_same_kind_are_taken(there: Photos, find: Find, kind: type, field: str) -> None:
+    find(there, **change(kind, field, HARMLESS[kind][field]))
+
+
+@pytest.mark.parametrize("kind", SEPARATING)
+def test_every_part_is_known_to_separate_or_not(kind: type) -> None:
+    known = {*SEPARATING[kind], *HARMLESS[kind]} | ({"preprocessing"} if kind is NetworkSpec else set())
+    assert {field.name for field in fields(kind)} == known
+
+
+@pytest.mark.parametrize("taps", [TAPS[::-1], TAPS[:1], [*TAPS, SOURCE_HEAD], []])
+def test_other_taps_are_other_rows(there: Photos, find: Find, taps: list[Tap]) -> None:
+    with pytest.raises(Asked):
+        find(there, taps=taps)
+
+
+def test_other_decoders_are_other_rows(there: Photos, find: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = Path(there.root)  # type: ignore[attr-defined]
+    with pytest.raises(Asked):  # what is refused of strangers' pictures could be there
+        find(Stimuli(there.names, [folder / name for name in there.names]))
+    monkeypatch.setattr(rows, "version", lambda package: f"another {package}")
+    with pytest.raises(Asked):
+        find(there)
+
+
+def test_a_changed_photo_is_computed_anew(photos: Photos, photo_folder: Path, find: Find, computed: list[int]) -> None:
+    before = find(photos)
+    path = photo_folder / photos.names[5]
+    path.write_bytes(path.read_bytes() + b"\0")  # still the same pixels
+    after = find(ClassFolders(str(photo_folder)).train())
+    assert computed == [24, 1]
+    assert np.array_equal(before.rows, after.rows)
+
+
+def test_pixels_do_not_depend_on_the_normalisation(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
+    first = find_pixels(photos, tmp_path)
+    other = replace(SMALL, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+    assert np.array_equal(find_pixels(photos, tmp_path, other).rows, first.rows)
+    assert computed == [24]
+    for changed in ({"resize": 40}, {"crop": 24}, {"interpolation": "bicubic"}):
+        assert not np.array_equal(find_pixels(photos, tmp_path, replace(SMALL, **changed)).rows, first.rows)
+    assert computed == [24] * 4
+
+
+@pytest.mark.parametrize("way", ["features", "pixels"])
+def test_unreadable_photo_until_it_is_mended(photo_folder: Path, tmp_path: Path, computed: list[int], way: str) -> None:
+    source, find = ClassFolders(str(photo_folder)), WAYS[way]
+    name = "train/dark/3.jpg"
+    intact = (photo_folder / name).read_bytes()
+    (photo_folder / name).write_bytes(intact[:100])
+    place = source.train().names.index(name)
+    for places in (range(24), range(23, -1, -1), [place], range(24)):
+        found = find(source.train().subset(np.array(places)), tmp_path)
+        assert list(found.remarks) == [list(places).index(place)]
+    assert computed == [24]
+    assert not find(source.train().subset(np.array([place + 1])), tmp_path).remarks
+    (photo_folder / name).write_bytes(intact)
+    mended = find(source.train(), tmp_path)
+    assert not mended.remarks
+    assert computed == [24, 1]
+    assert np.array_equal(mended.rows, find(source.train(), tmp_path / "fresh").rows)
+
+
+def test_unreadable_photo_is_refused_and_nothing_is_kept(photo_folder: Path, find: Find, computed: list[int]) -> None:
+    source = ClassFolders(str(photo_folder))
     path = photo_folder / "train" / "dark" / "3.jpg"
-    path.write_bytes(path.read_bytes()[:200] if content is None else content)
-    photos = ClassFolders(str(photo_folder)).train()
-    assert isinstance(photos, PhotoFiles)
-    rows = PixelRows(photos, Preprocessing(resize=8, crop=8), 0, "")
-    assert len(stack(rows)) == 24
-    assert list(rows.notes[UNREADABLE]) == ["train/dark/3.jpg"]
+    intact = path.read_bytes()
+    path.write_bytes(b"damaged")
+    for _ in range(2):
+        with pytest.raises(UserError, match=r"'train/dark/3\.jpg' cannot be decoded"):
+            find(source.train())
+    path.write_bytes(intact)
+    find(source.train())
+    assert computed == [24, 24, 24]
 
 
-@pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
-    size = pass_size(side, torch.device(device))
-    bound = (4 if device == "cpu" else 256) * 224**2
-    assert size >= 1
-    assert size * side**2 <= bound or size == 1
-    assert (size + 1) * side**2 > bound
-
-
-@pytest.mark.parametrize(
-    ("device", "capability", "amx", "precision"),
-    [
-        ("cpu", (0, 0), False, "float32"),
-        ("cpu", (0, 0), True, "bfloat16"),
-        ("cuda", (7, 5), True, "float32"),
-        ("cuda", (8, 0), False, "bfloat16"),
-        ("cuda", (9, 0), False, "bfloat16"),
-        ("mps", (9, 0), True, "float32"),
-    ],
-)
-def test_precision_by_device(
-    monkeypatch: pytest.MonkeyPatch, device: str, capability: tuple[int, int], amx: bool, precision: str
+def test_interrupted_computation_leaves_nothing(
+    photos: Photos, find: Find, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
-    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx})
-    assert best_precision(torch.device(device)) == precision
+    first = photos.subset(np.arange(4))
+    find(first)
+    before = sorted((tmp_path / "cache").glob("*/*/*"))
+    read = type(photos).read
+
+    def interrupted(self: Photos, index: int) -> Image.Image:
+        if index == 20:
+            raise KeyboardInterrupt
+        return read(self, index)
+
+    interrupted.__module__, interrupted.__qualname__ = read.__module__, read.__qualname__
+    monkeypatch.setattr(type(photos), "read", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        find(photos)
+    assert sorted((tmp_path / "cache").glob("*/*/*")) == before
+    monkeypatch.undo()
+    assert find(photos).computed == 20
+
+
+def test_only_the_asked_for_photos_are_read(photo_folder: Path, find: Find, monkeypatch: pytest.MonkeyPatch) -> None:
+    photos = ClassFolders(str(photo_folder)).train()
+    for name in photos.names[6:]:
+        (photo_folder / name).unlink()
+    assert len(find(photos.subset(np.arange(6))).rows) == 6

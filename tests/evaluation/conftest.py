@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules.rows import PixelRows
+from datamodules.row_computation import ComputedRows
 from tests.material.arena import ENTRIES, Arena
 
 
@@ -56,7 +56,7 @@ def refused(capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test fail as soon as a network runs."""
 
-    def refuse(self: PixelRows) -> Iterator[Any]:
-        raise AssertionError(self.title)
+    def refuse(self: ComputedRows) -> Iterator[Any]:
+        raise AssertionError(self.means.title)
 
-    monkeypatch.setattr(PixelRows, "__iter__", refuse)
+    monkeypatch.setattr(ComputedRows, "__iter__", refuse)

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from store.feature_store import StoreError
-from store.row_store import Rows, RowStore
+from store.row_store import Rows, RowStore, StoreError
 
 KEY = {"model": "resnet50", "size": (3, 4)}
 NOTES = {"weights": "a1"}
@@ -43,6 +42,7 @@ class NamedRows:
     ) -> None:
         self.names, self.noted, self.pause, self.form = names, notes, pause, form
         self.notes: dict[str, Any] = {}
+        self.remarks: dict[int, str] = {}
 
     def __len__(self) -> int:
         return len(self.names)
@@ -53,6 +53,8 @@ class NamedRows:
                 self.pause()
             yield np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
         self.notes.update(self.noted)
+        # Capitals stand for what there is something to be said about.
+        self.remarks.update({place: f"about {name}" for place, name in enumerate(self.names) if name.isupper()})
 
 
 class Table:
@@ -83,6 +85,7 @@ class Table:
         assert np.array_equal(found.rows, np.stack([row_of(name, **form) for name in names]))
         assert found.rows.dtype == form.get("dtype", "float32")
         assert found.notes == source["notes"]
+        assert found.remarks == {place: f"about {name}" for place, name in enumerate(names) if name.isupper()}
         return found
 
     def segments(self) -> list[Path]:
@@ -113,6 +116,14 @@ def test_names_that_repeat(table: Table) -> None:
     table.get("abbab", computed="ab")
     table.get("ccabac", computed="c")
     table.get("cc", computed="")
+
+
+def test_remarks_follow_their_rows(table: Table) -> None:
+    table.get("aBc", computed="aBc")
+    table.get("Bca", computed="")
+    table.get("ca", computed="")
+    table.get("BdBEc", computed="dE")
+    table.get("EBE", computed="")
 
 
 def test_another_key_is_another_table(table: Table) -> None:

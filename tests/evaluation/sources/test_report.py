@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from evaluation.sources.report import print_source_ranking, write_markdown
@@ -34,7 +33,7 @@ class SomePhotos:
 @pytest.fixture
 def results() -> Results:
     photos: Any = SomePhotos()
-    target = Target("pets", "a_folder", photos, photos, np.arange(2000), "12ab")
+    target = Target("pets", "a_folder", photos, "12ab")
     scores: dict[str, dict[str, Score]] = {
         source: {
             metric: Score(value, 0.25, "too few photos" if value is None else "")

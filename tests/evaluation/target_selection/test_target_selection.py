@@ -11,6 +11,7 @@ import pytest
 from PIL import Image
 
 import evaluate
+from datamodules.row_computation import ComputedRows
 from evaluation.stability.table import read_table
 from evaluation.tables import SCORE_COLUMNS
 from evaluation.target_selection import target_selection
@@ -65,6 +66,16 @@ def run(folder: Path, tmp_path: Path) -> Run:
         return tmp_path / "out"
 
     return select
+
+
+def test_rows_of_transferability_are_read(
+    run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = ["--targets.animals=datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
+    given = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
+    evaluate.main(["transferability", "--metrics=[num_classes]", *given])
+    monkeypatch.setattr(ComputedRows, "__iter__", lambda rows: pytest.fail("a row is computed again"))
+    assert len(read_rows(run("--metrics=[h_score]"))) == 7
 
 
 def read_rows(out: Path) -> list[dict[str, str]]:

@@ -11,7 +11,8 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from modules.networks.embedding_strategy import InapplicableError, Prefix, Strategy, embed
+from modules.networks.embedding_strategy import InapplicableError, Prefix, embed
+from modules.networks.taps import Strategy
 
 CLASSIFIED = Prefix(1, has_class_token=True)
 

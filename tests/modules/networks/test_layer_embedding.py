@@ -13,9 +13,9 @@ import torchvision
 from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from modules.networks.embedding_strategy import Strategy
-from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.taps import Strategy, Tap
 from output.errors import UserError
 
 SIDE = 8

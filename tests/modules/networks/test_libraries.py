@@ -12,8 +12,9 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.networks.layer_embedding import LayerEmbedding, Tap
+from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.taps import Tap
 from modules.networks.weights import weights_digest
 from output.errors import UserError
 from tests.material.networks import build_network

@@ -1,0 +1,256 @@
+"""How missing rows are computed: pictures decoded side by side, and a frozen network run on them in equal passes."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, Dataset
+
+from datamodules.photos.photo_source import Pictures
+from datamodules.row_policy import Means, Policy, Precision
+from modules.networks.backbone import Backbone
+from modules.networks.build import build
+from modules.networks.layer_embedding import LayerEmbedding
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import NetworkSpec, naming_model
+from modules.networks.taps import Tap
+from modules.networks.weights import weights_digest
+from output.errors import UserError
+from output.progress import Progress
+
+# Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
+# allocator hands memory back to the system, and page faults then take half of the time.
+PASS_PIXELS = {"cpu": 4 * 224**2}
+PASS_PIXELS_ELSEWHERE = 256 * 224**2
+CHUNK = 64
+SEED = 0
+
+
+def best_precision(device: torch.device) -> Precision:
+    """Choose the precision in which a device runs a frozen backbone fastest.
+
+    Args:
+        device: Where the backbone runs.
+
+    Returns:
+        bfloat16 on a GPU of NVIDIA's Ampere generation or newer and on a processor with matrix instructions for
+        it (AMX), else float32: elsewhere bfloat16 is emulated and slower.
+    """
+    if device.type == "cuda":
+        return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
+    return "bfloat16" if device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
+
+
+def pass_size(side: int, device: torch.device) -> int:
+    """Choose how many pictures go through a network at once.
+
+    Args:
+        side: Side of the pictures in pixels.
+        device: Where the network runs.
+
+    Returns:
+        A number of pictures, 1 or more.
+    """
+    return max(1, PASS_PIXELS.get(device.type, PASS_PIXELS_ELSEWHERE) // side**2)
+
+
+@dataclass(frozen=True)
+class FrozenNetwork:
+    """A network that turns prepared pictures into rows.
+
+    Attributes:
+        name: What it is called, for messages.
+        network: From uint8 `[pictures, 3, crop, crop]` to `[pictures, columns]`, in evaluation mode.
+        device: Where it is.
+        widths: Columns of what is put side by side in a row.
+        weights: SHA-256 of its weights as they were loaded.
+    """
+
+    name: str
+    network: nn.Module
+    device: torch.device
+    widths: list[int]
+    weights: str
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What all rows of a table agree in, besides all that they are found by."""
+        versions = {"device": self.device.type, "torch": torch.__version__}
+        return {"weights": self.weights, "widths": self.widths, **versions}
+
+
+def load(spec: NetworkSpec, taps: Sequence[Tap], device: str = "auto") -> FrozenNetwork:
+    """Load a network for embeddings at its layers.
+
+    Args:
+        spec: The network, with its preprocessing.
+        taps: Where embeddings are taken.
+        device: Where it runs; `auto` for a GPU where there is one.
+
+    Returns:
+        The network.
+
+    Raises:
+        UserError: It cannot be built or run, or a layer does not fit.
+    """
+    with naming_model(spec.name):
+        network, preprocessing = build(spec)
+    assert preprocessing is not None
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    layers = LayerEmbedding(spec.name, network, taps, preprocessing, spec.forward_args).to(device)
+    return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
+
+
+def freeze(backbone: Backbone, name: str, folded: bool) -> FrozenNetwork:
+    """Freeze a network without its classifier.
+
+    Args:
+        backbone: The network, on its device.
+        name: What it is called.
+        folded: Whether every batch norm is folded into the convolution before it.
+
+    Returns:
+        The network.
+    """
+    network = backbone.folded() if folded else backbone
+    return FrozenNetwork(name, network, backbone.device, [backbone.width], backbone.digest())
+
+
+class PreparedPictures(Dataset[tuple[int, Tensor, str]]):
+    """Pictures decoded, resized and cropped, as bytes; what the loader's workers run.
+
+    Args:
+        pictures: The pictures.
+        places: Which of them, in order.
+        preprocessing: Size and interpolation.
+    """
+
+    def __init__(self, pictures: Pictures, places: Sequence[int], preprocessing: Preprocessing) -> None:
+        self.pictures = pictures
+        self.places = places
+        self.preprocessing = preprocessing
+
+    def __len__(self) -> int:
+        """Give the number of pictures."""
+        return len(self.places)
+
+    def __getitem__(self, index: int) -> tuple[int, Tensor, str]:
+        """Give the index, the pixels `[3, crop, crop]`, and why they are black if the picture is unreadable."""
+        try:
+            return index, self.preprocessing.prepare(self.pictures.read(self.places[index])), ""
+        except (OSError, MemoryError) as error:
+            side = self.preprocessing.crop
+            reason = "memory does not suffice for it" if isinstance(error, MemoryError) else str(error)
+            return index, torch.zeros(3, side, side, dtype=torch.uint8), reason or type(error).__name__
+
+
+def _collate(samples: list[tuple[int, Tensor, str]]) -> tuple[list[int], Tensor, list[str]]:
+    """Stack pictures in the channels-last layout, in which they are decoded and in which backbones take them."""
+    places, pixels, reasons = zip(*samples, strict=True)
+    return list(places), torch.stack([p.permute(1, 2, 0) for p in pixels]).permute(0, 3, 1, 2), list(reasons)
+
+
+class ComputedRows:
+    """Rows of some pictures: what a frozen network makes of them, or without one the prepared pictures, uint8.
+
+    Decoding runs in processes of its own and ahead of the network. Every pass through the network has the same number
+    of pictures, the last one filled up with black ones, and the same random numbers, so that a row does not depend on
+    which pictures it is computed with.
+
+    Args:
+        pictures: The pictures.
+        places: Which of them, in order.
+        preprocessing: How they are prepared.
+        policy: In what way the rows are computed.
+        means: By what means.
+        frozen: The network.
+
+    Attributes:
+        remarks: Why a picture is unreadable, whose row is that of a black one, by its place among the rows.
+    """
+
+    def __init__(
+        self,
+        pictures: Pictures,
+        places: Sequence[int],
+        preprocessing: Preprocessing,
+        policy: Policy,
+        means: Means,
+        frozen: FrozenNetwork | None = None,
+    ) -> None:
+        self.pictures = pictures
+        self.places = places
+        self.preprocessing = preprocessing
+        self.policy = policy
+        self.means = means
+        self.frozen = frozen
+        self.size = 1 if frozen is None else pass_size(preprocessing.crop, frozen.device)
+        self.notes = {} if frozen is None else frozen.notes
+        self.remarks: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        """Give the number of rows."""
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        """Give the rows in chunks, with deterministic arithmetic; float32 is meant in full, without TensorFloat-32."""
+        cudnn = torch.backends.cudnn
+        with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
+            yield from self._chunks()
+
+    def _chunks(self) -> Iterator[NDArray[Any]]:
+        workers = (os.cpu_count() or 1) if self.means.workers is None else self.means.workers
+        loader = DataLoader(
+            PreparedPictures(self.pictures, self.places, self.preprocessing),
+            self.size * math.ceil(CHUNK / self.size),
+            num_workers=workers,
+            collate_fn=_collate,
+            prefetch_factor=4 if workers else None,
+            generator=torch.Generator(),  # the loader would draw from the one that others share
+        )
+        with Progress(self.means.title, len(self), "pictures") as progress:
+            for indices, pixels, reasons in loader:
+                for index, reason in zip(indices, reasons, strict=True):
+                    if reason:
+                        self._pass_over(index, reason)
+                yield (pixels if self.frozen is None else self._run(self.frozen, indices[0], pixels)).numpy()
+                progress.advance(len(pixels))
+
+    def _pass_over(self, index: int, reason: str) -> None:
+        if self.policy.unreadable == "refuse":
+            msg = f"stimulus {self._name(index)!r} cannot be decoded: {reason}"
+            raise UserError(msg.replace("\n", " "))
+        self.remarks[index] = reason
+
+    def _name(self, index: int) -> str:
+        return self.pictures.names[self.places[index]]
+
+    @torch.inference_mode()
+    def _run(self, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
+        """Run the network on one chunk."""
+        with torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"):
+            rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])
+        finite = rows.isfinite().all(1)
+        if not finite.all():
+            name = self._name(first + int(finite.logical_not().nonzero()[0]))
+            msg = f"model {frozen.name!r} gives NaN or infinite embeddings, first for stimulus {name!r}"
+            raise UserError(msg)
+        return rows
+
+    def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:
+        count = len(pixels)
+        if count < self.size:
+            black = pixels.new_zeros(self.size - count, *pixels.shape[1:])
+            pixels = torch.cat([pixels, black])
+        with torch.random.fork_rng([frozen.device] if frozen.device.type == "cuda" else []):
+            torch.manual_seed(SEED)
+            rows: Tensor = frozen.network(pixels.to(frozen.device))
+        return rows[:count].float().cpu()

@@ -1,0 +1,35 @@
+"""Where embeddings are taken in a network; named without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Strategy = Literal["pool", "cls", "flatten", "mean"]
+
+PENULTIMATE = "penultimate"
+LOGITS = "logits"
+
+
+@dataclass(frozen=True)
+class Tap:
+    """Where an embedding is taken.
+
+    Args:
+        layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
+            itself, whose output a classifier's logits are, unless a module has that path.
+        strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
+            flatten on vectors.
+        width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
+            if that has. None for the output as it is. Under `penultimate` what enters the classifier has to have it.
+        of_classifier: Whether it is left out where the network says that it has no classifier (`num_classes` is 0).
+    """
+
+    layer: str
+    strategy: Strategy | None
+    width: int | None
+    of_classifier: bool = False
+
+
+# What the classifier gives that a network was pre-trained with.
+SOURCE_HEAD = Tap(LOGITS, None, None, of_classifier=True)

@@ -1,0 +1,317 @@
+"""Rows against torchvision's own transform, a direct forward pass and the closed form."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor, nn
+from torchvision.transforms import InterpolationMode
+from torchvision.transforms._presets import ImageClassification
+
+from datamodules import row_computation
+from datamodules.photos.class_folders import ClassFolders
+from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from datamodules.photos.stimuli import Stimuli
+from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, freeze, pass_size
+from datamodules.row_policy import Means, Policy, Precision
+from modules.networks.backbone import Backbone, BackboneSpec
+from modules.networks.layer_embedding import LayerEmbedding
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.taps import Tap
+from output.errors import UserError
+
+PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
+REMARK = Policy(unreadable="remark")
+
+
+def build_backbone(resize: int, crop: int) -> Backbone:
+    preparation = Preprocessing(resize=resize, crop=crop)
+    return BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, preparation).build(seed=0)
+
+
+def feature_rows(
+    photos: Photos, backbone: Backbone, precision: Precision = "float32", workers: int = 0
+) -> ComputedRows:
+    policy, means = Policy(precision, folded=True), Means(Path(), "features", workers)
+    frozen = freeze(backbone, "small", policy.folded)
+    return ComputedRows(photos, range(len(photos)), backbone.preprocessing, policy, means, frozen)
+
+
+def pixel_rows(pictures: Pictures, preprocessing: Preprocessing, workers: int = 0) -> ComputedRows:
+    return ComputedRows(pictures, range(len(pictures)), preprocessing, REMARK, Means(Path(), "pixels", workers))
+
+
+def stack(rows: ComputedRows) -> NDArray[np.float32]:
+    return np.concatenate(list(rows))
+
+
+def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) -> Tensor:
+    """Run the network photo by photo on what torchvision's preset makes of each."""
+    preset = ImageClassification(crop_size=crop, resize_size=resize, interpolation=InterpolationMode.BILINEAR)
+    with torch.no_grad():
+        return torch.cat([backbone.network(preset(photos.read(i))[None]) for i in range(len(photos))])
+
+
+@pytest.mark.parametrize(("resize", "crop"), [(32, 32), (40, 32), (64, 48)])
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("passes", [1, 5, 24])
+def test_features_equal_a_direct_pass(
+    photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("datamodules.row_computation.pass_size", lambda side, device: passes)
+    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(resize, crop)
+    assert len({photos.read(i).size for i in range(len(photos))}) > 3
+    features = stack(feature_rows(photos, backbone, workers=workers))
+    assert features.dtype == np.float32
+    expected = direct_features(photos, backbone, resize, crop)
+    torch.testing.assert_close(torch.from_numpy(features), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_bfloat16_keeps_the_direction_of_every_photo(photo_folder: Path) -> None:
+    # With eight bits of mantissa single features near zero may be off by any factor, and all of a photo by a few
+    # per cent in common; what a linear head makes of a photo depends on the direction of its features.
+    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(32, 32)
+    exact, coarse = (stack(feature_rows(photos, backbone, p)) for p in PRECISIONS)
+    assert coarse.dtype == np.float32
+    assert not np.array_equal(coarse, exact)
+    cosine = torch.cosine_similarity(torch.from_numpy(exact), torch.from_numpy(coarse))
+    assert cosine.min() > 0.99
+
+
+PRECISIONS: tuple[Precision, Precision] = ("float32", "bfloat16")
+
+
+class NumberedPhotos(Photos):
+    """Photos whose colour is their number; some cannot be read.
+
+    Args:
+        count: Number of photos.
+        unreadable: Those that cannot be read.
+    """
+
+    def __init__(self, count: int, unreadable: tuple[int, ...] = ()) -> None:
+        self.names = [f"photo {i}" for i in range(count)]
+        self.labels = np.arange(count) % 2
+        self.classes = ("even", "odd")
+        self.unreadable = unreadable
+
+    def read(self, index: int) -> Image.Image:
+        if index in self.unreadable:
+            raise OSError(*(["no more bytes"] if index % 2 else []))
+        return Image.new("RGB", (8, 8), (index + 1, index + 1, index + 1))
+
+    def digest(self, index: int) -> str:
+        return hashlib.sha256(f"{index} {index in self.unreadable}".encode()).hexdigest()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("count", [1, 64, 131])
+def test_every_photo_in_its_row(count: int, workers: int) -> None:
+    rows = pixel_rows(NumberedPhotos(count), Preprocessing(resize=8, crop=4), workers)
+    assert len(rows) == count
+    pixels = stack(rows)
+    assert pixels.shape == (count, 3, 4, 4)
+    assert pixels.dtype == np.uint8
+    assert (pixels == np.arange(1, count + 1)[:, None, None, None]).all()
+    assert rows.remarks == {}
+    assert rows.notes == {}
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_unreadable_photos_are_noted_and_black(workers: int) -> None:
+    rows = pixel_rows(NumberedPhotos(70, unreadable=(3, 66)), Preprocessing(resize=8, crop=4), workers)
+    pixels = stack(rows)
+    assert np.flatnonzero((pixels == 0).all((1, 2, 3))).tolist() == [3, 66]
+    assert rows.remarks == {3: "no more bytes", 66: "OSError"}
+
+
+@pytest.mark.parametrize("content", [b"", b"not a photo", None])
+def test_damaged_files_are_noted(photo_folder: Path, content: bytes | None) -> None:
+    path = photo_folder / "train" / "dark" / "3.jpg"
+    path.write_bytes(path.read_bytes()[:200] if content is None else content)
+    photos = ClassFolders(str(photo_folder)).train()
+    assert isinstance(photos, PhotoFiles)
+    rows = pixel_rows(photos, Preprocessing(resize=8, crop=8))
+    assert len(stack(rows)) == 24
+    assert [photos.names[place] for place in rows.remarks] == ["train/dark/3.jpg"]
+
+
+class Network(nn.Module):
+    """Flattens a photo; the dropout before shows whether the network is in evaluation mode."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Sequential(nn.Dropout(0.9), nn.Flatten(), nn.Linear(192, 5))
+
+    def forward(self, photos: Tensor) -> Tensor:
+        rows: Tensor = self.layer(photos)
+        return rows
+
+
+@pytest.fixture
+def pictures(tmp_path: Path) -> Stimuli:
+    generator = np.random.default_rng(0)
+    paths = [tmp_path / f"{i}.png" for i in range(7)]
+    for path in paths:
+        Image.fromarray(generator.integers(0, 256, (8, 8, 3)).astype(np.uint8)).save(path)
+    return Stimuli([f"some/{path.name}" for path in paths], paths)
+
+
+MakeRows = Callable[..., ComputedRows]
+
+
+@pytest.fixture
+def make_rows(pictures: Stimuli) -> MakeRows:
+    torch.manual_seed(0)
+    network = Network()
+
+    def make(places: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
+        layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
+        frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
+        return ComputedRows(pictures, places, PLAIN, Policy(precision), Means(Path(), "rows", 0), frozen)
+
+    return make
+
+
+def network_of(rows: ComputedRows) -> nn.Module:
+    assert rows.frozen is not None
+    assert isinstance(rows.frozen.network, LayerEmbedding)
+    return rows.frozen.network.network
+
+
+def test_rows_equal_the_closed_form(pictures: Stimuli, make_rows: MakeRows) -> None:
+    rows = make_rows()
+    linear = network_of(rows).get_submodule("layer.2")
+    assert isinstance(linear, nn.Linear)
+    photos = np.stack([np.asarray(pictures.read(i)) for i in range(7)]).transpose(0, 3, 1, 2) / 255
+    expected = photos.reshape(7, -1) @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
+    assert np.allclose(stack(rows), expected, atol=1e-5)
+    assert rows.notes == {"weights": "some", "widths": [5], "device": "cpu", "torch": torch.__version__}
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
+def test_every_pass_has_the_same_size(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    monkeypatch.setattr(row_computation, "pass_size", lambda side, device: size)
+    rows = make_rows()
+    seen = []
+    network_of(rows).register_forward_pre_hook(lambda network, arguments: seen.append(len(arguments[0])))
+    assert stack(rows).shape == (7, 5)
+    assert set(seen) == {size}
+
+
+def test_a_row_does_not_depend_on_the_others(make_rows: MakeRows) -> None:
+    assert np.array_equal(stack(make_rows([4])), stack(make_rows())[4:5])
+    assert np.array_equal(stack(make_rows([6, 1])), stack(make_rows())[[6, 1]])
+
+
+def test_arithmetic_is_deterministic_while_rows_are_computed(make_rows: MakeRows) -> None:
+    rows = make_rows()
+    seen = []
+
+    def look(network: nn.Module, arguments: object) -> None:
+        cudnn = torch.backends.cudnn
+        seen.append((cudnn.deterministic, cudnn.benchmark, cudnn.allow_tf32, torch.is_grad_enabled()))
+
+    network_of(rows).register_forward_pre_hook(look)
+    before = torch.backends.cudnn.deterministic
+    stack(rows)
+    assert set(seen) == {(True, False, False, False)}
+    assert torch.backends.cudnn.deterministic == before
+
+
+def test_precision_is_what_is_asked_for(make_rows: MakeRows) -> None:
+    full, half = stack(make_rows()), stack(make_rows(precision="bfloat16"))
+    assert full.dtype == half.dtype == np.float32
+    assert not np.array_equal(full, half)
+    assert np.allclose(full, half, atol=0.05)
+
+
+def test_nan_is_refused_with_model_and_stimulus(make_rows: MakeRows) -> None:
+    rows = make_rows()
+    layer = network_of(rows).get_submodule("layer")
+    layer.register_forward_hook(lambda module, arguments, output: output.masked_fill(output == output[2, 0], torch.nan))
+    with pytest.raises(UserError, match=r"'small'.*'some/2\.png'"):
+        stack(rows)
+
+
+@pytest.mark.parametrize("place", [2, 5, 6])
+def test_nan_in_a_later_chunk_names_its_stimulus(
+    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, place: int
+) -> None:
+    expected = stack(make_rows())[place, 0].item()
+    monkeypatch.setattr(row_computation, "CHUNK", 3)
+    monkeypatch.setattr(row_computation, "pass_size", lambda side, device: 3)
+    rows = make_rows()
+    layer = network_of(rows).get_submodule("layer")
+    layer.register_forward_hook(
+        lambda module, arguments, output: output.masked_fill((output - expected).abs() < 1e-6, torch.nan)
+    )
+    with pytest.raises(UserError, match=rf"first for stimulus 'some/{place}\.png'"):
+        stack(rows)
+
+
+def test_every_pass_draws_the_same_random_numbers(make_rows: MakeRows) -> None:
+    rows = make_rows()
+    rows.size = 2
+    torch.manual_seed(99)
+    state = torch.get_rng_state()
+    seen = []
+    network_of(rows).register_forward_pre_hook(lambda network, arguments: seen.append(torch.rand(()).item()))
+    stack(rows)
+    assert torch.equal(torch.get_rng_state(), state)
+    assert len(seen) == 4
+    assert len(set(seen)) == 1
+
+
+def test_unreadable_stimulus_is_refused(pictures: Stimuli, make_rows: MakeRows) -> None:
+    pictures.paths[3].write_bytes(pictures.paths[3].read_bytes()[:60])
+    with pytest.raises(UserError, match=r"'some/3\.png' cannot be decoded"):
+        stack(make_rows())
+
+
+def test_lack_of_memory_is_a_stimulus_that_cannot_be_decoded(
+    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(photo: Image.Image) -> Tensor:
+        raise MemoryError
+
+    rows = make_rows()
+    monkeypatch.setattr(Preprocessing, "prepare", lambda self, photo: fail(photo))
+    with pytest.raises(UserError, match=r"'some/0\.png' cannot be decoded: memory does not suffice"):
+        stack(rows)
+
+
+@pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
+    size = pass_size(side, torch.device(device))
+    bound = (4 if device == "cpu" else 256) * 224**2
+    assert size >= 1
+    assert size * side**2 <= bound or size == 1
+    assert (size + 1) * side**2 > bound
+
+
+@pytest.mark.parametrize(
+    ("device", "capability", "amx", "precision"),
+    [
+        ("cpu", (0, 0), False, "float32"),
+        ("cpu", (0, 0), True, "bfloat16"),
+        ("cuda", (7, 5), True, "float32"),
+        ("cuda", (8, 0), False, "bfloat16"),
+        ("cuda", (9, 0), False, "bfloat16"),
+        ("mps", (9, 0), True, "float32"),
+    ],
+)
+def test_precision_by_device(
+    monkeypatch: pytest.MonkeyPatch, device: str, capability: tuple[int, int], amx: bool, precision: str
+) -> None:
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: {"amx_bf16": amx})
+    assert best_precision(torch.device(device)) == precision
