@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 from datamodules.photos.photo_source import Photos
@@ -40,8 +39,7 @@ class FeatureStream(SampleStream):
         """Find or compute the features of one split, `[samples, features]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         policy = Policy(self.arithmetic, folded=True, unreadable="remark")
-        network = replace(self.spec, preprocessing=self.backbone.preprocessing)
-        return rows(network, [], photos, policy, means, self.backbone)
+        return rows(self.spec, [], photos, policy, means, self.backbone)
 
     def trainable_backbone(self) -> None:
         """Give none: the methods see features only."""

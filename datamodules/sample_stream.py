@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
@@ -168,8 +169,9 @@ class SampleStream(LightningDataModule):
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
             validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
         with naming("data.backbone"):
-            self.spec = self._choose_network()
-            self.backbone = build_backbone(self.spec).to(self.device)
+            spec = self._choose_network()
+            self.backbone = build_backbone(spec).to(self.device)
+        self.spec = replace(spec, preprocessing=self.backbone.preprocessing)
         self.weights_digest = self.backbone.digest()
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
