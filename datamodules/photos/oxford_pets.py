@@ -5,8 +5,6 @@ from __future__ import annotations
 from http.client import HTTPException
 from pathlib import Path
 
-from torchvision.datasets import OxfordIIITPet
-
 from datamodules.photos.class_folders import require_folder
 from datamodules.photos.download import fetch_once
 from datamodules.photos.photo_source import PhotoFiles, PhotoSource
@@ -55,6 +53,8 @@ class OxfordPets(PhotoSource):
     def _read(self, split: str) -> PhotoFiles:
         folder = self.root / _FOLDER
         require_folder(folder, f"give the folder that holds {_FOLDER}/, or fetch it with download=true")
+        from torchvision.datasets import OxfordIIITPet  # slow to import, and other sources are named without it
+
         try:
             dataset = OxfordIIITPet(self.root, split=split, target_types=TARGET)
         except (OSError, RuntimeError, ValueError) as error:
@@ -70,6 +70,8 @@ class OxfordPets(PhotoSource):
 
 
 def _fetch(partial: Path) -> Path:
+    from torchvision.datasets import OxfordIIITPet
+
     try:
         OxfordIIITPet(partial, target_types=TARGET, download=True)
     except (OSError, HTTPException, RuntimeError) as error:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torchvision
 from PIL import Image
 
 from datamodules.photos.class_folders import require_folder
@@ -149,6 +148,8 @@ class TorchvisionDataset(PhotoSource):
             raise UserError(msg) from error
 
     def _create(self, root: Path, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
+        import torchvision  # slow to import, and other sources are named without it
+
         return getattr(torchvision.datasets, self.name)(str(root), **arguments)
 
 
