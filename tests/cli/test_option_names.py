@@ -1,0 +1,88 @@
+"""What a source of photos or a backbone finds wrong names the option of either command, once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import datamodules
+import evaluate
+from datamodules import PhotoSource
+
+Fit = Callable[..., Path]
+
+# What is wrong, by the source's arguments, and the argument that the message names; '' for the source as a whole.
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "CatsAndDogs": ({"root": "nowhere"}, "root"),
+    "ClassFolders": ({"root": "nowhere"}, "root"),
+    "ClassSubset": ({"source": "{class_path: datamodules.ClassFolders, init_args: {root: nowhere}}"}, "source.root"),
+    "CsvPhotos": ({"file": "nowhere.csv"}, "file"),
+    "DrawnObjects": ({"photos_per_class": 0}, "photos_per_class"),
+    "DrawnPets": ({"train_size": 1}, ""),
+    "HuggingFaceDataset": ({"path": "nowhere"}, "path"),
+    "OxfordPets": ({"root": "nowhere"}, "root"),
+    "TorchvisionDataset": ({"name": "Nothing"}, "name"),
+    "UnsplitClassFolders": ({"root": "nowhere"}, "root"),
+}
+
+
+def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
+    """Give the one line that a command fails with."""
+    with pytest.raises(SystemExit):
+        run()
+    lines = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert len(lines) == 1
+    return lines[0]
+
+
+def test_every_source_is_tried() -> None:
+    exported = [getattr(datamodules, name) for name in datamodules.__all__]
+    sources = [each for each in exported if issubclass(each, PhotoSource) and each is not PhotoSource]
+    assert {source.__name__ for source in sources} == set(MISTAKES)
+
+
+def listed(option: str, source: str) -> tuple[list[str], str]:
+    """Give the options of a mistaken source, and how the message is to begin."""
+    arguments, named = MISTAKES[source]
+    given = [f"--{option}=datamodules.{source}", *(f"--{option}.{name}={value}" for name, value in arguments.items())]
+    if source == "ClassSubset":
+        given.append(f"--{option}.classes=[a, b]")
+    return given, f"error: {option}{named and '.'}{named}: "
+
+
+@pytest.mark.parametrize("source", MISTAKES)
+def test_in_train(source: str, fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    given, beginning = listed("data.photos", source)
+    line = error_line(capsys, lambda: fit(*given))
+    assert line.startswith(beginning), line
+    assert line.count("data.photos") == 1, line
+
+
+@pytest.mark.parametrize("source", MISTAKES)
+def test_in_evaluate(
+    source: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given, beginning = listed("targets.pets", source)
+    line = error_line(capsys, lambda: evaluate.main(["transferability", *given, "--logger=false"]))
+    assert line.startswith(beginning), line
+    assert line.count("targets.pets") == 1, line
+    assert "data.photos" not in line
+
+
+@pytest.mark.parametrize(
+    ("option", "beginning"),
+    [
+        ("--data.backbone.name=mobilenet_v9", "error: data.backbone.name: "),
+        ("--data.backbone.weights=IMAGENET", "error: data.backbone.weights: "),
+        ("--data.backbone.weights=nowhere.pth", "error: data.backbone.weights: "),
+        ("--data.backbone.model_args={width: 1}", "error: data.backbone"),
+    ],
+)
+def test_of_the_backbone(option: str, beginning: str, fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    line = error_line(capsys, lambda: fit("--data.backbone.weights=random", option))
+    assert line.startswith(beginning), line
+    assert line.count("data.backbone") == 1, line
