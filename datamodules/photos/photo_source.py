@@ -185,8 +185,7 @@ def digest_file(path: Path) -> str:
         UserError: It cannot be read.
     """
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
         msg = f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere"
         raise UserError(msg) from error
