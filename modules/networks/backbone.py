@@ -14,7 +14,7 @@ from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from modules.networks.weights import find_heads, weights_digest
-from output.errors import UserError
+from output.errors import UserError, naming
 
 TIMM_PREFIX = "timm/"
 RANDOM = "random"
@@ -157,7 +157,13 @@ class BackboneSpec:
 
         Returns:
             The network.
+
+        Raises:
+            UserError: The crop of the preprocessing is larger than the photo.
         """
+        if self.preprocessing is not None:
+            with naming("preprocessing"):
+                self.preprocessing.check()
         library: LibraryName = "torchvision"
         model = self.name
         if self.name.startswith(TIMM_PREFIX):

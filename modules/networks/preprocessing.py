@@ -34,10 +34,14 @@ class Preprocessing:
     std: tuple[float, float, float] = (0.229, 0.224, 0.225)
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
 
-    def __post_init__(self) -> None:
-        """Check the sizes."""
+    def check(self) -> None:
+        """Check the sizes, where the option is known that they were given by.
+
+        Raises:
+            UserError: The crop is larger than the photo.
+        """
         if not 1 <= self.crop <= self.resize:
-            msg = f"preprocessing.crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}"
+            msg = f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}"
             raise UserError(msg)
 
     @classmethod

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.sample_stream import OrderedBatches, SampleStream, draw_ordering, draw_validation
+from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
@@ -116,6 +120,23 @@ def test_more_than_there_is(set_up: SetUp, kind: type[SampleStream], options: di
     with pytest.raises(UserError, match=message):
         set_up(kind, orderings=1, **options)
     set_up(kind, orderings=1, **{name: value - 1 for name, value in options.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"name": "mobilenet_v9"}, "name: torchvision has no model 'mobilenet_v9'; it has mobilenet_v2"),
+        ({"weights": "IMAGENET"}, "weights: torchvision's mobilenet_v2 has no 'IMAGENET'; allowed are IMAGENET1K_V1"),
+        ({"model_args": {"widthmult": 2}}, "model_args: torchvision's mobilenet_v2 cannot be created with"),
+        ({"preprocessing": Preprocessing(32, 48)}, "preprocessing.crop: 48 is given"),
+    ],
+)
+def test_mistakes_in_the_backbone_begin_with_the_option(
+    set_up: SetUp, tiny: BackboneSpec, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UserError) as caught:
+        set_up(FeatureStream, backbone=replace(tiny, **change))
+    assert str(caught.value).startswith(f"data.backbone.{message}")
 
 
 def test_one_class_only(set_up: SetUp, photo_folder: Path) -> None:

@@ -90,8 +90,8 @@ def test_other_preparation_of_timm_is_refused(change: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("sizes", [(32, 48), (0, 0), (32, 0)])
 def test_sizes_that_make_no_picture_are_refused(sizes: tuple[int, int]) -> None:
-    with pytest.raises(UserError, match="crop"):
-        Preprocessing(*sizes)
+    with pytest.raises(UserError, match=f"^crop: {sizes[1]} is given; .* at most resize, {sizes[0]}$"):
+        Preprocessing(*sizes).check()
 
 
 def test_normalisation_leaves_the_bytes_alone() -> None:
