@@ -6,17 +6,21 @@ from dataclasses import fields
 from difflib import get_close_matches
 from pathlib import Path
 
+import torch
+
 from contract.documents import read_registry
-from modules.networks.backbone import BackboneSpec
+from modules.networks.backbone import Backbone, BackboneSpec
+from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.libraries import LIBRARIES
 from modules.networks.spec import NetworkSpec
+from modules.networks.taps import PENULTIMATE, Tap
 from output.errors import UserError, naming
 
 NAMED = ("name", "registry")
 
 
-def read_network(backbone: BackboneSpec, registry: str, seed: int) -> NetworkSpec:
-    """Give the network of a registry's entry; features are what enters its classifier, whichever layer the entry names.
+def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[NetworkSpec, Tap]:
+    """Give the network of a registry's entry, and where the entry takes embeddings in it.
 
     Args:
         backbone: The options, of which the name alone is given.
@@ -24,7 +28,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> NetworkSpe
         seed: Seed of random weights, together with the name of the entry.
 
     Returns:
-        The network.
+        The network, and the layer.
 
     Raises:
         UserError: The registry cannot be read, has no such entry, or one that cannot be a backbone; or more is given.
@@ -46,4 +50,32 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> NetworkSpe
     if entry.forward_args:
         msg = f"name: {backbone.name!r} has forward_args, which a backbone is run without; choose another entry"
         raise UserError(msg)
-    return known.networks([backbone.name], seed)[backbone.name]
+    return known.networks([backbone.name], seed)[backbone.name], Tap(entry.layer, entry.embedding, entry.output_dim)
+
+
+@torch.no_grad()
+def require_features(name: str, tap: Tap, backbone: Backbone) -> None:
+    """Check that the layer of a registry's entry is the one that a backbone gives: what enters the classifier.
+
+    Otherwise the commands that score the entry would score other features than those that methods are given.
+
+    Args:
+        name: The entry.
+        tap: Where the entry takes embeddings.
+        backbone: The network without its classifier.
+
+    Raises:
+        UserError: It is another layer.
+    """
+    if tap.layer == PENULTIMATE:
+        return
+    side = backbone.preprocessing.crop
+    noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    features = backbone(noise.to(backbone.device))
+    embeddings = LayerEmbedding(name, backbone.network, [tap], backbone.preprocessing)(noise.to(backbone.device))
+    if embeddings.shape != features.shape or not torch.allclose(embeddings, features, rtol=1e-3, atol=1e-4):
+        msg = (
+            f"name: {name!r} takes embeddings at the layer {tap.layer!r}, where a backbone gives what enters the "
+            f"classifier; choose an entry with the layer {PENULTIMATE!r}"
+        )
+        raise UserError(msg)

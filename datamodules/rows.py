@@ -41,7 +41,7 @@ def rows(
         pictures: The pictures.
         policy: In what way they are computed.
         means: By what means.
-        backbone: The network without its classifier, on its device, where it is loaded already and there are no taps.
+        backbone: The network without its classifier, on its device; given where there are no taps.
 
     Returns:
         Rows in float32, `[pictures, sum of widths]`. Their notes tell `widths`, columns of each tap; and `weights`,
@@ -59,6 +59,10 @@ def rows(
         "taps": [asdict(tap) for tap in taps],
         "policy": asdict(policy),
     }
+
+    if backbone is not None:
+        # The weights that are there, whatever a name may have come to mean since rows were computed.
+        key["weights"] = backbone.digest()
 
     def compute(missing: list[int]) -> ComputedRows:
         from datamodules.row_computation import ComputedRows, freeze, load

@@ -169,8 +169,7 @@ class SampleStream(LightningDataModule):
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
             validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
         with naming("data.backbone"):
-            spec = self._choose_network()
-            self.backbone = build_backbone(spec).to(self.device)
+            spec = self._build_backbone()
         self.spec = replace(spec, preprocessing=self.backbone.preprocessing)
         self.weights_digest = self.backbone.digest()
         self.classes = train.classes
@@ -178,12 +177,18 @@ class SampleStream(LightningDataModule):
         self.validation_inputs, self.validation_labels = self._load(validation, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
 
-    def _choose_network(self) -> NetworkSpec:
+    def _build_backbone(self) -> NetworkSpec:
         if self.chosen.registry is None:
-            return self.chosen.network(self.seed)
-        from datamodules.registry_backbone import read_network  # the contract's documents are slow to import
+            spec = self.chosen.network(self.seed)
+            self.backbone = build_backbone(spec).to(self.device)
+            return spec
+        # The contract's documents are slow to import.
+        from datamodules.registry_backbone import read_network, require_features
 
-        return read_network(self.chosen, self.chosen.registry, self.seed)
+        spec, tap = read_network(self.chosen, self.chosen.registry, self.seed)
+        self.backbone = build_backbone(spec).to(self.device)
+        require_features(self.chosen.name, tap, self.backbone)
+        return spec
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor]:
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)

@@ -26,7 +26,7 @@ Outcomes = Mapping[tuple[str, str], NDArray[np.float64]]
 BASELINE = "baseline"
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 # What must be the same for all runs, for all sources of a target, and for all targets of a source.
-EVERYWHERE = ("batch_size", "evaluate_every", "inputs")
+EVERYWHERE = ("batch_size", "evaluate_every", "inputs", "feature_precision")
 OF_A_TARGET = ("classes", "train_size", "validation_size", "seed")
 OF_A_SOURCE = ("weights_sha256",)
 
@@ -133,7 +133,8 @@ def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> 
     for place, what, keys in ((0, "source", OF_A_SOURCE), (1, "target", OF_A_TARGET)):
         for name in dict.fromkeys(pair[place] for pair in pairs):
             same = [run for pair, joined in pairs.items() if pair[place] == name for run in joined]
-            require_same(same, [_settings(run, keys) for run in same], f"both are of the {what} {name}")
+            settings = [{**_settings(run, keys), **(_preparation(run) if what == "source" else {})} for run in same]
+            require_same(same, settings, f"both are of the {what} {name}")
     for (source, target), joined in pairs.items():
         require_same(joined, [run.settings for run in joined], f"both are of {source} on {target}")
         require_different_orderings(joined)
@@ -141,6 +142,11 @@ def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> 
 
 def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
     return {key: run.protocol.get(key) for key in keys}
+
+
+def _preparation(run: Run) -> dict[str, Any]:
+    """Give what of a backbone's options its weights do not tell."""
+    return {key: run.backbone.get(key) for key in ("model_args", "preprocessing")}
 
 
 def _method(run: Run, method: str) -> dict[str, Any]:

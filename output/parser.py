@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 import jsonargparse
 
 from output.errors import UsageError, UserError
-from output.usage import ROOT, MistakeWithin, describe
+from output.usage import MistakeWithin, describe
 
 # The module of Lightning's class for the user's mistakes, and its name there.
 LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
@@ -132,7 +132,6 @@ def _mistakes() -> tuple[type[Exception], ...]:
 
 
 def import_from_working_folder() -> None:
-    """Let the user's own classes and functions be named of the working folder be named; the suite's come first."""
-    root = str(ROOT)
+    """Let the user's own modules in the working folder be imported, after libraries and the suite's own."""
     if "" not in sys.path:
-        sys.path.insert(sys.path.index(root) + 1 if root in sys.path else 0, "")
+        sys.path.append("")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -77,7 +78,7 @@ class CsvPhotos(PhotoSource):
                 if problem:
                     problems.append(f"line {reader.line_num}: {problem}")
                 else:
-                    places[line["path"]] = reader.line_num
+                    places[self._place(line)] = reader.line_num
                     lines.append(line)
         except csv.Error as error:
             problems.append(f"line {reader.line_num}: {error}")
@@ -101,6 +102,10 @@ class CsvPhotos(PhotoSource):
             msg = f"file: {self.file} cannot be read ({reason}); give a CSV file with the columns path and label"
         raise UserError(msg)
 
+    def _place(self, line: Mapping[str, str]) -> str:
+        """Give a photo's path, the same however it is written."""
+        return os.path.normpath(self.file.parent / line["path"])
+
     def _problem(self, line: Mapping[str, str], places: Mapping[str, int]) -> str:
         """Say what is wrong with one line; nothing, where all is right."""
         empty = [name for name in NEEDED if not line[name]]
@@ -108,6 +113,6 @@ class CsvPhotos(PhotoSource):
             return f"no {empty[0]}"
         if line.get("split", "train") not in SPLITS:
             return f"split {line['split']!r} is none of {', '.join(SPLITS)}"
-        if line["path"] in places:
-            return f"{line['path']!r} once more, after line {places[line['path']]}"
+        if self._place(line) in places:
+            return f"{line['path']!r} once more, after line {places[self._place(line)]}"
         return "" if (self.file.parent / line["path"]).is_file() else f"there is no file {line['path']!r}"

@@ -112,6 +112,9 @@ class HuggingFaceDataset(PhotoSource):
     def _validation_split(self) -> str | None:
         self.loaded = self.loaded or self._load()
         there = (name for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
+        if self.validation_split == self.train_split:
+            msg = f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
+            raise UserError(msg)
         return self.validation_split or next(there, None)
 
     def _photos(self, option: str, split: str) -> HuggingFacePhotos:

@@ -67,6 +67,15 @@ def test_other_features_are_computed(set_up: SetUp, computed: list[str], options
     assert len(computed) == 4
 
 
+def test_features_of_other_weights_under_the_same_name_are_not_taken(
+    set_up: SetUp, computed: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    set_up(FeatureStream)
+    monkeypatch.setattr("modules.networks.backbone.Backbone.digest", lambda self: "of weights that were replaced")
+    set_up(FeatureStream)
+    assert len(computed) == 4
+
+
 EMBEDDED = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}, Preprocessing(32, 32))
 
 

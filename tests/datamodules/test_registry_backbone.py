@@ -31,8 +31,9 @@ def registry(tmp_path: Path) -> Path:
     network = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5)
     save_file(build(network)[0].state_dict(), tmp_path / "narrow.safetensors")
     entries = [
-        make_entry("from file", "features.6", "pool", 16, weights="narrow.safetensors", model_parameters=NARROW),
+        make_entry("from file", "features.18", "pool", 1280, weights="narrow.safetensors", model_parameters=NARROW),
         make_entry("drawn", "classifier", "flatten", 1280, model_parameters=NARROW),
+        make_entry("halfway", "features.6", "pool", 8, weights="narrow.safetensors", model_parameters=NARROW),
         make_entry("clip", "visual", "flatten", 8, source="open_clip"),
         make_entry("own", "fc", "flatten", 8, source="custom"),
         make_entry("scaled", "classifier", "flatten", 1280, model_parameters=NARROW, forward_args={"scale": 2}),
@@ -42,7 +43,7 @@ def registry(tmp_path: Path) -> Path:
     return path
 
 
-def test_features_enter_the_classifier_whichever_layer_the_entry_names(set_up: SetUp, registry: Path) -> None:
+def test_features_are_those_of_the_entry(set_up: SetUp, registry: Path) -> None:
     by_entry = set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))
     weights = registry.parent / "narrow.safetensors"
     by_name = set_up(
@@ -79,11 +80,12 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
     ("options", "message"),
     [
         ({"name": "from flie"}, "data.backbone.name: 'from flie' is no entry of '.*'; it has from file"),
-        ({"name": "mobilenet"}, "it has from file, drawn, clip, own, scaled"),
+        ({"name": "mobilenet"}, "it has from file, drawn, halfway, clip, own, scaled"),
         ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed beside a registry"),
         ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
         ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
         ({"name": "clip"}, "'clip' is of source 'open_clip'; entries of torchvision and timm are backbones"),
+        ({"name": "halfway"}, "data.backbone.name: 'halfway' takes embeddings at the layer 'features.6'"),
         ({"name": "own"}, "'own' is of source 'custom'"),
         ({"name": "scaled"}, "data.backbone.name: 'scaled' has forward_args"),
         ({"name": "drawn", "registry": "absent.json"}, "data.backbone.registry: "),

@@ -72,6 +72,7 @@ def test_seeded_split_is_stratified_and_independent_of_the_order(tmp_path: Path)
         ("path,label\n,ant\n1.png, \n", "line 2: no path; line 3: no label"),
         ("path,label\n0.png,ant\nnowhere.png,bee\n", "line 3: there is no file 'nowhere.png'"),
         ("path,label\n0.png,ant\n\n0.png,bee\n", "line 4: '0.png' once more, after line 2"),
+        ("path,label\n0.png,ant\n./0.png,bee\n", "line 3: './0.png' once more, after line 2"),
         ("path,label,split\n0.png,ant,test\n", "line 2: split 'test' is none of train, validation, val"),
         ('path,label\n0.png,ant\n"1.png,bee\n', "line 3: unexpected end of data"),
         ("path,label\n" + "a.png,b\n" * 7, "line 6: there is no file 'a.png'; 2 more"),

@@ -110,6 +110,8 @@ def test_splits_are_found_or_named(save: Build) -> None:
         UserError, match=r"^train_split: .*pets has no split 'all'; it has train, test, validation, extra"
     ):
         HuggingFaceDataset(folder, train_split="all").train()
+    with pytest.raises(UserError, match=r"^validation_split: 'train' is the training split"):
+        HuggingFaceDataset(folder, validation_split="train").validation()
     with pytest.raises(UserError, match=r"^validation_split: .*pets has no split 'none'"):
         HuggingFaceDataset(folder, validation_split="none").validation()
 
