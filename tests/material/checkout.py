@@ -1,0 +1,222 @@
+"""A copy of the checkout in which a shell runs commands, and a server for what these download."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+import venv
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import numpy as np
+import torch
+from PIL import Image
+from torch import nn
+from torchvision.models import get_model
+
+from tests.material import warm_python
+
+ROOT = Path(__file__).parents[2]
+TRAINING, VALIDATION = 500, 200
+WEIGHTS = {
+    "mobilenet_v2-b0353104": "mobilenet_v2",
+    "mobilenet_v2-7ebf99e0": "mobilenet_v2",
+    "resnet18-f37072fd": "resnet18",
+    "resnet50-11ad3fa6": "resnet50",
+}
+ARCHIVES = ("cats_and_dogs_filtered.zip", "images.tar.gz", "annotations.tar.gz")
+# What the dashboard's server answers, whatever of it was asked for.
+ANSWER = {
+    "viewer": {"id": "1", "username": "someone", "entity": "someone", "flags": "{}", "teams": {"edges": []}},
+    "upsertSweep": {
+        "sweep": {"name": "abcdefgh", "project": {"id": "1", "name": "p", "entity": {"id": "1", "name": "someone"}}},
+        "configValidationWarnings": [],
+    },
+}
+
+
+class Server(ThreadingHTTPServer):
+    """Serves `folder/HOST/PATH` and remembers what was fetched and asked."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(("127.0.0.1", 0), partial(Handler, directory=str(folder)))
+        self.url = f"http://127.0.0.1:{self.server_port}"
+        self.fetched: list[str] = []
+        self.asked: list[str] = []
+
+
+class Handler(SimpleHTTPRequestHandler):
+    server: Server
+
+    def do_GET(self) -> None:
+        self.server.fetched.append(Path(self.path).name)
+        super().do_GET()
+
+    def do_POST(self) -> None:
+        if self.path != "/graphql":
+            # The dashboard asks whether its server takes telemetry, too.
+            self.send_error(404)
+            return
+        self.server.asked.append(self.rfile.read(int(self.headers["Content-Length"])).decode())
+        body = json.dumps({"data": ANSWER}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  (named by http.server)
+        pass
+
+
+@contextmanager
+def serve(folder: Path) -> Iterator[Server]:
+    """Serve what the commands download, in the layout of its origin: dark cats, light dogs, networks untrained."""
+    publish_cats_and_dogs(folder / "storage.googleapis.com/mledu-datasets")
+    publish_oxford_pets(folder / "www.robots.ox.ac.uk/~vgg/data/pets/data")
+    models = folder / "download.pytorch.org/models"
+    models.mkdir(parents=True)
+    for file, model in WEIGHTS.items():
+        torch.save(make_network(model).state_dict(), models / f"{file}.pth")
+    with Server(folder) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def make_network(model: str) -> nn.Module:
+    """Make a network without training whose features tell dark from light: they are scaled by photos of both."""
+    torch.manual_seed(0)
+    network: nn.Module = get_model(model).train()
+    for layer in network.modules():
+        if isinstance(layer, nn.BatchNorm2d):
+            layer.momentum = 1
+    light = torch.arange(32).view(-1, 1, 1, 1) % 2
+    with torch.inference_mode():
+        network((2 * light - 1 + 0.2 * torch.rand(32, 3, 1, 1)).expand(-1, -1, 64, 64))
+    return network
+
+
+def write_photo(path: Path, light: bool, generator: np.random.Generator) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    colour = generator.integers(50 + 140 * light, 54 + 140 * light, 3)
+    Image.new("RGB", (36, 40), tuple(colour.tolist())).save(path)
+
+
+def publish_cats_and_dogs(folder: Path) -> None:
+    base, generator = folder / "cats_and_dogs_filtered", np.random.default_rng(0)
+    for split, count in (("train", TRAINING), ("validation", VALIDATION)):
+        for i in range(count):
+            name = ("cat", "dog")[i % 2]
+            write_photo(base / split / f"{name}s" / f"{name}.{i}.jpg", name == "dog", generator)
+    with zipfile.ZipFile(folder / "cats_and_dogs_filtered.zip", "w") as archive:
+        for path in base.rglob("*.jpg"):
+            archive.write(path, path.relative_to(folder))
+
+
+def publish_oxford_pets(folder: Path) -> None:
+    generator = np.random.default_rng(1)
+    annotations = folder / "annotations"
+    annotations.mkdir(parents=True)
+    for split, count in (("trainval", TRAINING), ("test", VALIDATION)):
+        lines = []
+        for i in range(count):
+            name = f"{('Abyssinian', 'beagle')[i % 2]}_{split}_{i}"
+            write_photo(folder / "images" / f"{name}.jpg", i % 2 == 1, generator)
+            lines.append(f"{name} {i % 2 + 1} {i % 2 + 1} 1")
+        (annotations / f"{split}.txt").write_text("\n".join(lines) + "\n")
+    for part in ("images", "annotations"):
+        with tarfile.open(folder / f"{part}.tar.gz", "w:gz") as archive:
+            archive.add(folder / part, part)
+
+
+def copy_checkout(folder: Path) -> None:
+    """Copy what a clone would hold, from the working tree."""
+    listed = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    names = subprocess.run(listed, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
+    for name in filter(None, names):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, folder / name)
+
+
+class Shell:
+    """One shell session in a folder; its `.venv`, once entered, is this process's environment.
+
+    Args:
+        folder: The folder.
+        environment: What differs from this process's environment variables.
+        output: File that takes what the commands print.
+    """
+
+    def __init__(self, folder: Path, environment: Mapping[str, str], output: Path) -> None:
+        self.output = output
+        ended, self._end = os.pipe()
+        self._codes = os.fdopen(ended)
+        with output.open("w") as stream:
+            self._shell = subprocess.Popen(
+                ["bash", "--noprofile", "--norc"],
+                cwd=folder,
+                env={**os.environ, **environment},
+                stdin=subprocess.PIPE,
+                stdout=stream,
+                stderr=stream,
+                text=True,
+                pass_fds=[self._end],
+            )
+
+    def run(self, command: str) -> tuple[int, str]:
+        """Run one line, and give its exit code and what it printed."""
+        before = self.output.stat().st_size
+        assert self._shell.stdin is not None
+        self._shell.stdin.write(f"{command}\necho $? >&{self._end}\n")
+        self._shell.stdin.flush()
+        code = int(self._codes.readline())
+        return code, self.output.read_bytes()[before:].decode()
+
+    def close(self) -> None:
+        """End the session."""
+        self._shell.communicate()
+        self._codes.close()
+        os.close(self._end)
+
+
+@contextmanager
+def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterator[Shell]:
+    """Open a shell in a copy of the checkout whose set-up is behind it, with a `python` that imports nothing anew."""
+    copy_checkout(folder)
+    with tempfile.TemporaryDirectory() as short:
+        socket, client = Path(short) / "socket", Path(short) / "client.py"
+        client.write_text(warm_python.CLIENT)
+        binaries = folder / ".venv" / "bin"
+        venv.create(folder / ".venv", symlinks=True)
+        for name, words in {"python": "", "wandb": " -m wandb"}.items():
+            (binaries / name).unlink(missing_ok=True)
+            (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
+            (binaries / name).chmod(0o755)
+        (folder / ".venv" / ".ready").touch()
+        command = [sys.executable, warm_python.__file__, str(socket), url]
+        python = subprocess.Popen(command, cwd=folder, env={**os.environ, **environment}, stdout=subprocess.PIPE)
+        assert python.stdout is not None
+        assert python.stdout.readline() == b"ready\n"
+        shell = Shell(folder, environment, Path(short) / "output")
+        try:
+            yield shell
+        finally:
+            shell.close()
+            python.kill()
+            python.communicate()

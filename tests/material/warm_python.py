@@ -1,0 +1,154 @@
+"""Stands in for `python` and saves its imports: every command is a fork of one process that has them behind it.
+
+    python warm_python.py SOCKET URL    in the root of a checkout
+
+What the suite downloads from anywhere comes from URL/HOST/PATH instead, and networks see small photos.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import json
+import os
+import re
+import runpy
+import socket
+import sys
+import traceback
+import urllib.request
+from dataclasses import replace
+from http.client import HTTPResponse
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from torch import Tensor
+
+# Run by a bare interpreter: hand over the words, the environment and the streams, and end as the command ended.
+CLIENT = """
+import json, os, socket, sys
+request = json.dumps([sys.argv[2:], dict(os.environ), os.getcwd()]).encode()
+with socket.socket(socket.AF_UNIX) as connection:
+    connection.connect(sys.argv[1])
+    socket.send_fds(connection, [len(request).to_bytes(4, "big")], [0, 1, 2])
+    connection.sendall(request)
+    sys.exit(int(connection.recv(16)))
+"""
+SLOW_TO_IMPORT = ("cli.comparison", "evaluation.sources.transferability", "matplotlib.pyplot", "scipy.stats")
+SMALL, LARGE = 32, 64
+
+
+def redirect(url: str) -> None:
+    """Send every request over https, by requests (pooch) or urllib (torch, torchvision), to the local server."""
+    import requests
+
+    class Redirecting(urllib.request.HTTPSHandler):
+        def https_open(self, request: urllib.request.Request) -> HTTPResponse:
+            return urllib.request.urlopen(f"{url}/{request.full_url.removeprefix('https://')}")  # type: ignore[no-any-return]
+
+    urllib.request.install_opener(urllib.request.build_opener(Redirecting))
+    send = requests.Session.send
+
+    def send_there(session: requests.Session, request: requests.PreparedRequest, **options: Any) -> requests.Response:
+        assert request.url is not None
+        request.url = request.url.replace("https://", f"{url}/")
+        return send(session, request, **options)
+
+    requests.Session.send = send_there  # type: ignore[method-assign, assignment]
+
+
+def accept_other_content() -> None:
+    """Let what has a checksum in its name or in torchvision hold something else."""
+    import torch
+    from torchvision.datasets import OxfordIIITPet
+
+    torch.hub.HASH_REGEX = re.compile("(?!)")
+    OxfordIIITPet._RESOURCES = [(url, None) for url, _ in OxfordIIITPet._RESOURCES]
+
+
+def shrink_photos() -> None:
+    """Give networks that take large photos small ones, in a fiftieth of the time."""
+    from modules.networks.preprocessing import Preprocessing
+
+    prepare = Preprocessing.prepare
+
+    def prepare_small(self: Preprocessing, photo: Image) -> Tensor:
+        return prepare(replace(self, resize=SMALL, crop=SMALL) if self.crop > LARGE else self, photo)
+
+    Preprocessing.prepare = prepare_small  # type: ignore[method-assign]
+
+
+def receive(connection: socket.socket) -> tuple[list[str], dict[str, str], str, list[int]]:
+    header, streams, _, _ = socket.recv_fds(connection, 4, 3)
+    request = b""
+    while len(request) < int.from_bytes(header, "big"):
+        request += connection.recv(65536)
+    words, environment, folder = json.loads(request)
+    return words, environment, folder, streams
+
+
+def end_as(words: list[str], environment: dict[str, str], folder: str, streams: list[int]) -> None:
+    """Run a command in this process and end it, without clearing away what all forks share."""
+    code: int | str | None = 0
+    try:
+        become(words, environment, folder, streams)
+    except SystemExit as exit_:
+        code = exit_.code
+    except BaseException:  # as the interpreter would print it
+        traceback.print_exc()
+        code = 1
+    if isinstance(code, str):
+        print(code, file=sys.stderr)
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code if isinstance(code, int) else code is not None)
+
+
+def become(words: list[str], environment: dict[str, str], folder: str, streams: list[int]) -> None:
+    """Run a command in this process as `python words...` would."""
+    for number, stream in enumerate(streams):
+        os.dup2(stream, number)
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    if words[0] == "-m":
+        sys.argv = words[1:]
+        sys.path.insert(0, folder)
+        runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = words
+        sys.path.insert(0, str(Path(words[0]).parent.resolve()))
+        runpy.run_path(words[0], run_name="__main__")
+
+
+def main(path: str, url: str) -> None:
+    sys.path[0] = str(Path.cwd())
+    for name in SLOW_TO_IMPORT:
+        import_module(name)
+    redirect(url)
+    accept_other_content()
+    shrink_photos()
+    gc.freeze()  # collecting would copy what is shared
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(path)
+        listener.listen()
+        print("ready", flush=True)
+        while True:
+            connection, _ = listener.accept()
+            request = receive(connection)
+            child = os.fork()
+            if child == 0:
+                end_as(*request)
+            for stream in request[-1]:
+                os.close(stream)
+            code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            connection.sendall(str(code).encode())
+            connection.close()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,93 @@
+"""Every command of the README, in order and word for word, in a copy of the checkout; downloads from a local server."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.material.checkout import ARCHIVES, ROOT, WEIGHTS, Shell, open_shell, serve
+
+TOOLS = all(map(shutil.which, ("bash", "make", "git"))) and (ROOT / ".git").exists()
+pytestmark = pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a checkout by git")
+
+README = (ROOT / "README.md").read_text()
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+# What is named in the text, and what stands there for the reader's own.
+NAMED = [" ".join(span.split()) for span in re.findall(r"`([^`]+)`", BLOCK.sub("", README))]
+OWN = {"CHECKOUT": ".", "FOLDER": "photos", "FILE": "weights.pth", " ...": ""}
+# What `make demo-sources` did before, of which the README says so.
+AGAIN = ("demo_sources.yaml", "demo_targets.yaml")
+# The tests are collected only, lest they run themselves; what the make above this test was told is not for these.
+ENVIRONMENT = {"PYTEST_ADDOPTS": "--collect-only --quiet", "MAKEFLAGS": "", "ARGS": "", "no_proxy": "127.0.0.1"}
+# For what needs an account; nothing before it has one.
+ACCOUNT = "export WANDB_API_KEY=0123456789012345678901234567890123456789 WANDB_BASE_URL="
+
+
+def digests(folder: Path) -> dict[Path, str]:
+    return {path: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.rglob("*") if path.is_file()}
+
+
+def run(shell: Shell, command: str) -> str:
+    code, printed = shell.run(command)
+    assert code == 0, f"{command}\n{printed[-3000:]}"
+    return printed
+
+
+def test_every_command(tmp_path: Path) -> None:
+    checkout, server_folder = tmp_path / "checkout", tmp_path / "server"
+    environment = {**ENVIRONMENT, "TORCH_HOME": str(tmp_path / "torch")}
+    with serve(server_folder) as server, open_shell(checkout, server.url, environment) as shell:
+        clean = {path.name for path in checkout.iterdir()}
+        for kind, block in BLOCK.findall(README):
+            if kind == "python":
+                (checkout / "my_method.py").write_text(block)
+                continue
+            for command in block.splitlines():
+                if command.startswith("wandb"):
+                    run(shell, f"{ACCOUNT}{server.url}")
+                before = digests(checkout / "runs")
+                run(shell, command)
+                after = digests(checkout / "runs")
+                replaced = [path for path in before if after.get(path) != before[path]]
+                assert replaced == [] or command.endswith(AGAIN), f"{command} replaces {replaced}"
+        check_what_is_named(checkout, shell)
+    assert {path.name for path in checkout.iterdir()} == clean | {"runs", "my_method.py"}
+    assert set(server.fetched) == {*ARCHIVES, *(f"{name}.pth" for name in WEIGHTS)}
+    # torchvision looks where its archives are before it fetches them.
+    once = [name for name in server.fetched if not name.endswith(".tar.gz")]
+    assert len(once) == len(set(once))
+    assert "seed_everything" in next(asked for asked in server.asked if "upsertSweep" in asked)
+
+
+def check_what_is_named(checkout: Path, shell: Shell) -> None:
+    """Check that the folders and files of the text are there, and that its options and commands are taken."""
+    written = [name for name in NAMED if name.startswith("runs/")]
+    assert len(written) > 10
+    assert [name for name in written if not (checkout / name).exists()] == []
+    for results in checkout.glob("runs/*/results.json"):
+        assert json.loads(results.read_text())["complete"]
+        pictures = {
+            f"{name}{end}" for name in ("learning_curves", "criterion_reached") for end in (".png", ".svg", ".pdf")
+        }
+        assert {"curves.npz", "config.yaml", *pictures} <= {path.name for path in results.parent.iterdir()}
+    for kind in re.findall(r"`(\w+)`", README.partition("`evaluate.py list` knows")[2].partition(".")[0]):
+        assert run(shell, f"python evaluate.py list {kind}").count("\n") > 1
+    options = run(shell, "python evaluate.py cka --help")
+    ours = ("--data", "--model", "--criterion", "--trainer", "--results")
+    for name in NAMED:
+        for placeholder, value in OWN.items():
+            name = name.replace(placeholder, value)
+        if name.startswith(ours):
+            run(shell, f"python train.py --config configs/cats_and_dogs.yaml {name} --print_config")
+        elif name.startswith("--"):
+            assert re.search(rf"{name.partition('=')[0]}\b", options)
+            run(shell, f"python evaluate.py cka {name if '=' in name else ''} --print_config")
+        elif name.startswith("python "):
+            run(shell, f"{name} --print_config")
+        elif name.startswith("configs/"):
+            assert (checkout / name).is_file()
