@@ -109,7 +109,8 @@ def test_make_alone_lists_every_target() -> None:
     text = (ROOT / "Makefile").read_text()
     phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
     assert phony is not None
-    shown = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
+    command = ["make", "--no-print-directory"]
+    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [line.split()[1] for line in shown] == phony[1].split()
     assert all(len(line.split()) > 2 and line.endswith(".") for line in shown)
 
