@@ -28,7 +28,7 @@ demo-sources: $(READY)
 
 ## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 ## Run the tests that take more than about 20 seconds each.
 slow: $(READY)

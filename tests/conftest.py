@@ -16,6 +16,11 @@ CLASSES = ("dark", "light")
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with the longest test, so that no worker is left alone with it at the end."""
+    items.sort(key=lambda item: item.path.name != "test_readme.py")
+
+
 @pytest.fixture(autouse=True, scope="session")
 def interruptible() -> None:
     """Let Ctrl-C interrupt this process and its children, also where they were started in the background."""
