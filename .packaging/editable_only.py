@@ -31,8 +31,9 @@ def refuse(*_: object) -> NoReturn:
     Raises:
         SystemExit: Always, with the one line that says what to do instead.
     """
-    msg = "headstart is run from a checkout and is no wheel: type `make demo` there, or `pip install --editable .`"
-    raise SystemExit(msg)
+    raise SystemExit(
+        "headstart is run from a checkout and is no wheel: type `make demo` there, or `pip install --editable .`"
+    )
 
 
 # The requirements are asked for first, before any dependency is downloaded.

@@ -42,8 +42,9 @@ class DashboardLogger(WandbLogger):
         save_dir: str | None = None,
     ) -> None:
         if find_spec("wandb") is None:
-            msg = "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
-            raise UserError(msg)
+            raise UserError(
+                "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
+            )
         variable_decides()
         self.mode = mode
         folder = Path(save_dir or ".")
@@ -73,8 +74,9 @@ class DashboardLogger(WandbLogger):
             run = self._experiment = self._experiment or begin_run(self.mode, self._wandb_init)
         except wandb.Error as error:
             reason = str(error).splitlines()[0]
-            msg = f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
-            raise UserError(msg) from error
+            raise UserError(
+                f"trainer.logger: Weights & Biases cannot begin a run ({reason}); wandb login, or mode=offline"
+            ) from error
         run.config.update(params)
         run.define_metric("samples_seen")
         run.define_metric("val/*", step_metric="samples_seen", summary="max")

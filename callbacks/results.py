@@ -79,11 +79,10 @@ class Results(Callback):
         if self.overwrite or not (folder / RESULTS).exists():
             return
         if not saved.exists() or _essence(saved.read_text()) != _essence(config):
-            msg = (
+            raise UserError(
                 f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
                 "folder, or replace them with --results.overwrite=true"
             )
-            raise UserError(msg)
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Log the whole configuration, once the data is known to be there."""

@@ -118,11 +118,10 @@ class ComparisonCLI(LightningCLI):
         _require_protocol(self.trainer, self.config.trainer)
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
         if self.criterion.evaluations_within(samples, size) < self.criterion.consecutive:
-            msg = (
+            raise UserError(
                 f"data.max_samples: {samples} is too few to meet the criterion, which takes "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
-            raise UserError(msg)
         self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
 
     def run(self) -> dict[str, Any]:
@@ -140,12 +139,12 @@ class ComparisonCLI(LightningCLI):
 def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - a namespace of options
     """Refuse what would feed the stream twice or not to its end, or split it over devices."""
     if trainer.world_size != 1:
-        msg = f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device"
-        raise UserError(msg)
+        raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device")
     for name, (allowed, instead) in PROTOCOL_OPTIONS.items():
         if options[name] not in allowed:
-            msg = f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; {instead}"
-            raise UserError(msg)
+            raise UserError(
+                f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; {instead}"
+            )
 
 
 def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options

@@ -72,8 +72,7 @@ class Preprocess(_Document):
     def _fits_in(cls, crop: int, info: ValidationInfo) -> int:
         resize = info.data.get("resize", crop)
         if crop > resize:
-            msg = f"must not be larger than resize, {resize}"
-            raise ValueError(msg)
+            raise ValueError(f"must not be larger than resize, {resize}")
         return crop
 
 
@@ -107,8 +106,7 @@ class ModelEntry(_Document):
         crop = preprocess.crop
         height, width = info.data.get("input_size", (crop, crop))
         if (height, width) != (crop, crop):
-            msg = f"crop {crop} must be both sides of input_size, [{height}, {width}]"
-            raise ValueError(msg)
+            raise ValueError(f"crop {crop} must be both sides of input_size, [{height}, {width}]")
         return preprocess
 
 

@@ -66,17 +66,18 @@ def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
     if own:
         sharing = [short_json(name) for name in datasets if _variable(name) == variable]
         if len(sharing) > 1:
-            msg = f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
-            raise _UnresolvedError(msg)
+            raise _UnresolvedError(
+                f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
+            )
         root, source = Path(own).expanduser(), variable
     elif common:
         root, source = Path(common).expanduser() / dataset, ROOT_VARIABLE
     else:
-        msg = f"set {variable} to the dataset's folder, or {ROOT_VARIABLE} to the folder of all datasets"
-        raise _UnresolvedError(msg)
+        raise _UnresolvedError(
+            f"set {variable} to the dataset's folder, or {ROOT_VARIABLE} to the folder of all datasets"
+        )
     if not root.is_dir():
-        msg = f"there is no folder {printable(str(root))}, which {source} leads to"
-        raise _UnresolvedError(msg)
+        raise _UnresolvedError(f"there is no folder {printable(str(root))}, which {source} leads to")
     return root.resolve()
 
 
@@ -95,20 +96,16 @@ def _find_file(stimulus: Stimulus, root: Path | _UnresolvedError, folders: dict[
             path = _require_below(root, path.resolve(strict=True))
             status = path.stat()
     except FileNotFoundError as error:
-        msg = f"there is no file {printable(str(root / stimulus.image_identifier))}"
-        raise _UnresolvedError(msg) from error
+        raise _UnresolvedError(f"there is no file {printable(str(root / stimulus.image_identifier))}") from error
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
         reason = getattr(error, "strerror", None) or str(error)
-        msg = f"cannot be found: {printable(reason)}"
-        raise _UnresolvedError(msg) from error
+        raise _UnresolvedError(f"cannot be found: {printable(reason)}") from error
     if not stat.S_ISREG(status.st_mode):
-        msg = f"{printable(str(path))} is not a regular file"
-        raise _UnresolvedError(msg)
+        raise _UnresolvedError(f"{printable(str(path))} is not a regular file")
     return path
 
 
 def _require_below(root: Path, path: Path) -> Path:
     if not path.is_relative_to(root):
-        msg = f"a symbolic link leads out of the dataset's root {printable(str(root))}"
-        raise _UnresolvedError(msg)
+        raise _UnresolvedError(f"a symbolic link leads out of the dataset's root {printable(str(root))}")
     return path

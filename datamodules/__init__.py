@@ -50,8 +50,7 @@ __all__ = list(HOMES)
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
     if name not in HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 

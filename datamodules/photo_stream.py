@@ -23,11 +23,10 @@ class PhotoStream(SampleStream):
 
     def __init__(self, orderings: int = 1, **kwargs: Any) -> None:
         if orderings != 1:
-            msg = (
+            raise UserError(
                 f"data.orderings: {orderings} asked for, but a trainable backbone takes one ordering per process; "
                 "run one process per data.first_ordering and join them with evaluate.py sample-efficiency"
             )
-            raise UserError(msg)
         super().__init__(orderings=orderings, **kwargs)
 
     @property

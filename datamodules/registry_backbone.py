@@ -35,21 +35,21 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
     """
     for option in fields(backbone):
         if option.name not in NAMED and getattr(backbone, option.name) != getattr(BackboneSpec(), option.name):
-            msg = f"{option.name}: not allowed beside a registry, whose entry says it; leave it out"
-            raise UserError(msg)
+            raise UserError(f"{option.name}: not allowed beside a registry, whose entry says it; leave it out")
     with naming("registry"):
         known = read_registry(Path(registry).expanduser())
     if backbone.name not in known.entries:
         close = ", ".join(get_close_matches(backbone.name, known.entries)) or ", ".join(known.entries)
-        msg = f"name: {backbone.name!r} is no entry of {registry!r}; it has {close}"
-        raise UserError(msg)
+        raise UserError(f"name: {backbone.name!r} is no entry of {registry!r}; it has {close}")
     entry = known.entries[backbone.name]
     if entry.source not in LIBRARIES or not LIBRARIES[entry.source].classifies:
-        msg = f"name: {backbone.name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones"
-        raise UserError(msg)
+        raise UserError(
+            f"name: {backbone.name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones"
+        )
     if entry.forward_args:
-        msg = f"name: {backbone.name!r} has forward_args, which a backbone is run without; choose another entry"
-        raise UserError(msg)
+        raise UserError(
+            f"name: {backbone.name!r} has forward_args, which a backbone is run without; choose another entry"
+        )
     return known.networks([backbone.name], seed)[backbone.name], Tap(entry.layer, entry.embedding, entry.output_dim)
 
 
@@ -74,8 +74,7 @@ def require_features(name: str, tap: Tap, backbone: Backbone) -> None:
     features = backbone(noise.to(backbone.device))
     embeddings = LayerEmbedding(name, backbone.network, [tap], backbone.preprocessing)(noise.to(backbone.device))
     if embeddings.shape != features.shape or not torch.allclose(embeddings, features, rtol=1e-3, atol=1e-4):
-        msg = (
+        raise UserError(
             f"name: {name!r} takes embeddings at the layer {tap.layer!r}, where a backbone gives what enters the "
             f"classifier; choose an entry with the layer {PENULTIMATE!r}"
         )
-        raise UserError(msg)

@@ -226,8 +226,7 @@ class ComputedRows:
 
     def _pass_over(self, index: int, reason: str) -> None:
         if self.policy.unreadable == "refuse":
-            msg = f"stimulus {self._name(index)!r} cannot be decoded: {reason}"
-            raise UserError(msg.replace("\n", " "))
+            raise UserError(f"stimulus {self._name(index)!r} cannot be decoded: {reason}".replace("\n", " "))
         self.remarks[index] = reason
 
     def _name(self, index: int) -> str:
@@ -241,8 +240,7 @@ class ComputedRows:
         finite = rows.isfinite().all(1)
         if not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
-            msg = f"model {frozen.name!r} gives NaN or infinite embeddings, first for stimulus {name!r}"
-            raise UserError(msg)
+            raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for stimulus {name!r}")
         return rows
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:

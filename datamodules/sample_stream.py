@@ -195,16 +195,14 @@ class SampleStream(LightningDataModule):
         try:
             found = self.rows(photos, means)
         except StoreError as error:
-            msg = f"data.cache_dir: {error}; choose another folder"
-            raise UserError(msg) from error
+            raise UserError(f"data.cache_dir: {error}; choose another folder") from error
         bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
         if bad and self.on_bad_image == "stop":
             listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
-            msg = (
+            raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
-            raise UserError(msg)
         self.unreadable.update(bad)
         inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
         if bad:
@@ -212,15 +210,13 @@ class SampleStream(LightningDataModule):
             inputs, labels = inputs[readable], labels[readable]
         lost = [name for i, name in enumerate(photos.classes) if i in photos.labels and i not in labels]
         if lost:
-            msg = f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded"
-            raise UserError(msg)
+            raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
         return inputs, labels
 
     @staticmethod
     def _require(option: str, wanted: int, there: int, kind: str) -> None:
         if wanted > there:
-            msg = f"{option}: {wanted} asked for, but there are {there} {kind} photos"
-            raise UserError(msg)
+            raise UserError(f"{option}: {wanted} asked for, but there are {there} {kind} photos")
 
     def start(self) -> Start:
         """Give what every method of the comparison starts from."""

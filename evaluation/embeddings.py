@@ -69,5 +69,4 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
     try:
         return rows(network, taps, pictures, Policy(options.precision), means)
     except StoreError as error:
-        msg = f"extraction.cache_dir: {error}; choose another folder"
-        raise UserError(msg) from error
+        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

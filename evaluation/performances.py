@@ -65,8 +65,7 @@ def performances(
         The performances, by source and target.
     """
     if samples is not None and performance != "accuracy":
-        msg = f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}"
-        raise UserError(msg)
+        raise UserError(f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}")
     path = Path(output)
     folder = output_folder("output", path.parent)
     found = read_runs(runs)
@@ -81,8 +80,9 @@ def performances(
     table = {pair: float(values.mean()) for pair, values in outcomes.items()}
     text = csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()])
     if path.exists() and not overwrite and path.read_bytes() != text.encode():
-        msg = f"output: {output!r} holds something else; choose another file, or replace it with --overwrite=true"
-        raise UserError(msg)
+        raise UserError(
+            f"output: {output!r} holds something else; choose another file, or replace it with --overwrite=true"
+        )
     [written] = write_texts(folder, {path.name: text})
     _print(pairs, outcomes, performance, method, at)
     print(f"wrote {written}")
@@ -93,11 +93,11 @@ def _require_usable(runs: Sequence[Run], method: str) -> None:
     for run in runs:
         if not run.document["complete"]:
             reason = run.document["stopped_because"]
-            msg = f"runs: {str(run.folder)!r} is incomplete ({reason}); leave it out, or run it to its end"
-            raise UserError(msg)
+            raise UserError(f"runs: {str(run.folder)!r} is incomplete ({reason}); leave it out, or run it to its end")
         if method not in run.curves.methods:
-            msg = f"method: {method!r} is not in {str(run.folder)!r}, which has {', '.join(run.curves.methods)}"
-            raise UserError(msg)
+            raise UserError(
+                f"method: {method!r} is not in {str(run.folder)!r}, which has {', '.join(run.curves.methods)}"
+            )
 
 
 def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
@@ -107,8 +107,7 @@ def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
     unknown = set(names) - {name for pair in own for name in pair}
     if unknown:
         there = ", ".join(dict.fromkeys(name for pair in own for name in pair))
-        msg = f"names: {', '.join(sorted(unknown))} given, but the runs are of {there}"
-        raise UserError(msg)
+        raise UserError(f"names: {', '.join(sorted(unknown))} given, but the runs are of {there}")
     for run, (source, target) in zip(runs, own, strict=True):
         pairs.setdefault((names.get(source, source), names.get(target, target)), []).append(run)
     return pairs
@@ -169,8 +168,7 @@ def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArr
     seen = curves.samples_seen
     if not seen[0] <= at <= seen[-1]:
         ended = f"{str(run.folder)!r} was evaluated from {seen[0]} to {seen[-1]} samples, where it ended"
-        msg = f"samples: {at} given, but {ended}; choose a number in between"
-        raise UserError(msg)
+        raise UserError(f"samples: {at} given, but {ended}; choose a number in between")
     return curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
 
 

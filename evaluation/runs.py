@@ -62,8 +62,7 @@ def read_runs(patterns: str | Sequence[str]) -> list[Run]:
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
         found = sorted(glob(pattern))  # noqa: PTH207 - Path.glob takes no absolute pattern
         if not found:
-            msg = f"runs: {pattern!r} matches no folder; name folders that train.py wrote"
-            raise UserError(msg)
+            raise UserError(f"runs: {pattern!r} matches no folder; name folders that train.py wrote")
         folders |= dict.fromkeys(map(Path, found))
     return [_read(folder) for folder in folders]
 
@@ -71,16 +70,16 @@ def read_runs(patterns: str | Sequence[str]) -> list[Run]:
 def _read(folder: Path) -> Run:
     missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (folder / name).is_file()]
     if missing:
-        msg = f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote"
-        raise UserError(msg)
+        raise UserError(f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote")
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.safe_load((folder / "config.yaml").read_text())
         curves, backbone = Curves.load(folder / "curves.npz"), config["data"]["init_args"]["backbone"]
         return Run(folder, document, curves, document["protocol"], config["model"], backbone)
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
-        msg = f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again"
-        raise UserError(msg.replace("\n", " ")) from error
+        raise UserError(
+            f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again".replace("\n", " ")
+        ) from error
 
 
 def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
@@ -99,8 +98,7 @@ def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], all
         differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
         if differing:
             pair = f"{str(run.folder)!r} differs from {str(runs[0].folder)!r}"
-            msg = f"runs: {pair} in {', '.join(differing)}; {allowed}"
-            raise UserError(msg)
+            raise UserError(f"runs: {pair} in {', '.join(differing)}; {allowed}")
 
 
 def require_different_orderings(runs: Sequence[Run]) -> None:
@@ -115,5 +113,4 @@ def require_different_orderings(runs: Sequence[Run]) -> None:
     numbers = np.concatenate([run.curves.orderings for run in runs])
     twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
     if len(twice):
-        msg = f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once"
-        raise UserError(msg)
+        raise UserError(f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once")

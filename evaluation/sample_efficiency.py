@@ -40,8 +40,7 @@ def sample_efficiency(
         The scores, as `output` holds them.
     """
     if output is not None and not Path(output).absolute().parent.is_dir():
-        msg = f"output: the folder of {output!r} does not exist; create it first"
-        raise UserError(msg)
+        raise UserError(f"output: the folder of {output!r} does not exist; create it first")
     found = read_runs(runs)
     traces = [run.curves for run in found]
     settings = [

@@ -49,8 +49,7 @@ def finite_number(text: str | None, name: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        msg = f"{name} is {text or ''!r} and not a finite number"
-        raise ValueError(msg)
+        raise ValueError(f"{name} is {text or ''!r} and not a finite number")
     return number
 
 
@@ -74,24 +73,22 @@ def read_performances(path: Path, sources: Collection[str], targets: Collection[
             reader = csv.DictReader(file)
             missing = [name for name in PERFORMANCE_COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
-                msg = f"performances: no column {' or '.join(missing)} in the first line of {str(path)!r}"
-                raise UserError(msg)
+                raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {str(path)!r}")
             for row in reader:
                 pair = row["source"], row["target"]
                 if pair in known:
-                    msg = f"performances: line {reader.line_num}: source {pair[0]!r} on target {pair[1]!r} once more"
-                    raise UserError(msg)
+                    raise UserError(
+                        f"performances: line {reader.line_num}: source {pair[0]!r} on target {pair[1]!r} once more"
+                    )
                 known[pair] = _number(row["performance"], reader.line_num)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        msg = f"performances: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8"
-        raise UserError(msg) from error
+        raise UserError(f"performances: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
     found = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
     if not found:
-        msg = (
+        raise UserError(
             f"performances: {str(path)!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
-        raise UserError(msg)
     return found
 
 
@@ -99,5 +96,4 @@ def _number(text: str | None, line: int) -> float:
     try:
         return finite_number(text, "performance")
     except ValueError as error:
-        msg = f"performances: line {line}: {error}"
-        raise UserError(msg) from error
+        raise UserError(f"performances: line {line}: {error}") from error

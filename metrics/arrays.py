@@ -66,8 +66,7 @@ def check_integer(name: str, value: object, least: int) -> None:
         ValueError: It is none, or smaller.
     """
     if not isinstance(value, Integral) or int(value) < least:
-        msg = f"{name} must be an integer of {least} or more, not {value!r}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be an integer of {least} or more, not {value!r}")
 
 
 def as_array(name: str, value: Array) -> Array:
@@ -86,13 +85,13 @@ def as_array(name: str, value: Array) -> Array:
     if is_tensor(value):
         return value
     if isinstance(value, np.ma.MaskedArray):
-        msg = f"{name} must not be a masked array, whose mask would be left out of account; leave out what it masks"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{name} must not be a masked array, whose mask would be left out of account; leave out what it masks"
+        )
     try:
         return np.asarray(value)
     except (TypeError, ValueError) as error:
-        msg = f"{name} must be an array, or lists whose lengths agree"
-        raise ValueError(msg) from error
+        raise ValueError(f"{name} must be an array, or lists whose lengths agree") from error
 
 
 def in_place(name: str, value: Array) -> Array:
@@ -111,16 +110,15 @@ def in_place(name: str, value: Array) -> Array:
     if not is_tensor(value):
         array = as_array(name, value)
         if array.dtype.kind not in "fiub":
-            msg = f"{name} must be real numbers, not {array.dtype}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be real numbers, not {array.dtype}")
         return array
     torch = namespace(value)
     if value.layout != torch.strided or value.device.type == "meta":
-        msg = f"{name} must be a dense tensor with values, not a {value.layout} one on device {value.device}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{name} must be a dense tensor with values, not a {value.layout} one on device {value.device}"
+        )
     if value.is_complex() or (value.is_floating_point() and value.element_size() < 2):
-        msg = f"{name} must be real numbers, integers or of 16 bits and more, not {value.dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be real numbers, integers or of 16 bits and more, not {value.dtype}")
     values = value.detach()
     if stays_on_device(values):
         return values

@@ -46,6 +46,5 @@ __all__ = list(_HOMES)
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
     if name not in _HOMES:
-        msg = f"module {__name__!r} has no attribute {name!r}"
-        raise AttributeError(msg)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

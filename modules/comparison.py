@@ -73,12 +73,12 @@ class Comparison(LightningModule):
         self.automatic_optimization = False
         custom = methods or {}
         if BASELINE in custom:
-            msg = f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another"
-            raise UserError(msg)
+            raise UserError(f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another")
         for name in custom:
             if "." in name or not name or hasattr(nn.ModuleDict, name):
-                msg = f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
-                raise UserError(msg)
+                raise UserError(
+                    f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
+                )
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         self.samples_seen = 0
 

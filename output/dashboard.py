@@ -63,13 +63,11 @@ def check_dashboard(options: Dashboard) -> None:
         UserError: wandb is not installed, WANDB_MODE is unknown, or online is asked for without an API key.
     """
     if find_spec("wandb") is None:
-        msg = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
-        raise UserError(msg)
+        raise UserError("logger: wandb is not installed; pip install wandb, or go without: --logger=false")
     import wandb
 
     if not variable_decides() and options.mode == "online" and not wandb.login(prompt=False, verify=False):
-        msg = "dashboard.mode: online, but no API key is set up; wandb login, or --dashboard.mode=offline"
-        raise UserError(msg)
+        raise UserError("dashboard.mode: online, but no API key is set up; wandb login, or --dashboard.mode=offline")
 
 
 def resolve_mode(mode: Mode) -> str | None:
@@ -107,8 +105,7 @@ def variable_decides() -> bool:
     """
     variable = os.environ.get(VARIABLE)
     if variable is not None and variable not in MODES:
-        msg = f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}"
-        raise UserError(msg)
+        raise UserError(f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}")
     return variable is not None
 
 

@@ -41,5 +41,4 @@ def naming(option: str) -> Iterator[None]:
         yield
     except UserError as error:
         join = "." if _ARGUMENT.match(str(error)) else ": "
-        msg = f"{option}{join}{error}"
-        raise UserError(msg) from error
+        raise UserError(f"{option}{join}{error}") from error

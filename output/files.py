@@ -27,8 +27,7 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         UserError: Nothing is given, or the folder, or the closest one above it that exists, cannot be written.
     """
     if not str(chosen):
-        msg = f"{option}: nothing is given; name a folder"
-        raise UserError(msg)
+        raise UserError(f"{option}: nothing is given; name a folder")
     try:
         path = Path(chosen).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError):
@@ -36,11 +35,11 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     except (OSError, RuntimeError, ValueError) as error:
         # No permission to look, a name too long, no home of that user, a NUL.
-        msg = f"{option}: {str(chosen)!r} cannot be a folder ({error}); choose another"
-        raise UserError(msg) from error
+        raise UserError(f"{option}: {str(chosen)!r} cannot be a folder ({error}); choose another") from error
     if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
-        msg = f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
-        raise UserError(msg)
+        raise UserError(
+            f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
+        )
     return path
 
 
@@ -65,11 +64,10 @@ def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], ov
     except (OSError, ValueError):
         differing = f"no {files[0].name} says which"
     if differing:
-        msg = (
+        raise UserError(
             f"output: {str(there[0])!r} holds results of another configuration ({differing}); choose another folder, "
             "or replace them with --overwrite=true"
         )
-        raise UserError(msg)
 
 
 def _is(found: Any, value: Any) -> bool:  # noqa: ANN401 - JSON
@@ -138,8 +136,7 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
         return write_together(folder, {name: _writer(text) for name, text in texts.items()})
     except OSError as error:
-        msg = f"output: {str(folder)!r} cannot be written ({error}); choose another folder"
-        raise UserError(msg) from error
+        raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
 
 
 def _writer(text: str) -> Callable[[Path], object]:

@@ -45,8 +45,7 @@ def write_catalog(
     root = Path(folder)
     found = sorted(path.relative_to(root).as_posix() for path in root.rglob("*") if _is_picture_of(path, root))
     if not found or (count or 0) > len(found):
-        msg = f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are wanted"
-        raise UserError(msg)
+        raise UserError(f"folder: {folder!r} holds {len(found)} pictures, {count or 'some'} are wanted")
     if count is not None:
         found = sorted(random.Random(seed).sample(found, int(count)))
     name = dataset_name or root.resolve().name
@@ -59,8 +58,7 @@ def write_catalog(
         document = f"stimuli catalog {output}"
         raise ContractError(document, error.problems) from error
     except OSError as error:
-        msg = f"output: {output!r} cannot be written: {error.strerror}"
-        raise UserError(msg) from error
+        raise UserError(f"output: {output!r} cannot be written: {error.strerror}") from error
     print(f"wrote {output}: {len(lines)} stimuli")
 
 

@@ -29,8 +29,7 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     source.prepare()
     train = source.train()
     if count > len(train):
-        msg = f"count: {count} photos are wanted, {source.name} has {len(train)} for training"
-        raise UserError(msg)
+        raise UserError(f"count: {count} photos are wanted, {source.name} has {len(train)} for training")
     for place in range(count):
         path = target / train.classes[train.labels[place]] / f"{place}.png"
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -73,14 +73,12 @@ class RowStore:
             ValueError: There are no names, or the source contradicts itself.
         """
         if not names:
-            msg = "names: none given; without a row, the table's shape is not known"
-            raise ValueError(msg)
+            raise ValueError("names: none given; without a row, the table's shape is not known")
         table = self.folder / digest_of(key)
         try:
             table.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            msg = f"{str(table)!r} cannot be created ({error})"
-            raise StoreError(msg) from error
+            raise StoreError(f"{str(table)!r} cannot be created ({error})") from error
         computed = 0
         with locked(table):
             segments = open_segments(table)
@@ -92,8 +90,9 @@ class RowStore:
                 segments = []
             while missing := _missing(names, segments):
                 if computed + len(missing) > len(wanted):
-                    msg = "the source contradicts itself: each part of the rows came with other notes or another shape"
-                    raise ValueError(msg)
+                    raise ValueError(
+                        "the source contradicts itself: each part of the rows came with other notes or another shape"
+                    )
                 new = _compute(table, key, [names[i] for i in missing], source(missing))
                 computed += len(missing)
                 stale = [segment for segment in segments if _kind(segment) != _kind(new)]
@@ -124,8 +123,7 @@ def _missing(names: Sequence[str], segments: list[Segment]) -> list[int]:
 
 def _compute(table: Path, key: Mapping[str, Any], names: list[str], source: RowSource) -> Segment:
     if len(source) != len(names):
-        msg = f"the source was asked for {len(names)} rows and promises {len(source)}"
-        raise ValueError(msg)
+        raise ValueError(f"the source was asked for {len(names)} rows and promises {len(source)}")
     return write_segment(table, key, names, source)
 
 

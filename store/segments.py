@@ -196,8 +196,7 @@ def _write(path: Path, count: int, source: RowSource) -> tuple[NDArray[Any], has
         digest.update(np.ascontiguousarray(chunk).data)
         done += len(chunk)
     if rows is None or done != count:
-        msg = f"the source promised {count} rows and gave {done}"
-        raise ValueError(msg)
+        raise ValueError(f"the source promised {count} rows and gave {done}")
     rows.flush()
     return rows, digest
 

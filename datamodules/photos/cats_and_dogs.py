@@ -84,11 +84,10 @@ class CatsAndDogs(PhotoSource):
         if flat and not in_folders:
             return self._split_flat(base, photos)
         found = "both" if flat else "neither"
-        msg = (
+        raise UserError(
             f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
             f"cat.0.jpg; it holds {found}"
         )
-        raise UserError(msg)
 
     def _find_base(self) -> Path:
         require_folder(self.root, "give the folder that holds the photos, or fetch them with download=true")
@@ -96,21 +95,19 @@ class CatsAndDogs(PhotoSource):
             return self.root
         bases = [folder for folder in subfolders(self.root) if (folder / "train").is_dir()]
         if len(bases) != 1:
-            msg = (
+            raise UserError(
                 f"root: {self.root} must hold train/, itself or in one of its folders, of which "
                 f"{len(bases)} do; download=true fills a missing or empty folder only"
             )
-            raise UserError(msg)
         return bases[0]
 
     def _split_flat(self, base: Path, photos: list[str]) -> tuple[PhotoFiles, PhotoFiles]:
         strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]
         if strange:
-            msg = (
+            raise UserError(
                 f"root: {base / 'train'} must hold photos named like cat.0.jpg or dog.0.jpg; "
                 f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
             )
-            raise UserError(msg)
         labels = np.array([int(photo.lower().startswith("dog")) for photo in photos])
         with naming(f"root: {base / 'train'}"):
             held = hold_out(photos, labels, CLASSES, self.validation_fraction, self.split_seed)

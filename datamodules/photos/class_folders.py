@@ -59,15 +59,13 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFi
     there = [root / name for name in VALIDATION_FOLDERS if (root / name).is_dir()]
     if not train.is_dir() or len(there) != 1:
         found = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
-        msg = f"root: {root} must hold train/ and either validation/ or val/; it holds {found}"
-        raise UserError(msg)
+        raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {found}")
     wanted = list(classes) or [folder.name for folder in subfolders(train)]
     if len(wanted) < 2:
-        msg = (
+        raise UserError(
             f"root: {train} must hold a folder of photos for each of two or more classes; "
             f"it holds {', '.join(wanted) or 'none'}"
         )
-        raise UserError(msg)
     return read_split(root, train, wanted), read_split(root, there[0], wanted)
 
 
@@ -87,19 +85,17 @@ def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
     """
     found = [folder.name for folder in subfolders(split)]
     if set(found) != set(classes):
-        msg = (
+        raise UserError(
             f"root: {split} must hold exactly the class folders {', '.join(classes)}; "
             f"it holds {', '.join(found) or 'none'}"
         )
-        raise UserError(msg)
     names: list[str] = []
     labels: list[int] = []
     within = split.relative_to(root)
     for label, folder in enumerate(split / name for name in classes):
         photos = list_photos(folder)
         if not photos:
-            msg = f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none"
-            raise UserError(msg)
+            raise UserError(f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none")
         names += [(within / folder.name / photo).as_posix() for photo in photos]
         labels += [label] * len(photos)
     return PhotoFiles(root, names, labels, classes)
@@ -119,8 +115,7 @@ def require_folder(folder: Path, remedy: str) -> None:
     with suppress(OSError):
         if folder.is_dir():
             return
-    msg = f"root: there is no folder {folder}; {remedy}"
-    raise UserError(msg)
+    raise UserError(f"root: there is no folder {folder}; {remedy}")
 
 
 def list_photos(folder: Path) -> list[str]:
@@ -150,8 +145,9 @@ def _members(folder: Path) -> list[Path]:
     try:
         return list(folder.iterdir())
     except OSError as error:
-        msg = f"root: {folder} cannot be read ({error.strerror}); make it readable or give another folder"
-        raise UserError(msg) from error
+        raise UserError(
+            f"root: {folder} cannot be read ({error.strerror}); make it readable or give another folder"
+        ) from error
 
 
 def in_order(name: str) -> tuple[list[str | int], str]:

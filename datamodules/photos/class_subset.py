@@ -62,8 +62,7 @@ class ClassSubset(PhotoSource):
 
     def _check(self) -> None:
         if not 2 <= len(set(self.kept)) == len(self.kept):
-            msg = f"classes: {', '.join(self.kept) or 'none'} given; two or more different ones are needed"
-            raise UserError(msg)
+            raise UserError(f"classes: {', '.join(self.kept) or 'none'} given; two or more different ones are needed")
 
     def _select(self, read: Callable[[], Photos]) -> Photos:
         self._check()
@@ -72,9 +71,8 @@ class ClassSubset(PhotoSource):
         unknown = [name for name in self.kept if name not in photos.classes]
         if unknown:
             more = ", ..." if len(photos.classes) > MOST_NAMED else ""
-            msg = (
+            raise UserError(
                 f"classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
                 f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
             )
-            raise UserError(msg)
         return SelectedClasses(photos, [photos.classes.index(name) for name in self.kept])

@@ -70,8 +70,9 @@ class CsvPhotos(PhotoSource):
             header = [field.strip() for field in next(reader, [])]
             if sorted(header) not in (sorted(NEEDED), sorted([*NEEDED, "split"])):
                 found = ", ".join(header) or "none"
-                msg = f"file: {self.file} must have the columns path, label and perhaps split; it has {found}"
-                raise UserError(msg)
+                raise UserError(
+                    f"file: {self.file} must have the columns path, label and perhaps split; it has {found}"
+                )
             for fields in filter(None, reader):
                 line = dict(zip(header, (field.strip() for field in fields), strict=False))
                 problem = f"{len(fields)} fields" if len(fields) != len(header) else self._problem(line, places)
@@ -84,11 +85,9 @@ class CsvPhotos(PhotoSource):
             problems.append(f"line {reader.line_num}: {error}")
         if problems:
             more = f"; {len(problems) - QUOTED} more" if len(problems) > QUOTED else ""
-            msg = f"file: {self.file} has malformed lines; {'; '.join(problems[:QUOTED])}{more}"
-            raise UserError(msg)
+            raise UserError(f"file: {self.file} has malformed lines; {'; '.join(problems[:QUOTED])}{more}")
         if not lines:
-            msg = f"file: {self.file} lists no photo"
-            raise UserError(msg)
+            raise UserError(f"file: {self.file} lists no photo")
         return lines
 
     def _text(self) -> str:

@@ -74,8 +74,7 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         finally:
             lock.release()
     except OSError as error:
-        msg = f"root: {folder} cannot be written ({error}); choose another folder"
-        raise UserError(msg) from error
+        raise UserError(f"root: {folder} cannot be written ({error}); choose another folder") from error
 
 
 def _holds_something(folder: Path) -> bool:
@@ -102,11 +101,11 @@ def _download(url: str, path: Path, sha256: str | None) -> None:
     try:
         pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
     except OSError as error:
-        msg = f"download: {url} cannot be fetched ({_first(error)}); set root to a local copy"
-        raise UserError(msg) from error
+        raise UserError(f"download: {url} cannot be fetched ({_first(error)}); set root to a local copy") from error
     except ValueError as error:
-        msg = f"sha256: {url} holds another file than the one with {sha256}; give its own, or set root to a local copy"
-        raise UserError(msg) from error
+        raise UserError(
+            f"sha256: {url} holds another file than the one with {sha256}; give its own, or set root to a local copy"
+        ) from error
 
 
 def _first(error: BaseException) -> BaseException:
@@ -123,5 +122,6 @@ def _unpack(archive: Path, folder: Path, url: str) -> None:
             # link, whatever it is called.
             file.extractall(folder)
     except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
-        msg = f"url: {url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
-        raise UserError(msg) from error
+        raise UserError(
+            f"url: {url} is not an intact zip archive ({error}); fetch it again, or set root to a local copy"
+        ) from error

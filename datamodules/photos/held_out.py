@@ -36,8 +36,9 @@ def hold_out(
     for label, title in enumerate(classes):
         members = np.flatnonzero(labels == label).tolist()
         if len(members) < 2:
-            msg = f"class {title} needs two or more photos, to hold some out for validation; it has {len(members)}"
-            raise UserError(msg)
+            raise UserError(
+                f"class {title} needs two or more photos, to hold some out for validation; it has {len(members)}"
+            )
         ranks = {i: hashlib.sha256(f"{seed}/{names[i]}".encode(errors="surrogateescape")).digest() for i in members}
         size = min(max(round(fraction * len(members)), 1), len(members) - 1)
         held[sorted(members, key=ranks.__getitem__)[:size]] = True

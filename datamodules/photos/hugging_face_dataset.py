@@ -96,8 +96,9 @@ class HuggingFaceDataset(PhotoSource):
         try:
             datasets = import_module("datasets")
         except ImportError as error:
-            msg = f"path: Hugging Face data sets need a package ({error}); pip install 'headstart[datasets]'"
-            raise UserError(msg) from error
+            raise UserError(
+                f"path: Hugging Face data sets need a package ({error}); pip install 'headstart[datasets]'"
+            ) from error
         try:
             if self.local is not None and any((self.local / name).is_file() for name in SAVED):
                 loaded = datasets.load_from_disk(str(self.local))
@@ -105,29 +106,31 @@ class HuggingFaceDataset(PhotoSource):
                 loaded = datasets.load_dataset(str(self.local or self.path), self.subset, revision=self.revision)
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
             reason = str(error).partition("\n")[0] or type(error).__name__
-            msg = f"path: {self.path} cannot be loaded ({reason}); give a name on the Hugging Face Hub or a folder"
-            raise UserError(msg) from error
+            raise UserError(
+                f"path: {self.path} cannot be loaded ({reason}); give a name on the Hugging Face Hub or a folder"
+            ) from error
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
     def _validation_split(self) -> str | None:
         self.loaded = self.loaded or self._load()
         there = (name for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
         if self.validation_split == self.train_split:
-            msg = f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
-            raise UserError(msg)
+            raise UserError(
+                f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
+            )
         return self.validation_split or next(there, None)
 
     def _photos(self, option: str, split: str) -> HuggingFacePhotos:
         self.loaded = self.loaded or self._load()
         if split not in self.loaded:
-            msg = f"{option}: {self.path} has no split {split!r}; it has {', '.join(self.loaded)}"
-            raise UserError(msg)
+            raise UserError(f"{option}: {self.path} has no split {split!r}; it has {', '.join(self.loaded)}")
         dataset = self.loaded[split]
         image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
         photos = HuggingFacePhotos(dataset, image, label, split)
         if len(photos) and photos.labels.min() < 0:
-            msg = f"{option}: {self.path} has photos without a class in its split {split!r}; give another split"
-            raise UserError(msg)
+            raise UserError(
+                f"{option}: {self.path} has photos without a class in its split {split!r}; give another split"
+            )
         return photos
 
     def _column(self, dataset: Any, option: str, kind: str) -> str:  # noqa: ANN401 - of a package without types
@@ -141,8 +144,7 @@ class HuggingFaceDataset(PhotoSource):
             f"its columns of type {kind} are {', '.join(fitting)}" if fitting else f"it has no column of type {kind}"
         )
         given = f"no column {named!r} of type {kind}" if named else "not one column to take"
-        msg = f"{option}: {self.path} has {given}; {there}"
-        raise UserError(msg)
+        raise UserError(f"{option}: {self.path} has {given}; {there}")
 
 
 class HuggingFacePhotos(Photos):
@@ -172,8 +174,7 @@ class HuggingFacePhotos(Photos):
             return decode(Path(path) if content is None else io.BytesIO(content))
         except UnidentifiedImageError as error:
             # Pillow's own message names the object in memory.
-            msg = "no picture of a known format"
-            raise OSError(msg) from error
+            raise OSError("no picture of a known format") from error
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""

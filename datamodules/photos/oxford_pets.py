@@ -75,11 +75,10 @@ def _fetch(partial: Path) -> Path:
     try:
         OxfordIIITPet(partial, target_types=TARGET, download=True)
     except (OSError, HTTPException, RuntimeError) as error:
-        msg = (
+        raise UserError(
             f"download: torchvision cannot fetch the Oxford-IIIT Pet data set from {HOMEPAGE} "
             f"({error}); set root to a folder that holds a local copy"
-        )
-        raise UserError(msg) from error
+        ) from error
     return partial / _FOLDER
 
 

@@ -187,8 +187,7 @@ def digest_file(path: Path) -> str:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError as error:
-        msg = f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere"
-        raise UserError(msg) from error
+        raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
 
 
 class PhotoFiles(Photos):
@@ -256,10 +255,8 @@ def require_classes(photos: Photos, split: str) -> None:
     """
     if len(photos.classes) < 2:
         found = ", ".join(photos.classes)
-        msg = f"the {split} photos are of {len(photos.classes)} class ({found}); two or more are needed"
-        raise UserError(msg)
+        raise UserError(f"the {split} photos are of {len(photos.classes)} class ({found}); two or more are needed")
     counts = np.bincount(photos.labels, minlength=len(photos.classes))
     empty = [name for name, count in zip(photos.classes, counts, strict=True) if count == 0]
     if empty:
-        msg = f"there is no {split} photo of class {', '.join(empty)}"
-        raise UserError(msg)
+        raise UserError(f"there is no {split} photo of class {', '.join(empty)}")

@@ -46,12 +46,11 @@ class Stimuli(Pictures):
 def _check(picture: Image.Image) -> None:
     size = f"{picture.width} x {picture.height} pixels"
     if picture.width * picture.height > MAX_PIXELS:
-        msg = f"it has {size}, more than the {MAX_PIXELS:,} that are allowed"
-        raise OSError(msg)
+        raise OSError(f"it has {size}, more than the {MAX_PIXELS:,} that are allowed")
     if max(picture.size) > MAX_ASPECT * min(picture.size):
-        msg = f"it has {size}; the long side may have at most {MAX_ASPECT} times as many as the short one"
-        raise OSError(msg)
+        raise OSError(f"it has {size}; the long side may have at most {MAX_ASPECT} times as many as the short one")
     if picture.mode in UNSCALED_MODES:
         kind = "floating-point" if picture.mode == "F" else "32-bit whole"
-        msg = f"its pixels are {kind} numbers, of which none is white; save it as PNG with 8 or 16 bits per channel"
-        raise OSError(msg)
+        raise OSError(
+            f"its pixels are {kind} numbers, of which none is white; save it as PNG with 8 or 16 bits per channel"
+        )

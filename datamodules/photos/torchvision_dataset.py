@@ -104,33 +104,29 @@ class TorchvisionDataset(PhotoSource):
         """Give the validation photos."""
         arguments = self._splits()[1]
         if arguments is None:
-            msg = f"name: torchvision's {self.name} has no validation split; use the training photos"
-            raise UserError(msg)
+            raise UserError(f"name: torchvision's {self.name} has no validation split; use the training photos")
         return self._read(arguments)
 
     def _splits(self) -> tuple[Arguments, Arguments | None]:
         if self.name not in SPLITS:
-            msg = f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}"
-            raise UserError(msg)
+            raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
         return SPLITS[self.name]
 
     def _fetch(self, partial: Path) -> Path:
         if self.name in BY_HAND:
-            msg = (
+            raise UserError(
                 f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
                 "documentation names them, into root"
             )
-            raise UserError(msg)
         try:
             for arguments in SPLITS[self.name]:
                 if arguments is not None:
                     self._create(partial, **{**arguments, "download": True})
         except (OSError, HTTPException, RuntimeError) as error:
-            msg = (
+            raise UserError(
                 f"download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
                 "set root to a folder that holds a local copy"
-            )
-            raise UserError(msg) from error
+            ) from error
         return partial
 
     def _read(self, arguments: Arguments) -> Photos:
@@ -141,11 +137,10 @@ class TorchvisionDataset(PhotoSource):
             dataset = self._create(self.folder, **arguments)
             return _files(dataset, self.folder) or DatasetPhotos(dataset)
         except (OSError, RuntimeError, ValueError) as error:
-            msg = (
+            raise UserError(
                 f"root: torchvision finds no complete {self.name} in {self.folder} ({_one_line(error)}); "
                 "download=true fills a missing or empty folder only"
-            )
-            raise UserError(msg) from error
+            ) from error
 
     def _create(self, root: Path, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
         import torchvision  # slow to import, and other sources are named without it

@@ -40,20 +40,18 @@ class UnsplitClassFolders(PhotoSource):
     def validation(self) -> Photos:
         """List the photos that are held out."""
         if self.validation_fraction is None:
-            msg = (
+            raise UserError(
                 f"validation_fraction: nothing is given, so that all photos of {self.root} are for training; "
                 "give a share to hold out, such as 0.2"
             )
-            raise UserError(msg)
         return split_photos(self._read(), self.validation_fraction, self.split_seed)[1]
 
     def _read(self) -> PhotoFiles:
         require_folder(self.root, "give the folder that holds one per class")
         classes = [folder.name for folder in subfolders(self.root)]
         if len(classes) < 2:
-            msg = (
+            raise UserError(
                 f"root: {self.root} must hold a folder of photos for each of two or more classes; "
                 f"it holds {', '.join(classes) or 'none'}"
             )
-            raise UserError(msg)
         return read_split(self.root, self.root, classes)

@@ -67,8 +67,7 @@ def cka(
     start = time.perf_counter()
     if (submission is None) == (models is None):
         given = "nothing is" if submission is None else "both are"
-        msg = f"submission, models: {given} given; give a submission to score, or models to compare"
-        raise UserError(msg)
+        raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
     default = "runs/cka" if layers is None else "runs/cka-layers"
     folder = output_folder("output", default if output is None else output)
     log = output_folder("log_dir", log_folder(log_dir, folder))
@@ -76,8 +75,7 @@ def cka(
         check_dashboard(dashboard)
     remote = submission is not None and modal_enabled(registry, catalog)
     if remote and save_embeddings:
-        msg = "save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here"
-        raise UserError(msg)
+        raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
     other = None if measure == DEFAULT_MEASURE else measure
     compute: Callable[[], tuple[dict[str, Any], Rows]]
@@ -109,8 +107,7 @@ def cka(
 def _refuse(options: Mapping[str, object], reason: str) -> None:
     for name, value in options.items():
         if value is not None:
-            msg = f"{name}: {value} is given, but {reason}"
-            raise UserError(msg)
+            raise UserError(f"{name}: {value} is given, but {reason}")
 
 
 def _publish(dashboard: Dashboard, document: Mapping[str, Any], files: Sequence[Path], folder: Path) -> None:

@@ -46,8 +46,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
     """
     value = os.environ.get(ENABLE, "")
     if value.lower() not in {"true", "false", ""}:
-        msg = f"{ENABLE}: {value!r} is given; true or false is allowed"
-        raise UserError(msg)
+        raise UserError(f"{ENABLE}: {value!r} is given; true or false is allowed")
     if value.lower() != "true":
         return False
     missing = [
@@ -56,8 +55,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
         if not (chosen or os.environ.get(REQUIRED[option]))
     ]
     if missing:
-        msg = f"{ENABLE}: scoring on Modal requires {' and '.join(missing)}, which is not set"
-        raise UserError(msg)
+        raise UserError(f"{ENABLE}: scoring on Modal requires {' and '.join(missing)}, which is not set")
     return True
 
 
@@ -99,16 +97,13 @@ def score_on_modal(
     except modal.exception.Error as error:
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
-        msg = f"{ENABLE}: Modal refuses: {reason}{hint}"
-        raise UserError(msg) from error
+        raise UserError(f"{ENABLE}: Modal refuses: {reason}{hint}") from error
     if "refused" in answer:
-        msg = f"on Modal: {answer['refused']}"
-        raise UserError(msg)
+        raise UserError(f"on Modal: {answer['refused']}")
     document: dict[str, Any] = answer["document"]
     for name, expected in (("registry", registry), ("catalog", catalog), ("submission", submission)):
         if document["digests"][name] != expected.sha256:
-            msg = f"on Modal: the {name} that was scored is not the one here; score again"
-            raise UserError(msg)
+            raise UserError(f"on Modal: the {name} that was scored is not the one here; score again")
     return document, {}
 
 
@@ -141,8 +136,7 @@ def _client() -> ModuleType:
     try:
         import modal
     except ImportError as error:
-        msg = f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'"
-        raise UserError(msg) from error
+        raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
     module: ModuleType = modal
     return module
 
@@ -150,8 +144,7 @@ def _client() -> ModuleType:
 def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
     """Describe the machine: the project's dependencies and code, the documents, and the local weights they name."""
     if not PROJECT.is_file():
-        msg = f"{ENABLE}: scoring on Modal needs a checkout of the project, with its {PROJECT.name}"
-        raise UserError(msg)
+        raise UserError(f"{ENABLE}: scoring on Modal needs a checkout of the project, with its {PROJECT.name}")
     image = (
         modal.Image.debian_slim(python_version="3.11")
         .pip_install_from_pyproject(str(PROJECT), optional_dependencies=["open_clip"])

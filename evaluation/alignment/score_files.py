@@ -91,8 +91,7 @@ def write_score(
                 record = {**{key: document[key] for key in LOGGED}, "output": str(folder), "time": time}
                 return [*files, append_score(log, record)]
     except OSError as error:
-        msg = f"output: {str(folder)!r} cannot be written ({error}); choose another folder"
-        raise UserError(msg) from error
+        raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
     return list(files)
 
 

@@ -54,11 +54,10 @@ def append_score(folder: Path, record: Mapping[str, Any]) -> Path:
         with FileLock(folder / f"{LOG}.lock"):
             _append(path, line)
     except OSError as error:
-        msg = (
+        raise UserError(
             f"log_dir: no score can be appended to {str(path)!r} ({error.strerror or error}); "
             "choose another folder with --log_dir or HACKATHON_LOG_DIR"
-        )
-        raise UserError(msg) from error
+        ) from error
     return path
 
 

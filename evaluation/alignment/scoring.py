@@ -90,8 +90,9 @@ def naming_models(names: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        msg = re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
-        raise UserError(msg) from error
+        raise UserError(
+            re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
+        ) from error
 
 
 def conditions(registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
@@ -126,15 +127,14 @@ def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry
     """
     unknown = [name for name in models if name not in registry.entries]
     if unknown:
-        msg = f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
-        raise UserError(msg)
+        raise UserError(
+            f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
+        )
     if layers is not None and len(models) != 1:
-        msg = f"models: {len(models)} models are given, but layers are compared within one"
-        raise UserError(msg)
+        raise UserError(f"models: {len(models)} models are given, but layers are compared within one")
     option, compared = ("models", models) if layers is None else ("layers", layers)
     if not 2 <= len(set(compared)) == len(compared):
-        msg = f"{option}: {', '.join(compared) or 'none'} given; two or more different ones are compared"
-        raise UserError(msg)
+        raise UserError(f"{option}: {', '.join(compared) or 'none'} given; two or more different ones are compared")
 
 
 def compare(
@@ -190,8 +190,7 @@ def score(
         UserError: The registry has one model only; or as `represent`.
     """
     if len(registry.entries) < 2:
-        msg = f"registry: {str(registry.path)!r} has one model; CKA compares two or more"
-        raise UserError(msg)
+        raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
     found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options)

@@ -34,8 +34,9 @@ def _check_name(name: str) -> MetricName:
         return MetricName(name)
     close = difflib.get_close_matches(str(name), METRICS, n=1)
     closest = f" (closest: {close[0]})" if close else ""
-    msg = f"{name!r} is no metric{closest}; there are {', '.join(METRICS)}, and functions by import path, module.name"
-    raise ValueError(msg)
+    raise ValueError(
+        f"{name!r} is no metric{closest}; there are {', '.join(METRICS)}, and functions by import path, module.name"
+    )
 
 
 register_type(MetricName, str, _check_name)
@@ -55,8 +56,7 @@ def find_metrics(names: Sequence[str]) -> Metrics:
         UserError: There is none, one comes twice, or what an import path names is no such function.
     """
     if not names or len(set(names)) < len(names):
-        msg = f"metrics: {', '.join(names) or 'none'} given; one or more are needed, none of them twice"
-        raise UserError(msg)
+        raise UserError(f"metrics: {', '.join(names) or 'none'} given; one or more are needed, none of them twice")
     return {str(name): METRICS.get(name) or _import_metric(name) for name in names}
 
 
@@ -67,13 +67,15 @@ def _import_metric(path: str) -> TransferabilityMetric:
         function = getattr(import_module(module), name)
         signature = inspect.signature(function)
     except (Exception, SystemExit) as error:
-        msg = f"metrics: {path} cannot be imported ({_describe(error)}); name a function of a module in this folder"
-        raise UserError(msg) from error
+        raise UserError(
+            f"metrics: {path} cannot be imported ({_describe(error)}); name a function of a module in this folder"
+        ) from error
     named = [each for each in signature.parameters.values() if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     asked = [each.name for each in named if each.default is each.empty or each.name in ARGUMENTS]
     if not asked or not set(asked) <= set(ARGUMENTS):
-        msg = f"metrics: {path} takes {', '.join(asked) or 'nothing'}; a metric takes some of {', '.join(ARGUMENTS)}"
-        raise UserError(msg)
+        raise UserError(
+            f"metrics: {path} takes {', '.join(asked) or 'nothing'}; a metric takes some of {', '.join(ARGUMENTS)}"
+        )
 
     def compute(given: Inputs) -> float:
         values = {argument: _protected(getattr(given, argument)) for argument in asked}
@@ -82,8 +84,7 @@ def _import_metric(path: str) -> TransferabilityMetric:
         except Exception as error:
             # The first frame is this one, the second the function's.
             line = traceback.extract_tb(error.__traceback__)[:2][-1].lineno
-            msg = f"line {line}: {_describe(error)}"
-            raise ValueError(msg) from error
+            raise ValueError(f"line {line}: {_describe(error)}") from error
 
     return TransferabilityMetric(path, "a function of your own", compute, needs_head="probabilities" in asked)
 

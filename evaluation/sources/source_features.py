@@ -67,8 +67,7 @@ def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, opt
     try:
         table = embed(network, taps, target.photos, options)
     except UserError as error:
-        msg = f"target {target.name!r}: {error}"
-        raise UserError(msg) from error
+        raise UserError(f"target {target.name!r}: {error}") from error
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
     return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed)

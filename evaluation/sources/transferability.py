@@ -119,12 +119,14 @@ def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -
     """Check that there is something of everything, nothing twice, and that the models are known."""
     for option, values in given.items():
         if not values or len(set(values)) < len(values):
-            msg = f"{option}: {', '.join(values) or 'none'} given; one or more are needed, none of them twice"
-            raise UserError(msg)
+            raise UserError(
+                f"{option}: {', '.join(values) or 'none'} given; one or more are needed, none of them twice"
+            )
     unknown = [name for name in given["models"] if name not in registry.entries]
     if unknown:
-        msg = f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
-        raise UserError(msg)
+        raise UserError(
+            f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
+        )
 
 
 def _score(
@@ -161,8 +163,7 @@ def _require_scores(results: Results) -> None:
         if score.value is None
     ]
     if len(reasons) == len(results.rows()):
-        msg = f"metrics: none of the {len(reasons)} scores can be computed; {reasons[0]}"
-        raise UserError(msg)
+        raise UserError(f"metrics: none of the {len(reasons)} scores can be computed; {reasons[0]}")
 
 
 def _versions() -> dict[str, str]:

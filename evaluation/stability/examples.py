@@ -44,14 +44,13 @@ class FigureChoice:
         """
         for name in self.metrics or []:
             if name not in table.metrics:
-                msg = f"figures.metrics: {name!r} is not in the study, which has {', '.join(table.metrics)}"
-                raise UserError(msg)
+                raise UserError(f"figures.metrics: {name!r} is not in the study, which has {', '.join(table.metrics)}")
         if self.metrics is not None and len(set(self.metrics)) != 2:
-            msg = f"figures.metrics: {self.metrics} given; two different ones are compared"
-            raise UserError(msg)
+            raise UserError(f"figures.metrics: {self.metrics} given; two different ones are compared")
         if self.target is not None and self.target not in table.targets:
-            msg = f"figures.target: {self.target!r} is not in the study, which has {', '.join(table.targets)}"
-            raise UserError(msg)
+            raise UserError(
+                f"figures.target: {self.target!r} is not in the study, which has {', '.join(table.targets)}"
+            )
 
     def pairs(self, table: TransferTable) -> list[tuple[int, int]]:
         """Give the pairs of metrics that are compared.

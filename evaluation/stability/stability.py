@@ -107,8 +107,7 @@ def stability(
     """
     start = time.perf_counter()
     if metrics is not None and len(set(metrics)) < max(2, len(metrics)):
-        msg = f"metrics: {', '.join(metrics) or 'none'} given; two or more are compared, none of them twice"
-        raise UserError(msg)
+        raise UserError(f"metrics: {', '.join(metrics) or 'none'} given; two or more are compared, none of them twice")
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
@@ -134,8 +133,7 @@ def stability(
             study = run_study(cells, size, float(tie_tolerance), keep)
         drawn = draw_figures(study, figures, measure, folder)
     except OSError as error:
-        msg = f"output: {output!r} cannot be written ({error}); choose another folder"
-        raise UserError(msg) from error
+        raise UserError(f"output: {output!r} cannot be written ({error}); choose another folder") from error
     document = {
         **settings,
         **describe(study, counted),
@@ -163,11 +161,10 @@ def _require_preset(table: TransferTable, name: str, path: str) -> Preset:
     preset = PRESETS[name]
     sizes = len(table.sources), len(table.targets)
     if sizes != (preset.sources, preset.targets):
-        msg = (
+        raise UserError(
             f"preset: {name} is for a table of {preset.sources} sources and {preset.targets} targets, and {path!r} has "
             f"{sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
         )
-        raise UserError(msg)
     return preset
 
 
@@ -176,8 +173,9 @@ def _pool_size(table: TransferTable, given: int | None) -> int:
     available = len(table.sources) - int((table.own >= 0).all())
     size = max(2, round(POOL_SHARE * available)) if given is None else given
     if not 2 <= size <= available:
-        msg = f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
-        raise UserError(msg)
+        raise UserError(
+            f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
+        )
     return size
 
 

@@ -143,8 +143,7 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
 def _require_two(metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
     if len(metrics) < 2 or len(sources) < 2:
         found = f"{len(metrics)} metrics{left_out} and {len(sources)} sources"
-        msg = f"table: {found} found; two or more of each are compared"
-        raise UserError(msg)
+        raise UserError(f"table: {found} found; two or more of each are compared")
 
 
 def _leave_out_constant(table: TransferTable) -> TransferTable:
@@ -181,18 +180,15 @@ def _read_cells(path: Path, trainable: bool, metrics: Sequence[str] | None) -> t
                 except ValueError as error:
                     wrong.append(f"line {reader.line_num}, {error}")
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        msg = f"table: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8"
-        raise UserError(msg) from error
+        raise UserError(f"table: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
     if wrong:
         raise UserError(_list_kinds({"wrong entries": wrong}))
     if not present:
         counted = f" with {TRAINABLE} = {trainable}" if TRAINABLE in header else ""
-        msg = f"table: {str(path)!r} has no rows{counted}; every row is a cell"
-        raise UserError(msg)
+        raise UserError(f"table: {str(path)!r} has no rows{counted}; every row is a cell")
     unknown = [name for name in metrics or () if name not in present]
     if unknown:
-        msg = f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {', '.join(present)}"
-        raise UserError(msg)
+        raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {', '.join(present)}")
     return dict(cells), [name for name in header if name and name not in {*names.values(), TRAINABLE}]
 
 
@@ -241,17 +237,15 @@ def _find_column(field: str, header: Sequence[str]) -> str:
         return found[0]
     allowed = " or ".join(map(repr, HEADERS[field]))
     what = f"columns {', '.join(map(repr, found))} both" if found else f"no column {allowed}"
-    msg = (
+    raise UserError(
         f"table: {what} in the first line, which has {', '.join(map(repr, header)) or 'nothing'}; one of them is needed"
     )
-    raise UserError(msg)
 
 
 def _text(row: dict[str, str], name: str) -> str:
     text = (row[name] or "").strip()
     if not text:
-        msg = f"{name} is empty"
-        raise ValueError(msg)
+        raise ValueError(f"{name} is empty")
     return text
 
 
@@ -264,8 +258,7 @@ def _truth(text: str | None, name: str) -> bool:
     known = {"true": True, "false": False}
     answer = known.get((text or "").strip().lower())
     if answer is None:
-        msg = f"{name} is {text or ''!r} and neither True nor False"
-        raise ValueError(msg)
+        raise ValueError(f"{name} is {text or ''!r} and neither True nor False")
     return answer
 
 

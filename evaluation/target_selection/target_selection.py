@@ -94,8 +94,7 @@ def target_selection(
     try:
         pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     except ValueError as error:
-        msg = f"dataset: {error}"
-        raise UserError(msg) from error
+        raise UserError(f"dataset: {error}") from error
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
     performed = {} if performances is None else read_performances(Path(performances), [source], names)
     described = _describe_targets(dict(zip(names, pool, strict=True)), whole)
@@ -147,8 +146,7 @@ def target_selection(
 
 def _require_known(source: str, registry: Registry) -> None:
     if source not in registry.entries:
-        msg = f"source: {source!r} is not in the registry; it has {', '.join(registry.entries)}"
-        raise UserError(msg)
+        raise UserError(f"source: {source!r} is not in the registry; it has {', '.join(registry.entries)}")
 
 
 def _describe_targets(pool: Mapping[str, NDArray[np.int64]], whole: Target) -> dict[str, dict[str, Any]]:

@@ -137,8 +137,7 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
     inside = np.zeros((len(y), members.shape[1]))
     inside[members, np.arange(members.shape[1])] = 1
     if inside.sum() != members.size:
-        msg = "pools: a pool holds a source twice; give each source once"
-        raise ValueError(msg)
+        raise ValueError("pools: a pool holds a source twice; give each source once")
     y_signs = np.sign(y[:, None] - y)
     y_untied = _multiply(np.abs(y_signs), inside)
     y_direction = _direction(y.take(members))
@@ -160,11 +159,13 @@ def _members(pools: ArrayLike, sources: int) -> NDArray[np.intp]:
     """Give the pools in columns: what is summed over a pool is then summed over rows, which NumPy does fastest."""
     members = np.asarray(pools)
     if members.ndim != 2 or members.shape[1] < 2 or not np.issubdtype(members.dtype, np.integer):
-        msg = f"pools: {members.dtype} {list(members.shape)} given; integers [pools, k] with k of at least 2 are needed"
-        raise ValueError(msg)
+        raise ValueError(
+            f"pools: {members.dtype} {list(members.shape)} given; integers [pools, k] with k of at least 2 are needed"
+        )
     if members.size and not 0 <= members.min() <= members.max() < sources:
-        msg = f"pools: indices from {members.min()} to {members.max()} given; 0 to {sources - 1} are allowed"
-        raise ValueError(msg)
+        raise ValueError(
+            f"pools: indices from {members.min()} to {members.max()} given; 0 to {sources - 1} are allowed"
+        )
     return np.ascontiguousarray(members.T, dtype=np.intp)
 
 
@@ -243,12 +244,12 @@ def _check(scores: Vector | Matrix, performances: Vector, axes: int) -> None:
     given = f"{list(scores.shape)} and {list(performances.shape)}"
     if scores.ndim != axes or performances.ndim != 1 or scores.shape[-1] != len(performances) or len(performances) < 2:
         needed = "[m, n] and [n]" if axes == 2 else "[k] and [k]"
-        msg = f"scores, performances: shapes {given} given; {needed} of two or more sources are needed"
-        raise ValueError(msg)
+        raise ValueError(f"scores, performances: shapes {given} given; {needed} of two or more sources are needed")
     for name, values in (("scores", scores), ("performances", performances)):
         if not np.isfinite(values).all():
-            msg = f"{name}: {int((~np.isfinite(values)).sum())} of {values.size} are not finite; all must be"
-            raise ValueError(msg)
+            raise ValueError(
+                f"{name}: {int((~np.isfinite(values)).sum())} of {values.size} are not finite; all must be"
+            )
 
 
 def _vary(x: Vector, y: Vector) -> bool:

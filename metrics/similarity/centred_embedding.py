@@ -77,8 +77,7 @@ class CentredEmbedding:
         with np.errstate(invalid="ignore", over="ignore"):
             mean = _mean(values)
             if not math.isfinite(float(mean.sum())):
-                msg = f"{name}: contains NaN or infinity, or values whose sum exceeds float64"
-                raise ValueError(msg)
+                raise ValueError(f"{name}: contains NaN or infinity, or values whose sum exceeds float64")
         return cls(name, values, mean)
 
     @property
@@ -119,8 +118,9 @@ class CentredEmbedding:
         """
         for ours, others, unit in zip(self.place, place, ("rows", "as device"), strict=True):
             if ours != others:
-                msg = f"{self.name}: {ours} {unit}, but {name} has {others}; both need the same stimuli and device"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{self.name}: {ours} {unit}, but {name} has {others}; both need the same stimuli and device"
+                )
 
 
 def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> list[CentredEmbedding]:
@@ -138,8 +138,7 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
     """
     read = [CentredEmbedding.read(x, f"embeddings[{i}]", debiased) for i, x in enumerate(embeddings)]
     if not read:
-        msg = "embeddings: none given, at least 1 is needed"
-        raise ValueError(msg)
+        raise ValueError("embeddings: none given, at least 1 is needed")
     for x in read:
         x.check_alike(read[0].place, read[0].name)
     return read
@@ -148,8 +147,7 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
 def _checked(x: Embedding, name: str, debiased: bool) -> Array:
     values = in_place(name, x)
     if values.ndim != 2 or values.shape[1] == 0:
-        msg = f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed"
-        raise ValueError(msg)
+        raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
     check_rows(len(values), name, debiased)
     return values
 

@@ -133,8 +133,7 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
         total += gram
         del rows  # so that its memory is free for a wider embedding
     if count < 2:
-        msg = f"embeddings: {count} given, at least 2 are needed for a mean over pairs"
-        raise ValueError(msg)
+        raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
     mean = (float(_own_products(total).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
     return min(mean, 1.0) if debiased else min(max(mean, 0.0), 1.0)
 

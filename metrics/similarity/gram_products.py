@@ -141,5 +141,4 @@ def check_rows(n: int, name: str, debiased: bool) -> None:
     """
     fewest = 4 if debiased else 2
     if n < fewest:
-        msg = f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} CKA needs at least {fewest}"
-        raise ValueError(msg)
+        raise ValueError(f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} CKA needs at least {fewest}")

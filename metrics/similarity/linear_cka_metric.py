@@ -107,25 +107,24 @@ class LinearCKA(Metric):
         """Refuse a batch that does not fit, and give the moments so far."""
         for name, values in (("x", x), ("y", y)):
             if not isinstance(values, Tensor):
-                msg = f"{name}: {type(values).__name__}, but a tensor [batch, dim] is needed; see torch.as_tensor"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{name}: {type(values).__name__}, but a tensor [batch, dim] is needed; see torch.as_tensor"
+                )
             if values.ndim != 2 or values.is_complex():
-                msg = f"{name}: {values.dtype} of shape {list(values.shape)}, but a real matrix [batch, dim] is needed"
-                raise ValueError(msg)
+                raise ValueError(
+                    f"{name}: {values.dtype} of shape {list(values.shape)}, but a real matrix [batch, dim] is needed"
+                )
         if len(x) != len(y):
-            msg = f"y: {len(y)} rows, but x has {len(x)}; both must be of the same stimuli"
-            raise ValueError(msg)
+            raise ValueError(f"y: {len(y)} rows, but x has {len(x)}; both must be of the same stimuli")
         before = self._merged()
         if len(x) and before is not None and before.widths != (x.shape[1], y.shape[1]):
-            msg = f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}"
-            raise ValueError(msg)
+            raise ValueError(f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}")
         return before
 
     def _value(self) -> float:
         moments = self._merged()
         if moments is None:
-            msg = "x: no rows so far; update must come before compute"
-            raise ValueError(msg)
+            raise ValueError("x: no rows so far; update must come before compute")
         return float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
 
     def _merged(self) -> Moments | None:

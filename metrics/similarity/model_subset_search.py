@@ -109,8 +109,9 @@ def draw_values(
     subsets = (generator.choice(available, size, replace=False) for _ in range(REDRAWS * draws))
     values = list(islice((found for subset in subsets if math.isfinite(found := value(subset))), draws))
     if len(values) < draws:
-        msg = f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
-        raise ValueError(msg)
+        raise ValueError(
+            f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
+        )
     return np.array(values, dtype=np.float64)
 
 
@@ -126,8 +127,9 @@ def check_size(size: int, available: int, things: str) -> None:
         ValueError: `size` is below 2 or above `available`.
     """
     if not 2 <= size <= available:
-        msg = f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"
+        )
 
 
 def _without_diagonal(similarity: NDArray[np.floating]) -> NDArray[np.float64]:

@@ -52,8 +52,9 @@ def pairwise_rbf_cka(
             most rows are equal; or the fraction is not positive.
     """
     if not fraction > 0:
-        msg = f"fraction: {fraction} is given, but the bandwidth must be a positive part of the median distance"
-        raise ValueError(msg)
+        raise ValueError(
+            f"fraction: {fraction} is given, but the bandwidth must be a positive part of the median distance"
+        )
     read = read_embeddings(embeddings)
     n, m = len(read[0].values), len(read)
     lengths = [_squared_lengths(x) for x in read]
@@ -85,8 +86,7 @@ def _squared_lengths(x: CentredEmbedding) -> Array:
     blocks = (x.centred(slice(start, start + step), workspace) for start in range(0, len(x.values), step))
     lengths = namespace(x.mean).concatenate([(block * block).sum(1) for block in blocks])
     if not math.isfinite(float(lengths.sum())):
-        msg = f"{x.name}: contains NaN or infinity, or values whose squares exceed float64"
-        raise ValueError(msg)
+        raise ValueError(f"{x.name}: contains NaN or infinity, or values whose squares exceed float64")
     return lengths
 
 
@@ -111,6 +111,7 @@ def _median_distance(x: CentredEmbedding, lengths: Array) -> float:
         filled += len(part)
     median = float(np.median(np.sqrt(distances, out=distances), overwrite_input=True))
     if not median**2 > LOST * float(np.median(to_host(lengths))):
-        msg = f"{x.name}: RBF CKA is undefined where the median distance between rows is 0, or lost to rounding"
-        raise ValueError(msg)
+        raise ValueError(
+            f"{x.name}: RBF CKA is undefined where the median distance between rows is 0, or lost to rounding"
+        )
     return median

@@ -62,8 +62,9 @@ def descend(
                 chosen[place], others[other] = others[other], chosen[place]
             progress(evaluation + 1, EVALUATIONS)
     if math.isinf(value):
-        msg = f"size: on none of the {len(start)} stimuli that were tried is {measure.title} defined for every model"
-        raise ValueError(msg)
+        raise ValueError(
+            f"size: on none of the {len(start)} stimuli that were tried is {measure.title} defined for every model"
+        )
     return Search(tuple(sorted(chosen.tolist())), value, exact)
 
 

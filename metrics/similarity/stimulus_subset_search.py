@@ -74,8 +74,9 @@ def worst_stimulus_subset(
     candidates = [_enumerate(centred, size)] if exact else _search(centred, size, seed, progress)
     value, chosen = min((_mean_cka(centred, chosen), chosen) for chosen in candidates)
     if value > LARGEST:
-        msg = f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
-        raise ValueError(msg)
+        raise ValueError(
+            f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
+        )
     return Search(chosen, value, exact)
 
 
@@ -160,8 +161,7 @@ def _exchange(subset: Subset) -> None:
 def _normalise(embeddings: Embeddings, size: int) -> list[Floats]:
     """Centre the embeddings on the catalog's mean and scale them to unit mean norm, which no CKA depends on."""
     if len(embeddings) < 2:
-        msg = f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2"
-        raise ValueError(msg)
+        raise ValueError(f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2")
     check_size(size, len(embeddings[0]), "stimuli")
     centred = []
     for index, embedding in enumerate(embeddings):
@@ -169,8 +169,9 @@ def _normalise(embeddings: Embeddings, size: int) -> list[Floats]:
         rows -= rows.mean(axis=0)
         norm = float(np.linalg.norm(rows, axis=1).mean())
         if not norm > 1e-12 * float(np.abs(embedding).max()):
-            msg = f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
-            raise ValueError(msg)
+            raise ValueError(
+                f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
+            )
         rows /= norm
         centred.append(rows)
     return centred

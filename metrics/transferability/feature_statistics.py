@@ -67,8 +67,7 @@ class FeatureStatistics:
     def __init__(self, features: Array, labels: Array) -> None:
         values = to_float64("features", features)
         if values.ndim != 2 or 0 in values.shape:
-            msg = f"features must be [samples, features], at least one of each, not {list(values.shape)}"
-            raise ValueError(msg)
+            raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
         _check_magnitude(values)
         self.samples, self.dimensions = values.shape
         order, self.labels, self.class_labels, self.class_sizes = sort_by_class(labels, self.samples)
@@ -99,12 +98,10 @@ class FeatureStatistics:
         """
         if isinstance(features, FeatureStatistics):
             if labels is not None:
-                msg = "labels must be left out where features are FeatureStatistics, which have labels"
-                raise ValueError(msg)
+                raise ValueError("labels must be left out where features are FeatureStatistics, which have labels")
             return features
         if labels is None:
-            msg = "labels are missing; give one for every row of features"
-            raise ValueError(msg)
+            raise ValueError("labels are missing; give one for every row of features")
         return cls(features, labels)
 
     @property
@@ -210,15 +207,12 @@ def sort_by_class(
     """
     array = to_host(as_array(name, labels))
     if array.shape != (samples,):
-        msg = f"{name} must be [{samples}], one for every sample, not {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
     if array.dtype.kind not in "iub":
-        msg = f"{name} must be integers, not {array.dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be integers, not {array.dtype}")
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if classes[0] < 0:
-        msg = f"{name} must be 0 or more, not {classes[0]}"
-        raise ValueError(msg)
+        raise ValueError(f"{name} must be 0 or more, not {classes[0]}")
     order = np.argsort(codes, kind="stable")
     return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
 

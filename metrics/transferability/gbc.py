@@ -71,8 +71,7 @@ def check_options(covariance: str, variant: str) -> None:
         ("variant", variant, ("textbook", "released")),
     ):
         if value not in allowed:
-            msg = f"{name} must be {' or '.join(allowed)}, not {value!r}"
-            raise ValueError(msg)
+            raise ValueError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
 
 
 def negative_overlap(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> float:

@@ -53,8 +53,7 @@ class Inputs:
     def probabilities(self) -> NDArray[np.float64]:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError where it has none."""
         if self._probabilities is None:
-            msg = "the model has no source head, whose probabilities are needed"
-            raise ValueError(msg)
+            raise ValueError("the model has no source head, whose probabilities are needed")
         return self._probabilities[self._rows]
 
     @cached_property

@@ -31,19 +31,18 @@ def leep(probabilities: Array, labels: Array) -> float:
     """
     values = to_float64("probabilities", probabilities)
     if values.ndim != 2 or 0 in values.shape:
-        msg = f"probabilities must be [samples, source classes], at least one of each, not {list(values.shape)}"
-        raise ValueError(msg)
+        raise ValueError(
+            f"probabilities must be [samples, source classes], at least one of each, not {list(values.shape)}"
+        )
     order, _, _, sizes = sort_by_class(labels, len(values))
     rows = values[like(order, values)]
     sums = to_host(rows.sum(1))
     # NaN fails the comparison, too.
     wrong = np.flatnonzero(~(np.abs(sums - 1) <= SUM_TOLERANCE))
     if len(wrong):
-        msg = f"probabilities must sum to 1 in every row; row {order[wrong[0]]} sums to {sums[wrong[0]]:g}"
-        raise ValueError(msg)
+        raise ValueError(f"probabilities must sum to 1 in every row; row {order[wrong[0]]} sums to {sums[wrong[0]]:g}")
     if (lowest := float(rows.min())) < 0:
-        msg = f"probabilities must be 0 or more, not {lowest:g}"
-        raise ValueError(msg)
+        raise ValueError(f"probabilities must be 0 or more, not {lowest:g}")
     return expected_log_prediction(rows, sizes)
 
 
@@ -90,8 +89,7 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     """
     shape = to_host(as_array("source_labels", source_labels)).shape
     if len(shape) != 1 or not shape[0]:
-        msg = f"source_labels must be [samples], at least one, not {list(shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"source_labels must be [samples], at least one, not {list(shape)}")
     pairs = []
     for name, labels in (("source_labels", source_labels), ("target_labels", target_labels)):
         order, codes, _, _ = sort_by_class(labels, shape[0], name)

@@ -39,8 +39,7 @@ def linear_probe_accuracy(
     check_integer("folds", folds, 2)
     check_integer("seed", seed, 0)
     if folds > statistics.samples:
-        msg = f"folds must be at most the number of samples, {statistics.samples}, not {folds}"
-        raise ValueError(msg)
+        raise ValueError(f"folds must be at most the number of samples, {statistics.samples}, not {folds}")
     number = draw_folds(statistics.class_sizes, folds, seed)
     accuracies = []
     for fold in range(folds):

@@ -41,18 +41,16 @@ def n_leep(
             do not fit.
     """
     if not (isinstance(pca, Real) and 0 < pca <= 1):
-        msg = f"pca must be above 0 and at most 1, not {pca!r}"
-        raise ValueError(msg)
+        raise ValueError(f"pca must be above 0 and at most 1, not {pca!r}")
     check_integer("components_per_class", components_per_class, 1)
     check_integer("seed", seed, 0)
     statistics = FeatureStatistics.of(features, labels)
     components = components_per_class * statistics.classes
     if components > statistics.samples:
-        msg = (
+        raise ValueError(
             f"components_per_class: {components_per_class} for each of {statistics.classes} classes need as many "
             f"samples, but features have {statistics.samples} rows"
         )
-        raise ValueError(msg)
     rank = statistics.spectrum.rank
     variances = to_host(statistics.spectrum.eigenvalues)
     shares = np.cumsum(variances) / max(variances.sum(), np.finfo(np.float64).tiny)

@@ -24,6 +24,5 @@ def num_classes(labels: Array) -> float:
     """
     array = to_host(as_array("labels", labels))
     if array.ndim != 1 or not len(array):
-        msg = f"labels must be [samples], at least one, not {list(array.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be [samples], at least one, not {list(array.shape)}")
     return float(len(sort_by_class(array, len(array))[2]))

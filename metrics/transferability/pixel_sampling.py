@@ -51,23 +51,20 @@ def sample_pixels(
     """
     features, labels = as_array("features", features), as_array("labels", labels)
     if features.ndim != 4 or 0 in features.shape:
-        msg = f"features must be [images, features, h, w], at least one of each, not {list(features.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"features must be [images, features, h, w], at least one of each, not {list(features.shape)}")
     check_integer("per_image", per_image, 1)
     if not isinstance(seed, np.random.Generator):
         check_integer("seed", seed, 0)
     images, _, *size = features.shape
     if labels.ndim != 3 or len(labels) != images or 0 in labels.shape:
-        msg = f"labels must be [{images}, H, W], a map for every image, not {list(labels.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be [{images}, H, W], a map for every image, not {list(labels.shape)}")
     maps = _integers(labels)
     frequency = count_pixels([maps], ignore_label) if counts is None else np.asarray(counts)
     small = _read_at_centres(maps, size).reshape(images, -1)
     keys = _exponential_keys(small, frequency, ignore_label, np.random.default_rng(seed))
     image, pixel = _smallest(keys, per_image)
     if not len(image):
-        msg = f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed"
-        raise ValueError(msg)
+        raise ValueError(f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed")
     i, y, x = (like(part, features) for part in (image, pixel // size[1], pixel % size[1]))
     chosen = small[image, pixel].astype(np.int64)
     return features[i, :, y, x], like(chosen, labels) if is_tensor(labels) else chosen
@@ -92,8 +89,7 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
         if ignore_label is not None:
             values = values[values != ignore_label]
         if len(values) and (lowest := int(values.min())) < 0:
-            msg = f"labels must be 0 or more, not {lowest}; ignore_label is {ignore_label}"
-            raise ValueError(msg)
+            raise ValueError(f"labels must be 0 or more, not {lowest}; ignore_label is {ignore_label}")
         found = np.bincount(values.astype(np.int64), minlength=len(total))
         found[: len(total)] += total
         total = found
@@ -103,8 +99,7 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
 def _integers(labels: Array) -> NDArray[np.integer]:
     array = to_host(as_array("labels", labels))
     if array.dtype.kind not in "iu":
-        msg = f"labels must be integers, not {array.dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be integers, not {array.dtype}")
     return array
 
 
@@ -123,12 +118,12 @@ def _exponential_keys(
     valid = np.ones(labels.shape, dtype=bool) if ignore_label is None else labels != ignore_label
     present = np.unique(labels[valid])
     if len(present) and present[0] < 0:
-        msg = f"labels must be 0 or more, not {present[0]}; ignore_label is {ignore_label}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be 0 or more, not {present[0]}; ignore_label is {ignore_label}")
     uncounted = [label for label in present.tolist() if label >= len(counts) or counts[label] < 1]
     if uncounted:
-        msg = f"counts: class {uncounted[0]} has pixels in labels, but none by counts; count the whole data set"
-        raise ValueError(msg)
+        raise ValueError(
+            f"counts: class {uncounted[0]} has pixels in labels, but none by counts; count the whole data set"
+        )
     # A key of rate 1 / count is the standard one times the count.
     keys[valid] *= counts[labels[valid]]
     keys[~valid] = np.inf

@@ -35,8 +35,7 @@ def draw_targets(classes: int, targets: int, share: ClassShare, seed: int) -> li
     """
     if classes <= LEAST_CLASSES:
         needed = LEAST_CLASSES + 1
-        msg = f"it has {classes} classes, and targets are subsets of them; {needed} or more are needed"
-        raise ValueError(msg)
+        raise ValueError(f"it has {classes} classes, and targets are subsets of them; {needed} or more are needed")
     generator = np.random.default_rng(seed)
     least = max(LEAST_CLASSES, math.ceil(LEAST_SHARE * classes))
     half = max(LEAST_CLASSES, classes // 2)

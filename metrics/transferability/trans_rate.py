@@ -36,8 +36,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
         ValueError: The distortion is not above 0, or the features or labels do not fit.
     """
     if not (isinstance(epsilon, Real) and epsilon > 0):
-        msg = f"epsilon must be above 0, not {epsilon!r}"
-        raise ValueError(msg)
+        raise ValueError(f"epsilon must be above 0, not {epsilon!r}")
     statistics = FeatureStatistics.of(features, labels)
     if statistics.classes == 1:
         return 0.0

@@ -83,34 +83,30 @@ class _ClassSums(_KeptPrecision):
     def _checked(self, features: Tensor, labels: Tensor) -> Tensor:
         classes, dimensions = self.sums.shape
         if features.ndim != 2 or features.shape[1] != dimensions:
-            msg = f"features must be [samples, {dimensions}], not {list(features.shape)}"
-            raise ValueError(msg)
+            raise ValueError(f"features must be [samples, {dimensions}], not {list(features.shape)}")
         _check_labels(labels, len(features))
         if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-            msg = f"labels must be from 0 to {classes - 1}, not from {int(labels.min())} to {int(labels.max())}"
-            raise ValueError(msg)
+            raise ValueError(
+                f"labels must be from 0 to {classes - 1}, not from {int(labels.min())} to {int(labels.max())}"
+            )
         double = features.detach().double()
         if not bool(double.isfinite().all()):
-            msg = "features must be finite"
-            raise ValueError(msg)
+            raise ValueError("features must be finite")
         return double
 
     @property
     def _present(self) -> Tensor:
         present = self.counts > 0
         if not bool(present.any()):
-            msg = "features: none have been added yet"
-            raise ValueError(msg)
+            raise ValueError("features: none have been added yet")
         return present
 
 
 def _check_labels(labels: Tensor, samples: int) -> None:
     if labels.shape != (samples,):
-        msg = f"labels must be [{samples}], one for every sample, not {list(labels.shape)}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be [{samples}], one for every sample, not {list(labels.shape)}")
     if labels.is_floating_point() or labels.is_complex():
-        msg = f"labels must be integers, not {labels.dtype}"
-        raise ValueError(msg)
+        raise ValueError(f"labels must be integers, not {labels.dtype}")
 
 
 class _ClassMoments(_ClassSums):
@@ -278,19 +274,16 @@ class LEEP(_KeptPrecision):
         width = self.probabilities[0].shape[1] if self.probabilities else None
         shape = probabilities.shape
         if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
-            msg = f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}"
-            raise ValueError(msg)
+            raise ValueError(f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}")
         _check_labels(labels, len(probabilities))
         if len(labels) and int(labels.min()) < 0:
-            msg = f"labels must be 0 or more, not {int(labels.min())}"
-            raise ValueError(msg)
+            raise ValueError(f"labels must be 0 or more, not {int(labels.min())}")
         self.probabilities.append(probabilities.detach())
         self.labels.append(labels)
 
     def compute(self) -> Tensor:
         """Compute the score of the samples so far."""
         if not len(self.probabilities):
-            msg = "probabilities: none have been added yet"
-            raise ValueError(msg)
+            raise ValueError("probabilities: none have been added yet")
         probabilities = dim_zero_cat(self.probabilities)
         return probabilities.new_tensor(leep(probabilities, dim_zero_cat(self.labels)), dtype=torch.float64)

@@ -38,11 +38,10 @@ class GradientDescent(Method):
         """Create one optimiser over everything that is trained."""
         self.optimizer = self.make_optimizer(list(self.parameters()))
         if isinstance(self.optimizer, COUPLING):
-            msg = (
+            raise UserError(
                 f"optimizer: {type(self.optimizer).__name__} does not work element by element, so that orderings would "
                 "change each other; take SGD, Adam or one of their kin"
             )
-            raise UserError(msg)
         return [self.optimizer]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:

@@ -39,8 +39,9 @@ class LinearProbeThenFineTune(GradientDescent):
     def begin(self, start: Start) -> None:
         """Copy the initial head and the backbone."""
         if start.backbone is None:
-            msg = "model.methods: LinearProbeThenFineTune trains the backbone; feed it photos, with data=PhotoStream"
-            raise UserError(msg)
+            raise UserError(
+                "model.methods: LinearProbeThenFineTune trains the backbone; feed it photos, with data=PhotoStream"
+            )
         super().begin(start)
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:

@@ -44,8 +44,7 @@ class Replay(GradientDescent):
             UserError: The backbone is trainable, so that features in memory would go stale.
         """
         if start.backbone is not None:
-            msg = "Replay keeps features, which a trainable backbone changes: use it on frozen features"
-            raise UserError(msg)
+            raise UserError("Replay keeps features, which a trainable backbone changes: use it on frozen features")
         super().begin(start)
         self.memory = SamplesSeen(start.orderings, start.max_samples, start.features)
         self.generator = torch.Generator().manual_seed(start.seed)

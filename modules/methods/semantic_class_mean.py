@@ -61,8 +61,9 @@ class SemanticClassMean(Method):
         """
         super().begin(start)
         if start.source_head is None:
-            msg = "SemanticClassMean needs the backbone's own classifier: choose one pre-trained as a classifier"
-            raise UserError(msg)
+            raise UserError(
+                "SemanticClassMean needs the backbone's own classifier: choose one pre-trained as a classifier"
+            )
         self.register_buffer("source_bias", start.source_bias, persistent=False)
         centred = start.source_head - start.source_head.mean(0)
         self.register_buffer("source_head", centred, persistent=False)

@@ -115,8 +115,9 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     """
     network, preprocessing = build(spec)
     if preprocessing is None:
-        msg = f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
-        raise UserError(msg)
+        raise UserError(
+            f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
+        )
     heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else find_heads(network)
     for name in heads:
         network.set_submodule(name, nn.Identity())

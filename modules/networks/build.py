@@ -49,8 +49,7 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
 def _build_custom(spec: NetworkSpec) -> nn.Module:
     terms = spec.terms
     if isinstance(spec.weights, str):
-        msg = f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}"
-        raise UserError(msg)
+        raise UserError(f"weights: {spec.weights!r}, but a custom source takes a {FILES} file, or {terms.random}")
     module, function = split_path(spec.model, spec.allowed_modules, terms.model)
     stage = f"{terms.model}: {spec.model} cannot be imported"
     try:
@@ -58,27 +57,23 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         stage = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
         network = make(**spec.arguments)
     except Exception as error:  # code of the user's own
-        msg = f"{stage}: {type(error).__name__}: {first_line(error)}"
-        raise UserError(msg) from error
+        raise UserError(f"{stage}: {type(error).__name__}: {first_line(error)}") from error
     if not isinstance(network, nn.Module):
-        msg = f"{terms.model}: {spec.model} gives a {type(network).__name__}, not a torch.nn.Module"
-        raise UserError(msg)
+        raise UserError(f"{terms.model}: {spec.model} gives a {type(network).__name__}, not a torch.nn.Module")
     return network if spec.weights is None else load_weights(network, spec.weights, None)
 
 
 def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module, Preprocessing | None]:
     loading = [key for key in spec.arguments if key.startswith(WEIGHT_ARGUMENTS)]
     if loading:
-        msg = f"{spec.terms.arguments}.{loading[0]}: not allowed; weights are named by `weights` alone"
-        raise UserError(msg)
+        raise UserError(f"{spec.terms.arguments}.{loading[0]}: not allowed; weights are named by `weights` alone")
     model = library.choose(spec)
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
             return library.create(model, weights, arguments)
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
-            msg = _explain(error, spec, f"{library.title}'s {model}", weights, arguments)
-            raise UserError(msg) from error
+            raise UserError(_explain(error, spec, f"{library.title}'s {model}", weights, arguments)) from error
 
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
@@ -88,8 +83,9 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
         return network, library.preprocessing(network, model, None)
     if spec.weights is not None and spec.weights not in (known := library.identifiers(model)):
         allowed = ", ".join([*known, spec.terms.random])
-        msg = f"weights: {library.title}'s {model} has no {spec.weights!r}; allowed are {allowed}, or a {FILES} file"
-        raise UserError(msg)
+        raise UserError(
+            f"weights: {library.title}'s {model} has no {spec.weights!r}; allowed are {allowed}, or a {FILES} file"
+        )
     network = create(spec.weights, spec.arguments)
     return network, library.preprocessing(network, model, spec.weights)
 

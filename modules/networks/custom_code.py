@@ -26,15 +26,13 @@ def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -
         UserError: It is no such path, or its module is not allowed.
     """
     if not isinstance(path, str) or not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", path):
-        msg = f"{term}: {path!r}, but a custom source needs a dotted path, package.module.function"
-        raise UserError(msg)
+        raise UserError(f"{term}: {path!r}, but a custom source needs a dotted path, package.module.function")
     module, _, function = path.rpartition(".")
     if allowed_modules is not None and not any(_is_within(module, allowed) for allowed in allowed_modules):
-        msg = (
+        raise UserError(
             f"{term}: custom code of the module {module!r} is not allowed; whoever trusts it names it, "
             "or a package of it, in extraction.allow_modules"
         )
-        raise UserError(msg)
     return module, function
 
 
@@ -56,8 +54,7 @@ def find_code(path: object, allowed_modules: Sequence[str] | None, term: str) ->
     module, _ = split_path(path, allowed_modules, term)
     spec = _find_spec(module, term)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
-        msg = f"{term}: there is no Python file of the module {module!r}"
-        raise UserError(msg)
+        raise UserError(f"{term}: there is no Python file of the module {module!r}")
     around = [module.partition(".")[0]] if allowed_modules is None else allowed_modules
     package = _find_spec(min((allowed for allowed in around if _is_within(module, allowed)), key=len), term)
     file = Path(spec.origin)
@@ -74,8 +71,7 @@ def _find_spec(module: str, term: str) -> ModuleSpec | None:
         return find_spec(module)
     except Exception as error:  # a package's own code runs, and may raise anything
         reason = (str(error) or type(error).__name__).splitlines()[0]
-        msg = f"{term}: the module {module!r} cannot be found: {reason}"
-        raise UserError(msg) from error
+        raise UserError(f"{term}: the module {module!r} cannot be found: {reason}") from error
 
 
 def _is_within(module: str, allowed: str) -> bool:

@@ -84,11 +84,9 @@ def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
         InapplicableError: The strategy makes no sense for the shape, or the numbers are complex.
     """
     if values.is_complex():
-        msg = "complex numbers are no embedding"
-        raise InapplicableError(msg)
+        raise InapplicableError("complex numbers are no embedding")
     if values.ndim not in SHAPES:
-        msg = f"{values.ndim} axes are neither a map, nor tokens, nor a vector"
-        raise InapplicableError(msg)
+        raise InapplicableError(f"{values.ndim} axes are neither a map, nor tokens, nor a vector")
     strategy = strategy or DEFAULT_STRATEGIES[values.ndim]
     if strategy == "flatten":
         return values.flatten(1).to(torch.float32, copy=True)
@@ -98,8 +96,7 @@ def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
         return values.mean(_positions(values), dtype=torch.float32)
     if values.ndim == 3:
         return _patches(values, prefix if strategy == "pool" else Prefix()).mean(1, dtype=torch.float32)
-    msg = "a vector has no positions to average"
-    raise InapplicableError(msg)
+    raise InapplicableError("a vector has no positions to average")
 
 
 def _positions(values: Tensor) -> tuple[int, int]:
@@ -110,16 +107,13 @@ def _positions(values: Tensor) -> tuple[int, int]:
 def _patches(tokens: Tensor, prefix: Prefix) -> Tensor:
     start = prefix.within(tokens.shape[1]).count
     if start >= tokens.shape[1]:
-        msg = f"{tokens.shape[1]} tokens, {start} of them before the patches, hold no patch"
-        raise InapplicableError(msg)
+        raise InapplicableError(f"{tokens.shape[1]} tokens, {start} of them before the patches, hold no patch")
     return tokens[:, start:]
 
 
 def _class_token(values: Tensor, prefix: Prefix) -> Tensor:
     if values.ndim != 3:
-        msg = f"{SHAPES[values.ndim]} has no class token"
-        raise InapplicableError(msg)
+        raise InapplicableError(f"{SHAPES[values.ndim]} has no class token")
     if not prefix.within(values.shape[1]).has_class_token:
-        msg = "the network declares no class token for these tokens (num_prefix_tokens)"
-        raise InapplicableError(msg)
+        raise InapplicableError("the network declares no class token for these tokens (num_prefix_tokens)")
     return values[:, 0].to(torch.float32, copy=True)

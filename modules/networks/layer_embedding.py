@@ -91,8 +91,7 @@ class LayerEmbedding(nn.Module):
         for record, width in zip(self._run(photos, self.points), self.widths, strict=True):
             self._check_calls(record)
             if record.rows is None or record.rows.shape[1] != width:
-                msg = f"{self._layer(record.point)}: {record}, where one photo gave {width} columns"
-                raise UserError(msg)
+                raise UserError(f"{self._layer(record.point)}: {record}, where one photo gave {width} columns")
             rows.append(record.rows)
         return torch.cat(rows, 1)
 
@@ -133,11 +132,10 @@ class LayerEmbedding(nn.Module):
             with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
                 return self._run(photo, points), self._run(photo, points)
         except Exception as error:  # code of any network
-            msg = (
+            raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
                 f"{self.forward_args}: {type(error).__name__}: {first_line(error)}"
-            )
-            raise UserError(msg) from error
+            ) from error
 
     def _run(self, photos: Tensor, points: Sequence[Point]) -> list[Record]:
         # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
@@ -158,25 +156,22 @@ class LayerEmbedding(nn.Module):
                 return record, record.rows.shape[1]
         expected = "" if point.width is None else f", and output_dim is {point.width}"
         how = "" if point.strategy is None else f" with embedding {point.strategy!r}"
-        msg = f"{self._layer(point)}{how}: {'; '.join(map(str, records))}{expected}"
-        raise UserError(msg)
+        raise UserError(f"{self._layer(point)}{how}: {'; '.join(map(str, records))}{expected}")
 
     def _check_repeats(self, rows: Tensor, again: Record) -> None:
         same = again.rows is not None and again.rows.shape == rows.shape
         if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
-            msg = (
+            raise UserError(
                 f"{self._layer(again.point)} gives other values in a second pass of the same photo; the network draws "
                 "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
             )
-            raise UserError(msg)
 
     def _check_calls(self, record: Record) -> None:
         if record.calls != 1:
-            msg = (
+            raise UserError(
                 f"{self._layer(record.point)} is called {record.calls} times in one forward pass; "
                 "name a layer that is called once"
             )
-            raise UserError(msg)
 
     def _layer(self, point: Point) -> str:
         return f"model {self.name!r}: layer {point.path or LOGITS!r}"

@@ -82,8 +82,10 @@ class Library(ABC):
         if spec.model is not None:
             if spec.model not in names:
                 close = ", ".join(get_close_matches(str(spec.model), names)) or "nothing alike"
-                msg = f"{spec.terms.model}: {self.title} has no model {spec.model!r}; it has {close}"
-                raise UserError(msg + spec.terms.elsewhere)
+                raise UserError(
+                    f"{spec.terms.model}: {self.title} has no model {spec.model!r}; it has {close}"
+                    + spec.terms.elsewhere
+                )
             return str(spec.model)
         if key in names:
             return key
@@ -91,11 +93,10 @@ class Library(ABC):
         if not found or not _is_all_there_is(found[-1], found, key):
             listed = " and ".join(reversed(found)) or "no name"
             alone = ", and none of them alone between separators" if found else ""
-            msg = (
+            raise UserError(
                 f"model_name: it contains {listed} of {self.title}'s models{alone}; "
                 f"{spec.terms.model} names the one that is meant"
             )
-            raise UserError(msg)
         return found[-1]
 
 
@@ -197,8 +198,7 @@ def _import_open_clip() -> Any:  # noqa: ANN401 - an optional package without ty
     try:
         return import_module("open_clip")
     except ImportError as error:
-        msg = f"open_clip cannot be imported ({error}); pip install 'headstart[open_clip]'"
-        raise UserError(msg) from error
+        raise UserError(f"open_clip cannot be imported ({error}); pip install 'headstart[open_clip]'") from error
 
 
 LIBRARIES: dict[str, Library] = {library.title: library for library in (Torchvision(), Timm(), OpenClip())}

@@ -41,8 +41,7 @@ class Preprocessing:
             UserError: The crop is larger than the photo.
         """
         if not 1 <= self.crop <= self.resize:
-            msg = f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}"
-            raise UserError(msg)
+            raise UserError(f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}")
 
     @classmethod
     def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it

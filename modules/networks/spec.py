@@ -91,8 +91,7 @@ class NetworkSpec:
         if isinstance(self.weights, str):
             return {"identifier": self.weights}
         if not self.weights.is_file():
-            msg = f"weights: there is no file {str(self.weights)!r}"
-            raise UserError(msg)
+            raise UserError(f"weights: there is no file {str(self.weights)!r}")
         return {"file": _digest(self.weights)}
 
     def _digest_code(self) -> str:
@@ -108,8 +107,7 @@ def naming_model(name: str) -> Iterator[None]:
     try:
         yield
     except UserError as error:
-        msg = f"model {name!r}: {error}"
-        raise UserError(msg) from error
+        raise UserError(f"model {name!r}: {error}") from error
 
 
 def _version(package: str) -> str | None:

@@ -74,8 +74,7 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         UserError: The file is missing, cannot be read or holds no state dict.
     """
     if not path.is_file():
-        msg = f"weights: there is no file {str(path)!r}"
-        raise UserError(msg)
+        raise UserError(f"weights: there is no file {str(path)!r}")
     try:
         if path.suffix == ".safetensors":
             from safetensors.torch import load_file
@@ -84,12 +83,10 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
         with warnings.catch_warnings(action="ignore"):
             content = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # damaged files raise errors of many unrelated kinds
-        msg = f"weights: {str(path)!r} cannot be read: {_reason(error)}"
-        raise UserError(msg) from error
+        raise UserError(f"weights: {str(path)!r} cannot be read: {_reason(error)}") from error
     state = content.get("state_dict", content) if isinstance(content, dict) else content
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
-        msg = f"weights: {str(path)!r} holds no state dict (tensors by name)"
-        raise UserError(msg)
+        raise UserError(f"weights: {str(path)!r} holds no state dict (tensors by name)")
     return state
 
 
@@ -115,16 +112,14 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> Non
     differing = [name for name in shapes if name in state and state[name].shape != shapes[name]]
     if differing:
         listed = _enumerate([f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing])
-        msg = f"weights: shapes in {source!r} do not fit: {listed}"
-        raise UserError(msg)
+        raise UserError(f"weights: shapes in {source!r} do not fit: {listed}")
     keys = network.load_state_dict(state, strict=False)
     if keys.missing_keys or keys.unexpected_keys:
         parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
         listed = "; ".join(f"{kind} keys: {_enumerate(names)}" for kind, names in parts if names)
         if all(name.startswith(PARALLEL) for name in state):
             listed += f"; its keys begin with {PARALLEL!r}: save the state_dict() of DataParallel's module instead"
-        msg = f"weights: {source!r} does not fit the model: {listed}"
-        raise UserError(msg)
+        raise UserError(f"weights: {source!r} does not fit the model: {listed}")
 
 
 def _enumerate(names: Sequence[str]) -> str:
@@ -147,8 +142,7 @@ def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
     """
     heads = linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
-        msg = f"name: {type(network).__name__} has no linear classifier to put another head in place of"
-        raise UserError(msg)
+        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
     return heads
 
 

@@ -43,8 +43,7 @@ class Scripted(Method):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         self.batches += 1
         if self.batches == self.fail_at:
-            msg = "scripted failure"
-            raise RuntimeError(msg)
+            raise RuntimeError("scripted failure")
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Take the places of validation samples as inputs; the right class of all is 0."""

@@ -158,8 +158,7 @@ def test_failing_dashboard_leaves_the_results_complete(
     script: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*args: Any) -> None:
-        msg = "no connection"
-        raise RuntimeError(msg)
+        raise RuntimeError("no connection")
 
     logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
     monkeypatch.setattr(DashboardLogger, "log_metrics", lambda *args, **kwargs: None)
@@ -178,8 +177,7 @@ def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen
 
     def begin(**options: Any) -> None:
         begun.append(options)
-        msg = "that is far enough\nand more"
-        raise wandb.Error(msg)
+        raise wandb.Error("that is far enough\nand more")
 
     monkeypatch.setattr(wandb, "init", begin)
     logger = DashboardLogger(mode=mode, save_dir=str(tmp_path / "made"), entity="team", tags=["a"])

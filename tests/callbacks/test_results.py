@@ -153,8 +153,7 @@ WRITERS = [
 
 
 def fail(*args: Any, **kwargs: Any) -> None:
-    msg = "no space left"
-    raise RuntimeError(msg)
+    raise RuntimeError("no space left")
 
 
 @pytest.mark.parametrize("writer", WRITERS)

@@ -266,8 +266,7 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
 
     def begin(**options: Any) -> None:
         found.append(options)
-        msg = "that is far enough"
-        raise wandb.Error(msg)
+        raise wandb.Error("that is far enough")
 
     monkeypatch.setattr(wandb, "init", begin)
     return found
@@ -327,8 +326,7 @@ def test_a_server_that_stops_answering(
     def begin(**options: Any) -> Any:
         tried.append(options["mode"])
         if options["mode"] == "online":
-            msg = "gave up\nand more"
-            raise error(msg)
+            raise error("gave up\nand more")
         return real(**options)
 
     monkeypatch.setattr(wandb, "login", lambda prompt, verify: True)
@@ -376,8 +374,7 @@ def test_refusal_is_a_warning_in_one_line(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def refuse(**options: Any) -> None:
-        msg = "WANDB_API_KEY invalid\nand more"
-        raise wandb.errors.AuthenticationError(msg)
+        raise wandb.errors.AuthenticationError("WANDB_API_KEY invalid\nand more")
 
     monkeypatch.setattr(wandb, "init", refuse)
     publish(tmp_path, Dashboard())

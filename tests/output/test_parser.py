@@ -156,8 +156,8 @@ def test_users_mistake_ends_the_program(
             if depth:
                 fail(depth - 1)
         except Exception as error:
-            raise ValueError("while building") from error  # noqa: EM101
-        raise kind("data.x: wrong")  # noqa: EM101
+            raise ValueError("while building") from error
+        raise kind("data.x: wrong")
 
     def run() -> None:
         with one_line_errors():

@@ -215,8 +215,7 @@ def wait_for(path: Path) -> None:
         if path.exists():
             return
         time.sleep(0.005)
-    msg = f"{path.name} did not appear"
-    raise TimeoutError(msg)
+    raise TimeoutError(f"{path.name} did not appear")
 
 
 def compute_slowly(folder: Path) -> None:

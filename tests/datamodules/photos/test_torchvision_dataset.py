@@ -217,8 +217,7 @@ def test_nothing_is_downloaded_unasked(tmp_path: Path, monkeypatch: pytest.Monke
 def test_failed_download_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(dataset: Any) -> None:
         (Path(dataset.root) / "eurosat").mkdir()
-        msg = "no connection\nat all"
-        raise OSError(msg)
+        raise OSError("no connection\nat all")
 
     monkeypatch.setattr(torchvision.datasets.EuroSAT, "download", fail)
     source = TorchvisionDataset("EuroSAT", str(tmp_path / "root"), download=True)

@@ -152,8 +152,7 @@ def test_mirror_that_fails_leaves_the_score(
     import wandb
 
     def fail(**options: Any) -> None:
-        msg = "the server is away"
-        raise wandb.Error(msg)
+        raise wandb.Error("the server is away")
 
     monkeypatch.setattr(wandb, "init", fail)
     arena.score(arena.red([0, 1, 2]), "--logger=true", "--dashboard.mode=offline")

@@ -30,8 +30,7 @@ def signs_that_agree(embeddings: Iterable[Embedding]) -> tuple[Array, None]:
     signs = np.stack([np.sign(np.asarray(each)[:, 0]) for each in embeddings])
     for i, row in enumerate(signs):
         if (row > 0).all():
-            msg = f"embeddings[{i}]: undefined"
-            raise ValueError(msg)
+            raise ValueError(f"embeddings[{i}]: undefined")
     return (signs[:, None] == signs).mean(axis=2), None
 
 

@@ -18,8 +18,7 @@ class Fail(nn.Module):
     """A layer that cannot be run."""
 
     def forward(self, rows: Tensor) -> Tensor:
-        msg = "no memory"
-        raise RuntimeError(msg)
+        raise RuntimeError("no memory")
 
 
 def record(path: str, side: Literal["output", "input"]) -> Record:

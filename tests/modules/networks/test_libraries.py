@@ -44,8 +44,7 @@ def stand_in() -> ModuleType:
         assert not pretrained_image
         assert not pretrained_text
         if pretrained:
-            msg = f"Failed to download weights for tag '{pretrained}': no route\nto host"
-            raise RuntimeError(msg)
+            raise RuntimeError(f"Failed to download weights for tag '{pretrained}': no route\nto host")
         return TwoTowers(**parameters)
 
     module: Any = ModuleType("open_clip")

@@ -182,8 +182,7 @@ def test_unknown_names(wrong: BackboneSpec, message: str) -> None:
 
 def test_failed_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     def fail(*args: Any, **kwargs: Any) -> None:
-        msg = "no route\nto host"
-        raise OSError(msg)
+        raise OSError("no route\nto host")
 
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
