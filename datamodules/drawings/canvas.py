@@ -21,6 +21,8 @@ Generator = np.random.Generator
 Floats = NDArray[np.float64]
 
 SUPERSAMPLING = 2
+DARK: Color = (30, 26, 28)
+PALE: Color = (240, 238, 230)
 _ANGLES = np.linspace(0.0, 2.0 * math.pi, 28, endpoint=False)
 _CIRCLE: Floats = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
 
@@ -131,6 +133,11 @@ class Canvas:
 
 
 Painter = Callable[[Canvas, Generator], None]
+
+
+def by_name(*painters: Painter) -> dict[str, Painter]:
+    """Names the subjects of painters as their functions: `_round_tree` paints a `round tree`."""
+    return {painter.__name__.strip("_").replace("_", " "): painter for painter in painters}
 
 
 def ink(canvas: Canvas, rng: Generator) -> Color:

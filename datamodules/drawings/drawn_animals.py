@@ -6,15 +6,12 @@ import math
 
 import numpy as np
 
-from datamodules.drawings.canvas import Canvas, Color, Generator, Painter, blend, curve, ink
-
-_DARK: Color = (30, 26, 28)
-_PALE: Color = (240, 238, 230)
+from datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, blend, by_name, curve, ink
 
 
 def _eye(canvas: Canvas, x: float, y: float, radius: float) -> None:
-    canvas.ellipse(x, y, radius, radius, _PALE)
-    canvas.ellipse(x, y, radius * 0.55, radius * 0.6, _DARK)
+    canvas.ellipse(x, y, radius, radius, PALE)
+    canvas.ellipse(x, y, radius * 0.55, radius * 0.6, DARK)
 
 
 def _fish(canvas: Canvas, rng: Generator) -> None:
@@ -32,9 +29,9 @@ def _whale(canvas: Canvas, rng: Generator) -> None:
     canvas.stroke(curve((-0.2, 0.3), (-0.8, 0.4), (-0.85, -0.3)), 0.35, skin, 0.12)
     canvas.polygon([(-0.85, -0.2), (-1.05, -0.6), (-0.82, -0.45), (-0.6, -0.6)], skin)
     canvas.ellipse(0.2, 0.25, 0.75, rng.uniform(0.4, 0.5), skin)
-    canvas.polygon(curve((-0.3, 0.4), (0.4, 1.0), (0.92, 0.35)), _PALE)
+    canvas.polygon(curve((-0.3, 0.4), (0.4, 1.0), (0.92, 0.35)), PALE)
     for x in (-0.15, 0.15):
-        canvas.stroke(curve((0.3, -0.2), (0.3, -0.7), (0.3 + x * 2, -0.75)), 0.06, _PALE)
+        canvas.stroke(curve((0.3, -0.2), (0.3, -0.7), (0.3 + x * 2, -0.75)), 0.06, PALE)
     _eye(canvas, 0.6, 0.15, 0.08)
 
 
@@ -46,7 +43,7 @@ def _bird(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.0, 0.15, 0.5, 0.38, plumage, -0.2)
     canvas.polygon([(0.65, -0.5), (1.0, -0.35), (0.65, -0.25)], beak)
     canvas.ellipse(0.45, -0.38, 0.3, 0.28, plumage)
-    canvas.ellipse(-0.1, 0.15, 0.34, 0.18, blend(plumage, _DARK, 0.4), 0.3)
+    canvas.ellipse(-0.1, 0.15, 0.34, 0.18, blend(plumage, DARK, 0.4), 0.3)
     _eye(canvas, 0.52, -0.42, 0.09)
 
 
@@ -55,7 +52,7 @@ def _owl(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.0, 0.1, 0.58, 0.8, plumage)
     for side in (canvas, canvas.mirrored()):
         side.polygon([(-0.5, -0.3), (-0.5, -0.85), (-0.1, -0.62)], plumage)
-        side.ellipse(-0.52, 0.25, 0.16, 0.48, blend(plumage, _DARK, 0.4), 0.15)
+        side.ellipse(-0.52, 0.25, 0.16, 0.48, blend(plumage, DARK, 0.4), 0.15)
         side.ellipse(-0.23, -0.28, 0.24, 0.24, disc)
         _eye(side, -0.23, -0.28, rng.uniform(0.13, 0.18))
         side.stroke([(-0.2, 0.8), (-0.2, 0.98)], 0.1, disc)
@@ -63,13 +60,13 @@ def _owl(canvas: Canvas, rng: Generator) -> None:
 
 
 def _penguin(canvas: Canvas, rng: Generator) -> None:
-    coat, beak = blend(ink(canvas, rng), _DARK, 0.5), ink(canvas, rng)
+    coat, beak = blend(ink(canvas, rng), DARK, 0.5), ink(canvas, rng)
     for side in (canvas, canvas.mirrored()):
         side.stroke([(-0.35, -0.1), (-rng.uniform(0.55, 0.8), 0.5)], 0.2, coat, 0.08)
         side.ellipse(-0.2, 0.92, 0.2, 0.08, beak)
     canvas.ellipse(0.0, 0.3, 0.48, 0.62, coat)
     canvas.ellipse(0.0, -0.5, 0.32, 0.34, coat)
-    canvas.ellipse(0.0, 0.38, 0.32, 0.5, _PALE)
+    canvas.ellipse(0.0, 0.38, 0.32, 0.5, PALE)
     canvas.polygon([(-0.1, -0.5), (0.1, -0.5), (0.0, -0.3)], beak)
     for x in (-0.13, 0.13):
         _eye(canvas, x, -0.6, 0.08)
@@ -91,20 +88,20 @@ def _butterfly(canvas: Canvas, rng: Generator) -> None:
         side.ellipse(-0.38, 0.38, lower, 0.28, wing, -0.6)
         side.ellipse(-0.46, -0.28, upper, 0.34, wing, 0.6)
         side.ellipse(-0.5, -0.3, 0.16, 0.14, spot)
-        side.stroke(curve((0.0, -0.5), (-0.1, -0.8), (-0.3, -0.9)), 0.05, _DARK)
-    canvas.ellipse(0.0, 0.0, 0.09, 0.6, _DARK)
+        side.stroke(curve((0.0, -0.5), (-0.1, -0.8), (-0.3, -0.9)), 0.05, DARK)
+    canvas.ellipse(0.0, 0.0, 0.09, 0.6, DARK)
 
 
 def _beetle(canvas: Canvas, rng: Generator) -> None:
     shell = ink(canvas, rng)
     for side in (canvas, canvas.mirrored()):
         for y in (-0.3, 0.1, 0.5):
-            side.stroke([(-0.3, y), (-0.85, y + rng.uniform(-0.25, 0.25))], 0.07, _DARK)
-    canvas.ellipse(0.0, -0.55, 0.3, 0.25, _DARK)
+            side.stroke([(-0.3, y), (-0.85, y + rng.uniform(-0.25, 0.25))], 0.07, DARK)
+    canvas.ellipse(0.0, -0.55, 0.3, 0.25, DARK)
     canvas.ellipse(0.0, 0.1, 0.55, 0.62, shell)
-    canvas.stroke([(0.0, -0.5), (0.0, 0.72)], 0.05, _DARK)
+    canvas.stroke([(0.0, -0.5), (0.0, 0.72)], 0.05, DARK)
     for x, y in ((-0.28, -0.1), (0.28, -0.1), (-0.25, 0.35), (0.25, 0.35)):
-        canvas.ellipse(x, y, 0.11, 0.11, _DARK)
+        canvas.ellipse(x, y, 0.11, 0.11, DARK)
 
 
 def _spider(canvas: Canvas, rng: Generator) -> None:
@@ -124,7 +121,7 @@ def _snail(canvas: Canvas, rng: Generator) -> None:
     turn = np.linspace(0.0, 4.0 * math.pi, 36)
     canvas.ellipse(-0.1, 0.1, 0.56, 0.54, shell)
     spiral = np.stack([np.cos(turn), np.sin(turn)], axis=1) * (turn / turn[-1] * 0.48)[:, None] + (-0.1, 0.1)
-    canvas.stroke(spiral[3:], 0.06, blend(shell, _DARK, 0.6))
+    canvas.stroke(spiral[3:], 0.06, blend(shell, DARK, 0.6))
 
 
 def _turtle(canvas: Canvas, rng: Generator) -> None:
@@ -134,7 +131,7 @@ def _turtle(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.82, rng.uniform(-0.05, 0.2), 0.22, 0.17, skin)
     canvas.polygon(curve((-0.8, 0.4), (0.0, rng.uniform(-1.4, -0.9)), (0.75, 0.4), 13), shell)
     for x in (-0.35, 0.0, 0.35):
-        canvas.ellipse(x, 0.1, 0.13, 0.14, blend(shell, _DARK, 0.4))
+        canvas.ellipse(x, 0.1, 0.13, 0.14, blend(shell, DARK, 0.4))
 
 
 def _crab(canvas: Canvas, rng: Generator) -> None:
@@ -167,22 +164,9 @@ def _frog(canvas: Canvas, rng: Generator) -> None:
         _eye(side, -0.35, -0.47, 0.17)
     canvas.ellipse(0.0, 0.4, 0.55, 0.45, skin)
     canvas.ellipse(0.0, -0.1, rng.uniform(0.6, 0.72), 0.4, skin)
-    canvas.stroke(curve((-0.45, -0.02), (0.0, rng.uniform(0.1, 0.4)), (0.45, -0.02)), 0.06, _DARK)
+    canvas.stroke(curve((-0.45, -0.02), (0.0, rng.uniform(0.1, 0.4)), (0.45, -0.02)), 0.06, DARK)
 
 
-ANIMALS: dict[str, Painter] = {
-    "fish": _fish,
-    "whale": _whale,
-    "bird": _bird,
-    "owl": _owl,
-    "penguin": _penguin,
-    "snake": _snake,
-    "butterfly": _butterfly,
-    "beetle": _beetle,
-    "spider": _spider,
-    "snail": _snail,
-    "turtle": _turtle,
-    "crab": _crab,
-    "octopus": _octopus,
-    "frog": _frog,
-}
+ANIMALS = by_name(
+    _fish, _whale, _bird, _owl, _penguin, _snake, _butterfly, _beetle, _spider, _snail, _turtle, _crab, _octopus, _frog
+)

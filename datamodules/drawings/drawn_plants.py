@@ -6,10 +6,7 @@ import math
 
 import numpy as np
 
-from datamodules.drawings.canvas import Canvas, Color, Generator, Painter, blend, curve, hsv, ink
-
-_DARK: Color = (30, 26, 28)
-_PALE: Color = (240, 238, 230)
+from datamodules.drawings.canvas import DARK, PALE, Canvas, Color, Generator, blend, by_name, curve, hsv, ink
 
 
 def _leafy(rng: Generator) -> Color:
@@ -63,18 +60,18 @@ def _flower(canvas: Canvas, rng: Generator) -> None:
 
 
 def _mushroom(canvas: Canvas, rng: Generator) -> None:
-    cap, stem = ink(canvas, rng), blend(_PALE, ink(canvas, rng), 0.2)
+    cap, stem = ink(canvas, rng), blend(PALE, ink(canvas, rng), 0.2)
     canvas.stroke([(0.0, -0.1), (0.0, 0.85)], 0.35, stem, 0.5)
     canvas.polygon(curve((-0.85, 0.05), (0.0, rng.uniform(-2.0, -1.5)), (0.85, 0.05), 13), cap)
     for x, y in rng.uniform((-0.4, -0.5), (0.4, -0.15), (4, 2)):
-        canvas.ellipse(x, y, 0.1, 0.09, _PALE)
+        canvas.ellipse(x, y, 0.1, 0.09, PALE)
 
 
 def _leaf(canvas: Canvas, rng: Generator) -> None:
     body, width = ink(canvas, rng), rng.uniform(0.7, 1.1)
     rim = np.concatenate([curve((-0.9, 0), (0, -width), (0.9, 0)), curve((0.9, 0), (0, width), (-0.9, 0))])
     canvas.polygon(rim, body)
-    vein = blend(body, _DARK, 0.5)
+    vein = blend(body, DARK, 0.5)
     canvas.stroke([(-1.1, 0.0), (0.8, 0.0)], 0.07, vein)
     for x in (-0.45, -0.1, 0.25):
         for y in (-0.3, 0.3):
@@ -85,7 +82,7 @@ def _apple(canvas: Canvas, rng: Generator) -> None:
     skin = ink(canvas, rng)
     for x in (-0.25, 0.25):
         canvas.ellipse(x, 0.15, 0.52, rng.uniform(0.6, 0.72), skin)
-    canvas.stroke(curve((0.0, -0.4), (0.02, -0.6), (0.15, -0.85)), 0.09, _DARK)
+    canvas.stroke(curve((0.0, -0.4), (0.02, -0.6), (0.15, -0.85)), 0.09, DARK)
     canvas.ellipse(0.35, -0.7, 0.26, 0.12, _leafy(rng), -0.4)
 
 
@@ -110,20 +107,8 @@ def _pineapple(canvas: Canvas, rng: Generator) -> None:
         canvas.polygon([(x - 0.14, -0.2), (x * 1.5, -1.0 + abs(x) / 2), (x + 0.14, -0.2)], green)
     canvas.ellipse(0.0, 0.35, 0.48, 0.63, skin)
     for y in (0.0, 0.3, 0.6):
-        canvas.stroke([(-0.4, y), (0.4, y + 0.2)], 0.05, blend(skin, _DARK, 0.5))
-        canvas.stroke([(-0.4, y + 0.2), (0.4, y)], 0.05, blend(skin, _DARK, 0.5))
+        canvas.stroke([(-0.4, y), (0.4, y + 0.2)], 0.05, blend(skin, DARK, 0.5))
+        canvas.stroke([(-0.4, y + 0.2), (0.4, y)], 0.05, blend(skin, DARK, 0.5))
 
 
-PLANTS: dict[str, Painter] = {
-    "round tree": _round_tree,
-    "pine": _pine,
-    "palm": _palm,
-    "cactus": _cactus,
-    "flower": _flower,
-    "mushroom": _mushroom,
-    "leaf": _leaf,
-    "apple": _apple,
-    "grapes": _grapes,
-    "carrot": _carrot,
-    "pineapple": _pineapple,
-}
+PLANTS = by_name(_round_tree, _pine, _palm, _cactus, _flower, _mushroom, _leaf, _apple, _grapes, _carrot, _pineapple)

@@ -6,10 +6,7 @@ import math
 
 import numpy as np
 
-from datamodules.drawings.canvas import Canvas, Color, Generator, Painter, blend, curve, ink
-
-_DARK: Color = (30, 26, 28)
-_PALE: Color = (240, 238, 230)
+from datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, Painter, blend, by_name, curve, ink
 
 
 def _letter(*strokes: tuple[tuple[float, float], ...]) -> Painter:
@@ -23,11 +20,11 @@ def _letter(*strokes: tuple[tuple[float, float], ...]) -> Painter:
 
 def _clock(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.0, 0.0, 0.85, 0.85, ink(canvas, rng))
-    canvas.ellipse(0.0, 0.0, 0.7, 0.7, _PALE)
+    canvas.ellipse(0.0, 0.0, 0.7, 0.7, PALE)
     for turn in np.arange(12) * math.pi / 6:
-        canvas.ellipse(0.58 * math.cos(turn), 0.58 * math.sin(turn), 0.05, 0.05, _DARK)
+        canvas.ellipse(0.58 * math.cos(turn), 0.58 * math.sin(turn), 0.05, 0.05, DARK)
     for turn, reach in zip(rng.uniform(0.0, 2.0 * math.pi, 2), (0.5, 0.33), strict=True):
-        canvas.stroke([(0.0, 0.0), (reach * math.cos(turn), reach * math.sin(turn))], 0.08, _DARK)
+        canvas.stroke([(0.0, 0.0), (reach * math.cos(turn), reach * math.sin(turn))], 0.08, DARK)
 
 
 def _glasses(canvas: Canvas, rng: Generator) -> None:
@@ -36,7 +33,7 @@ def _glasses(canvas: Canvas, rng: Generator) -> None:
     for side in (canvas, canvas.mirrored()):
         side.stroke([(-0.8, -0.1), (-1.0, -0.35)], 0.09, frame)
         side.ellipse(-0.5, 0.0, 0.4, height, frame)
-        side.ellipse(-0.5, 0.0, 0.3, height - 0.09, blend(canvas.ground, _PALE, 0.4))
+        side.ellipse(-0.5, 0.0, 0.3, height - 0.09, blend(canvas.ground, PALE, 0.4))
 
 
 def _crown(canvas: Canvas, rng: Generator) -> None:
@@ -50,8 +47,8 @@ def _face(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.0, 0.0, rng.uniform(0.7, 0.85), 0.85, ink(canvas, rng))
     mood, eye = rng.uniform(-0.3, 0.9), rng.uniform(0.07, 0.16)
     for x in (-0.3, 0.3):
-        canvas.ellipse(x, -0.22, eye, eye * 1.4, _DARK)
-    canvas.stroke(curve((-0.45, 0.3), (0.0, 0.3 + mood * 0.6), (0.45, 0.3)), 0.09, _DARK)
+        canvas.ellipse(x, -0.22, eye, eye * 1.4, DARK)
+    canvas.stroke(curve((-0.45, 0.3), (0.0, 0.3 + mood * 0.6), (0.45, 0.3)), 0.09, DARK)
 
 
 def _robot(canvas: Canvas, rng: Generator) -> None:
@@ -66,17 +63,17 @@ def _robot(canvas: Canvas, rng: Generator) -> None:
     canvas.box(-0.36, -0.65, 0.36, -0.12, metal)
     for x in (-0.16, 0.16):
         canvas.box(x - 0.08, -0.5, x + 0.08, -0.36, lamp)
-    canvas.box(-0.2, -0.28, 0.2, -0.2, _DARK)
+    canvas.box(-0.2, -0.28, 0.2, -0.2, DARK)
 
 
 def _snowman(canvas: Canvas, rng: Generator) -> None:
-    snow = blend(_PALE, ink(canvas, rng), 0.25)
+    snow = blend(PALE, ink(canvas, rng), 0.25)
     for y, radius in ((0.55, 0.45), (-0.05, 0.34), (-0.52, 0.25)):
         canvas.ellipse(0.0, y, radius * rng.uniform(0.9, 1.1), radius, snow)
     for x, y in ((-0.1, -0.58), (0.1, -0.58), (0.0, -0.05), (0.0, 0.15), (0.0, 0.5)):
-        canvas.ellipse(x, y, 0.05, 0.05, _DARK)
+        canvas.ellipse(x, y, 0.05, 0.05, DARK)
     canvas.polygon([(0.0, -0.5), (0.35, -0.42), (0.0, -0.42)], (240, 130, 30))
-    canvas.box(-0.22, -1.0, 0.22, -0.72, _DARK)
+    canvas.box(-0.22, -1.0, 0.22, -0.72, DARK)
 
 
 def _ghost(canvas: Canvas, rng: Generator) -> None:
@@ -93,8 +90,8 @@ def _ghost(canvas: Canvas, rng: Generator) -> None:
         sheet,
     )
     for x in (-0.2, 0.22):
-        canvas.ellipse(x, -0.3, 0.11, 0.17, _DARK)
-    canvas.ellipse(0.0, 0.1, 0.12, 0.14, _DARK)
+        canvas.ellipse(x, -0.3, 0.11, 0.17, DARK)
+    canvas.ellipse(0.0, 0.1, 0.12, 0.14, DARK)
 
 
 def _star(canvas: Canvas, rng: Generator) -> None:
@@ -145,20 +142,10 @@ def _target(canvas: Canvas, rng: Generator) -> None:
         canvas.ellipse(0.0, 0.0, radius, radius, first if ring % 2 == 0 else second)
 
 
-SIGNS: dict[str, Painter] = {
-    "clock": _clock,
-    "glasses": _glasses,
-    "crown": _crown,
-    "face": _face,
-    "robot": _robot,
-    "snowman": _snowman,
-    "ghost": _ghost,
-    "star": _star,
-    "heart": _heart,
-    "arrow": _arrow,
-    "spiral": _spiral,
-    "moon": _moon,
-    "target": _target,
+SIGNS = {
+    **by_name(
+        _clock, _glasses, _crown, _face, _robot, _snowman, _ghost, _star, _heart, _arrow, _spiral, _moon, _target
+    ),
     "letter A": _letter(((-0.6, 0.9), (0.0, -0.9)), ((0.6, 0.9), (0.0, -0.9)), ((-0.35, 0.3), (0.35, 0.3))),
     "letter E": _letter(
         ((-0.4, -0.9), (-0.4, 0.9)),

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodules.drawings.canvas import Canvas, Color, Generator, Painter, blend, curve, ink
-
-_DARK: Color = (30, 26, 28)
-_PALE: Color = (240, 238, 230)
+from datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, blend, by_name, curve, ink
 
 
 def _wheels(canvas: Canvas, places: tuple[float, ...], y: float, radius: float) -> None:
     for x in places:
-        canvas.ellipse(x, y, radius, radius, _DARK)
-        canvas.ellipse(x, y, radius * 0.45, radius * 0.45, _PALE)
+        canvas.ellipse(x, y, radius, radius, DARK)
+        canvas.ellipse(x, y, radius * 0.45, radius * 0.45, PALE)
 
 
 def _car(canvas: Canvas, rng: Generator) -> None:
     paint, roof = ink(canvas, rng), rng.uniform(-0.55, -0.35)
     canvas.polygon([(-0.6, 0.05), (-0.4, roof), (0.3, roof), (0.6, 0.05)], paint)
-    canvas.polygon([(-0.42, 0.02), (-0.3, roof + 0.1), (0.22, roof + 0.1), (0.42, 0.02)], _PALE)
+    canvas.polygon([(-0.42, 0.02), (-0.3, roof + 0.1), (0.22, roof + 0.1), (0.42, 0.02)], PALE)
     canvas.box(-0.95, 0.0, 0.95, 0.42, paint)
     _wheels(canvas, (-0.52, 0.52), 0.42, rng.uniform(0.2, 0.27))
 
@@ -27,8 +24,8 @@ def _car(canvas: Canvas, rng: Generator) -> None:
 def _bus(canvas: Canvas, rng: Generator) -> None:
     canvas.box(-0.98, -0.55, 0.98, 0.45, ink(canvas, rng))
     for x in (-0.8, -0.4, 0.0, 0.4):
-        canvas.box(x, -0.4, x + 0.28, 0.0, _PALE)
-    canvas.box(0.72, -0.4, 0.9, 0.4, _PALE)
+        canvas.box(x, -0.4, x + 0.28, 0.0, PALE)
+    canvas.box(0.72, -0.4, 0.9, 0.4, PALE)
     _wheels(canvas, (-0.55, 0.5), 0.45, 0.2)
 
 
@@ -47,11 +44,11 @@ def _bicycle(canvas: Canvas, rng: Generator) -> None:
         (bar, (0.55, 0.35)),
     ):
         canvas.stroke([start, stop], 0.08, frame)
-    canvas.box(-0.42, -0.45, -0.1, -0.36, _DARK)
+    canvas.box(-0.42, -0.45, -0.1, -0.36, DARK)
 
 
 def _sailboat(canvas: Canvas, rng: Generator) -> None:
-    canvas.stroke([(0.0, 0.4), (0.0, -0.95)], 0.07, _DARK)
+    canvas.stroke([(0.0, 0.4), (0.0, -0.95)], 0.07, DARK)
     canvas.polygon([(0.07, -0.9), (0.07, 0.25), (rng.uniform(0.5, 0.85), 0.25)], ink(canvas, rng))
     canvas.polygon([(-0.07, -0.7), (-0.07, 0.25), (-rng.uniform(0.4, 0.7), 0.25)], ink(canvas, rng))
     canvas.polygon([(-0.9, 0.4), (0.9, 0.4), (0.6, 0.85), (-0.6, 0.85)], ink(canvas, rng))
@@ -64,7 +61,7 @@ def _airplane(canvas: Canvas, rng: Generator) -> None:
     canvas.polygon([(0.25, 0.02), (-0.15, 0.02), (-0.5, 0.75), (-0.25, 0.75)], wing)
     canvas.polygon([(0.2, -0.1), (-0.1, -0.1), (-0.3, -0.5), (-0.15, -0.5)], wing)
     for x in (0.1, 0.35, 0.6):
-        canvas.ellipse(x, -0.05, 0.06, 0.05, _PALE)
+        canvas.ellipse(x, -0.05, 0.06, 0.05, PALE)
 
 
 def _rocket(canvas: Canvas, rng: Generator) -> None:
@@ -73,15 +70,15 @@ def _rocket(canvas: Canvas, rng: Generator) -> None:
     for side in (canvas, canvas.mirrored()):
         side.polygon([(-0.25, 0.1), (-0.6, 0.75), (-0.2, 0.6)], fin)
     canvas.polygon([(-0.3, 0.6), (-0.32, -0.3), (0.0, -1.0), (0.32, -0.3), (0.3, 0.6)], hull)
-    canvas.ellipse(0.0, -0.15, 0.16, 0.16, _PALE)
+    canvas.ellipse(0.0, -0.15, 0.16, 0.16, PALE)
 
 
 def _house(canvas: Canvas, rng: Generator) -> None:
     canvas.box(-0.65, -0.15, 0.65, 0.85, ink(canvas, rng))
     canvas.polygon([(-0.85, -0.1), (0.0, rng.uniform(-0.95, -0.6)), (0.85, -0.1)], ink(canvas, rng))
-    canvas.box(-0.15, 0.3, 0.15, 0.85, _DARK)
+    canvas.box(-0.15, 0.3, 0.15, 0.85, DARK)
     for x in (-0.5, 0.28):
-        canvas.box(x, 0.05, x + 0.24, 0.3, _PALE)
+        canvas.box(x, 0.05, x + 0.24, 0.3, PALE)
 
 
 def _castle(canvas: Canvas, rng: Generator) -> None:
@@ -92,14 +89,14 @@ def _castle(canvas: Canvas, rng: Generator) -> None:
     for x in (-0.85, -0.55, 0.45, 0.75, -0.3, 0.0):
         top = height if abs(x + 0.05) > 0.4 else -0.1
         canvas.box(x, top - 0.17, x + 0.14, top, stone)
-    canvas.ellipse(0.0, 0.65, 0.2, 0.35, _DARK)
+    canvas.ellipse(0.0, 0.65, 0.2, 0.35, DARK)
 
 
 def _tent(canvas: Canvas, rng: Generator) -> None:
     top = rng.uniform(-0.8, -0.5)
     canvas.polygon([(-0.2, top), (0.45, top), (0.98, 0.7), (-0.9, 0.7)], ink(canvas, rng))
     canvas.polygon([(-0.2, top), (-0.9, 0.7), (0.4, 0.7)], ink(canvas, rng))
-    canvas.polygon([(-0.2, top + 0.5), (-0.4, 0.7), (0.05, 0.7)], _DARK)
+    canvas.polygon([(-0.2, top + 0.5), (-0.4, 0.7), (0.05, 0.7)], DARK)
 
 
 def _hammer(canvas: Canvas, rng: Generator) -> None:
@@ -126,7 +123,7 @@ def _key(canvas: Canvas, rng: Generator) -> None:
 
 def _umbrella(canvas: Canvas, rng: Generator) -> None:
     cloth = ink(canvas, rng)
-    canvas.stroke([(0.0, -0.5), (0.0, 0.3), (0.0, 0.75), (0.2, 0.9), (0.35, 0.7)], 0.09, _DARK)
+    canvas.stroke([(0.0, -0.5), (0.0, 0.3), (0.0, 0.75), (0.2, 0.9), (0.35, 0.7)], 0.09, DARK)
     canvas.polygon(
         np.concatenate(
             [
@@ -143,7 +140,7 @@ def _mug(canvas: Canvas, rng: Generator) -> None:
     canvas.ellipse(0.5, 0.1, 0.4, 0.38, glaze)
     canvas.ellipse(0.5, 0.1, 0.24, 0.22, canvas.ground)
     canvas.box(-0.6, -height, 0.5, 0.75, glaze)
-    canvas.ellipse(-0.05, -height, 0.55, 0.14, blend(glaze, _DARK, 0.5))
+    canvas.ellipse(-0.05, -height, 0.55, 0.14, blend(glaze, DARK, 0.5))
 
 
 def _teapot(canvas: Canvas, rng: Generator) -> None:
@@ -151,8 +148,8 @@ def _teapot(canvas: Canvas, rng: Generator) -> None:
     canvas.stroke(curve((-0.4, 0.3), (-0.75, 0.3), (-0.95, -0.35)), 0.28, glaze, 0.12)
     canvas.stroke(curve((0.4, -0.2), (1.25, -0.1), (0.4, 0.5)), 0.12, glaze)
     canvas.ellipse(0.0, 0.15, rng.uniform(0.52, 0.65), 0.52, glaze)
-    canvas.ellipse(0.0, -0.35, 0.3, 0.12, blend(glaze, _DARK, 0.4))
-    canvas.ellipse(0.0, -0.52, 0.1, 0.1, _DARK)
+    canvas.ellipse(0.0, -0.35, 0.3, 0.12, blend(glaze, DARK, 0.4))
+    canvas.ellipse(0.0, -0.52, 0.1, 0.1, DARK)
 
 
 def _bottle(canvas: Canvas, rng: Generator) -> None:
@@ -170,8 +167,8 @@ def _bottle(canvas: Canvas, rng: Generator) -> None:
         ],
         glass,
     )
-    canvas.box(-0.34, 0.2, 0.34, 0.65, _PALE)
-    canvas.box(-0.14, -1.0, 0.14, -0.85, _DARK)
+    canvas.box(-0.34, 0.2, 0.34, 0.65, PALE)
+    canvas.box(-0.14, -1.0, 0.14, -0.85, DARK)
 
 
 def _chair(canvas: Canvas, rng: Generator) -> None:
@@ -180,16 +177,16 @@ def _chair(canvas: Canvas, rng: Generator) -> None:
         canvas.stroke([(x, 0.2), (x, 0.95)], 0.12, wood)
     canvas.stroke([(-0.45, 0.2), (-0.5 - lean, -0.95)], 0.14, wood)
     canvas.box(-0.5, 0.08, 0.5, 0.25, wood)
-    canvas.stroke([(-0.2, 0.2), (-0.2, 0.8)], 0.08, blend(wood, _DARK, 0.4))
+    canvas.stroke([(-0.2, 0.2), (-0.2, 0.8)], 0.08, blend(wood, DARK, 0.4))
 
 
 def _guitar(canvas: Canvas, rng: Generator) -> None:
     wood = ink(canvas, rng)
-    canvas.stroke([(0.0, 0.2), (0.0, -0.85)], 0.13, _DARK)
+    canvas.stroke([(0.0, 0.2), (0.0, -0.85)], 0.13, DARK)
     canvas.box(-0.13, -1.0, 0.13, -0.78, wood)
     canvas.ellipse(0.0, 0.1, rng.uniform(0.3, 0.38), 0.3, wood)
     canvas.ellipse(0.0, 0.58, rng.uniform(0.42, 0.52), 0.4, wood)
-    canvas.ellipse(0.0, 0.3, 0.14, 0.14, _DARK)
+    canvas.ellipse(0.0, 0.3, 0.14, 0.14, DARK)
 
 
 def _anchor(canvas: Canvas, rng: Generator) -> None:
@@ -201,24 +198,8 @@ def _anchor(canvas: Canvas, rng: Generator) -> None:
     canvas.stroke(curve((-0.75, 0.2), (0.0, rng.uniform(1.3, 1.6)), (0.75, 0.2), 13), 0.14, iron)
 
 
-THINGS: dict[str, Painter] = {
-    "car": _car,
-    "bus": _bus,
-    "bicycle": _bicycle,
-    "sailboat": _sailboat,
-    "airplane": _airplane,
-    "rocket": _rocket,
-    "house": _house,
-    "castle": _castle,
-    "tent": _tent,
-    "hammer": _hammer,
-    "scissors": _scissors,
-    "key": _key,
-    "umbrella": _umbrella,
-    "mug": _mug,
-    "teapot": _teapot,
-    "bottle": _bottle,
-    "chair": _chair,
-    "guitar": _guitar,
-    "anchor": _anchor,
-}
+_VEHICLES = (_car, _bus, _bicycle, _sailboat, _airplane, _rocket)
+_BUILDINGS = (_house, _castle, _tent)
+_TOOLS = (_hammer, _scissors, _key, _umbrella, _mug, _teapot, _bottle, _chair, _guitar, _anchor)
+
+THINGS = by_name(*_VEHICLES, *_BUILDINGS, *_TOOLS)
