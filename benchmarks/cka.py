@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 import tracemalloc
 from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.command import timed
 from metrics import linear_cka, mean_pairwise_cka, pairwise_cka
 
 MODELS = 200
@@ -35,11 +35,11 @@ def main() -> None:
             if i % 2:
                 a, b = sample[i // 2]
                 for name, pair in loops.items():
-                    sampled[name] += _seconds(lambda: pair(embeddings[a], embeddings[b]))  # noqa: B023
+                    sampled[name] += timed(lambda: pair(embeddings[a], embeddings[b]))[0]  # noqa: B023
             yield x
 
-    seconds = {"mean": _seconds(lambda: mean_pairwise_cka(embeddings_and_pairs())) - sum(sampled.values())}
-    seconds["matrix"] = _seconds(lambda: pairwise_cka(embeddings))
+    seconds = {"mean": timed(lambda: mean_pairwise_cka(embeddings_and_pairs()))[0] - sum(sampled.values())}
+    seconds["matrix"] = timed(lambda: pairwise_cka(embeddings))[0]
     whole = {name: spent / (MODELS // 2) * pairs for name, spent in sampled.items()}
     for name, spent in whole.items():
         print(f"loop over {pairs} pairs with {name}: {spent:.0f} s, extrapolated from {MODELS // 2} pairs")
@@ -48,12 +48,6 @@ def main() -> None:
             f"{spent / seconds[name]:.0f} times faster than with {loop}" for loop, spent in whole.items()
         )
         print(f"{name}: {seconds[name]:.1f} s, {ratios}; {_peak(lambda: function(embeddings)):.0f} MiB")  # noqa: B023
-
-
-def _seconds(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
 
 
 def _textbook(x: Values, y: Values) -> float:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from benchmarks.command import ROOT
+from benchmarks.command import run
 
 MODELS, STIMULI, SIDE, REPEATS = 12, 100, 64, 5
 
@@ -61,12 +57,8 @@ def _write_arena(folder: Path) -> None:
 
 
 def _run(folder: Path, *command: str) -> float:
-    places = {"HACKATHON_DATASET_ROOT": str(folder), "HEADSTART_CACHE": str(folder / "cache"), "WANDB_MODE": "offline"}
-    start = time.perf_counter()
-    subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env={**os.environ, **places}, check=True, stdout=subprocess.DEVNULL
-    )
-    return time.perf_counter() - start
+    places = {"HACKATHON_DATASET_ROOT": str(folder), "WANDB_MODE": "offline"}
+    return run(*command, cache=folder / "cache", **places).seconds
 
 
 if __name__ == "__main__":

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeVar
 
 import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.command import overlapping_classes, timed
 from evaluation.sources.scores import Score
 from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.ranking.ranking_measures import kendall
@@ -21,7 +20,6 @@ from metrics.transferability.target_pools import ClassShare, draw_targets
 
 SOURCE_CLASSES = 1000
 SINGLES = 3
-T = TypeVar("T")
 CASES: tuple[tuple[str, GbcAxes], ...] = (
     ("gbc", "dataset"),
     ("gbc", "features"),
@@ -47,13 +45,16 @@ def main(
         targets: Targets of the pool.
         share: How many classes a target has.
     """
-    x, probabilities, labels = _data(samples, features, classes)
+    generator = np.random.default_rng(0)
+    x, labels = overlapping_classes(generator, samples, features, classes)
+    probabilities = np.exp(3 * generator.standard_normal((samples, SOURCE_CLASSES)))
+    probabilities /= probabilities.sum(1, keepdims=True)
     pool = draw_targets(classes, targets, share, seed=0)
     print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
     scores: dict[GbcAxes, list[float]] = {}
     given = Pool(x, labels, probabilities, pool)
-    gathering, statistics = _time(lambda: given.dataset)
-    moments, _ = _time(lambda: statistics.moments)
+    gathering, statistics = timed(lambda: given.dataset)
+    moments, _ = timed(lambda: statistics.moments)
     print(
         f"gathered once, part of what follows: means {gathering:.2f} s, second moments, where needed, {moments:.2f} s"
     )
@@ -64,14 +65,14 @@ def main(
 
     for metric, axes in CASES:
         single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))
-        seconds, found = _time(partial(score, [metric], axes))
+        seconds, found = timed(partial(score, [metric], axes))
         name = f"{metric} ({axes})" if metric == "gbc" else metric
         ratio, gain = seconds / single, targets * single / seconds
         print(f"{name}: one {single:.3f} s, {targets} {seconds:.2f} s: {ratio:.1f} times one, {gain:.1f} times faster")
         if metric == "gbc":
             scores[axes] = [scored[metric].value or 0.0 for scored in found]
     several: list[str] = ["gbc", "leep", "log_me", "h_score", "trans_rate", "num_classes"]
-    seconds, _ = _time(partial(score, several))
+    seconds, _ = timed(partial(score, several))
     print(f"{', '.join(several)} together: {seconds:.2f} s")
     _compare(scores["dataset"], scores["target"])
 
@@ -86,7 +87,7 @@ def _single(
     """Give the seconds of the plain metric on the rows of one target."""
     rows = np.isin(labels, chosen)
     given = Inputs(x[rows], labels[rows], probabilities[rows])
-    return _time(lambda: METRICS[metric].compute(given))[0]
+    return timed(lambda: METRICS[metric].compute(given))[0]
 
 
 def _compare(dataset: Sequence[float], target: Sequence[float]) -> None:
@@ -97,24 +98,6 @@ def _compare(dataset: Sequence[float], target: Sequence[float]) -> None:
         f"GBC along the axes of the data set against those of each target: Kendall {kendall(ours, exact):.3f}, "
         f"relative difference {np.median(relative):.3f} in the median, {relative.max():.3f} at most"
     )
-
-
-def _data(
-    samples: int, features: int, classes: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Give features whose spectrum falls off as a network's does, with probabilities and classes that overlap."""
-    generator = np.random.default_rng(0)
-    labels = generator.permutation(np.arange(samples) % classes)
-    rows = generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[labels]
-    probabilities = np.exp(3 * generator.standard_normal((samples, SOURCE_CLASSES)))
-    probabilities /= probabilities.sum(1, keepdims=True)
-    return rows * np.arange(1, features + 1) ** -0.5, probabilities, labels
-
-
-def _time(function: Callable[[], T]) -> tuple[float, T]:
-    start = time.perf_counter()
-    result = function()
-    return time.perf_counter() - start, result
 
 
 if __name__ == "__main__":

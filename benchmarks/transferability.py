@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from functools import partial
 
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
+from benchmarks.command import overlapping_classes, timed
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gaussian_mixture import fit_mixture
 from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
@@ -50,7 +50,7 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
         "all five on shared statistics": lambda: _all(FeatureStatistics(x, labels)),
     }
     # In turn, so that what else the machine does falls on all alike, and the least disturbed of each is taken.
-    rounds = [{name: _time(metric) for name, metric in metrics.items()} for _ in range(REPEATS)]
+    rounds = [{name: timed(metric)[0] for name, metric in metrics.items()} for _ in range(REPEATS)]
     best = {name: min(seconds[name] for seconds in rounds) for name in metrics}
     floor = best["Gram product"] + best["eigendecomposition"]
     print(f"{samples} x {features}, {classes} classes, float64, least of {REPEATS}")
@@ -62,7 +62,7 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
     _against_pairs()
     _against_mixture()
     if probe:
-        print(f"linear probe, 5 folds: {_time(lambda: linear_probe_accuracy(x, labels)):.1f} s")
+        print(f"linear probe, 5 folds: {timed(lambda: linear_probe_accuracy(x, labels))[0]:.1f} s")
 
 
 def _all(shared: FeatureStatistics) -> None:
@@ -87,16 +87,15 @@ def _pair_loop(x: NDArray[np.float64], labels: NDArray[np.int64], covariance: st
     means, variances = [g.mean(0) for g in groups], [np.maximum(g.var(0), VARIANCE_FLOOR) for g in groups]
     if covariance == "spherical":
         variances = [np.full_like(v, v.mean()) for v in variances]
-    total = 0.0
-    start = time.perf_counter()
-    for i in range(LOOP_CLASSES):
-        for j in range(len(groups)):
-            if i != j:
-                middle = (variances[i] + variances[j]) / 2
-                distance = ((means[i] - means[j]) ** 2 / middle).sum() / 8
-                spread = np.log(middle).sum() - (np.log(variances[i]).sum() + np.log(variances[j]).sum()) / 2
-                total -= math.exp(-distance - spread / 2)
-    return (time.perf_counter() - start) * len(groups) / LOOP_CLASSES
+
+    def overlap(i: int, j: int) -> float:
+        middle = (variances[i] + variances[j]) / 2
+        distance = ((means[i] - means[j]) ** 2 / middle).sum() / 8
+        spread = np.log(middle).sum() - (np.log(variances[i]).sum() + np.log(variances[j]).sum()) / 2
+        return math.exp(-distance - spread / 2)
+
+    pairs = [(i, j) for i in range(LOOP_CLASSES) for j in range(len(groups)) if i != j]
+    return timed(lambda: sum(overlap(i, j) for i, j in pairs))[0] * len(groups) / LOOP_CLASSES
 
 
 def _against_mixture() -> None:
@@ -130,22 +129,13 @@ def _against_mixture() -> None:
 def _features(
     samples: int, features: int, classes: int, decay: float = 0.5
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Give features whose spectrum falls off as a network's does, with classes that overlap."""
-    generator = np.random.default_rng(0)
-    labels = generator.permutation(np.arange(samples) % classes)
-    rows = generator.standard_normal((samples, features)) + generator.standard_normal((classes, features))[labels]
-    return 10 * rows * np.arange(1, features + 1) ** -decay, labels
-
-
-def _time(function: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    function()
-    return time.perf_counter() - start
+    rows, labels = overlapping_classes(np.random.default_rng(0), samples, features, classes, decay)
+    return 10 * rows, labels
 
 
 def _least(function: Callable[[], object]) -> float:
     """Give the least seconds of some calls."""
-    return min(_time(function) for _ in range(REPEATS))
+    return min(timed(function)[0] for _ in range(REPEATS))
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
@@ -123,6 +123,18 @@ def one_line_errors() -> Iterator[None]:
         fail(" ".join(str(error).split()), error.code)
     except KeyboardInterrupt:
         fail("interrupted", INTERRUPTED)
+
+
+def run_function(function: Callable[..., object], args: Sequence[str] | None = None) -> None:
+    """Run a function as a command whose options are its arguments, with one line for a user's mistake.
+
+    Args:
+        function: The function.
+        args: The options; those of the process by default.
+    """
+    with one_line_errors():
+        given = None if args is None else list(args)
+        jsonargparse.auto_cli(function, args=given, parser_class=OneLineErrorParser)
 
 
 def _mistakes() -> tuple[type[Exception], ...]:

@@ -57,15 +57,12 @@ def draw_grids(output: Path = IMAGES, columns: int = 10, size: int = 64, seed: i
     ]
     tile(pets, [[PET_CLASSES[label]] * columns for label in labels]).save(output / "drawn_pets.png", optimize=True)
 
-    starts = range(0, len(SOURCE_CLASSES), columns)
     blank = Image.new("RGB", (size, size), "white")
-    objects, names = [], []
-    for start in starts:
-        shown = range(start, min(start + columns, len(SOURCE_CLASSES)))
-        missing = columns - len(shown)
-        objects.append([draw_object(label, 0, seed, size) for label in shown] + [blank] * missing)
-        names.append([SOURCE_CLASSES[label] for label in shown] + [""] * missing)
-    tile(objects, names).save(output / "drawn_objects.png", optimize=True)
+    missing = -len(SOURCE_CLASSES) % columns
+    objects = [draw_object(label, 0, seed, size) for label in range(len(SOURCE_CLASSES))] + [blank] * missing
+    names = [*SOURCE_CLASSES, *[""] * missing]
+    rows = [slice(start, start + columns) for start in range(0, len(objects), columns)]
+    tile([objects[row] for row in rows], [names[row] for row in rows]).save(output / "drawn_objects.png", optimize=True)
 
 
 if __name__ == "__main__":

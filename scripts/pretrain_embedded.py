@@ -8,7 +8,6 @@ The source task holds no cats or dogs; see docs/embedded_default.md for the accu
 from __future__ import annotations
 
 import math
-import os
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +23,7 @@ from torchvision.models import mobilenet_v2
 from datamodules.drawings.drawn_objects import SOURCE_CLASSES
 from datamodules.drawings.drawn_photos import object_drawings
 from modules.networks.backbone import EMBEDDED_PREPROCESSING, EMBEDDED_WEIGHTS
+from output.files import replacing
 
 
 def draw_pool(start: int, per_class: int, seed: int, workers: int) -> tuple[Tensor, Tensor]:
@@ -80,12 +80,8 @@ def write_weights(network: nn.Module, path: Path, metadata: dict[str, str]) -> N
         if tensor.is_floating_point()
     }
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_bytes(save(state, metadata))
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(path) as partial:
+        partial.write_bytes(save(state, metadata))
 
 
 def pretrain(

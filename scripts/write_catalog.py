@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
-import jsonargparse
 from jsonargparse.typing import PositiveInt
 
 from contract.documents import read_catalog
 from contract.problems import ContractError
 from output.errors import UserError
 from output.files import replacing
-from output.parser import OneLineErrorParser, one_line_errors
+from output.parser import run_function
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 
@@ -62,22 +61,13 @@ def write_catalog(
     print(f"wrote {output}: {len(lines)} stimuli")
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Write one catalog.
-
-    Args:
-        args: The folder and options; those of the process by default.
-    """
-    with one_line_errors():
-        given = None if args is None else list(args)
-        jsonargparse.auto_cli(write_catalog, args=given, parser_class=OneLineErrorParser)
-
-
 def _is_picture_of(path: Path, root: Path) -> bool:
     """Tell whether a path is a picture's, lies in the folder when its links are followed, and is a name by contract."""
     named = path.suffix.lower() in SUFFIXES and "\\" not in path.relative_to(root).as_posix()
     return named and path.is_file() and path.resolve().is_relative_to(root.resolve())
 
+
+main = partial(run_function, write_catalog)
 
 if __name__ == "__main__":
     main()

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 
-import jsonargparse
 from jsonargparse.typing import PositiveInt
 
 from datamodules import DrawnPets, PhotoSource
 from output.errors import UserError
 from output.files import output_folder, replacing
-from output.parser import OneLineErrorParser, one_line_errors
+from output.parser import run_function
 
 
 def write_photos(folder: str, photos: PhotoSource | None = None, count: PositiveInt = 200) -> None:
@@ -38,16 +37,7 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     print(f"wrote {count} photos to {folder}")
 
 
-def main(args: Sequence[str] | None = None) -> None:
-    """Write one folder.
-
-    Args:
-        args: The folder and options; those of the process by default.
-    """
-    with one_line_errors():
-        given = None if args is None else list(args)
-        jsonargparse.auto_cli(write_photos, args=given, parser_class=OneLineErrorParser)
-
+main = partial(run_function, write_photos)
 
 if __name__ == "__main__":
     main()

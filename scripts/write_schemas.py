@@ -11,6 +11,7 @@ from pathlib import Path
 from jsonargparse import auto_cli
 
 from contract.schema import json_schemas
+from output.files import write_texts
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
 
@@ -21,12 +22,8 @@ def write_schemas(output: Path = SCHEMAS) -> None:
     Args:
         output: The folder that the files are written to.
     """
-    output.mkdir(parents=True, exist_ok=True)
-    for name, schema in json_schemas().items():
-        path = output / f"{name}.schema.json"
-        partial = path.with_name(f"{path.name}.partial")
-        partial.write_text(json.dumps(schema, indent=2) + "\n")
-        partial.replace(path)
+    schemas = json_schemas().items()
+    write_texts(output, {f"{name}.schema.json": json.dumps(schema, indent=2) + "\n" for name, schema in schemas})
 
 
 if __name__ == "__main__":
