@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from lightning.pytorch.loggers import WandbLogger
 
-from output.dashboard import Mode, begin_run, log_files, variable_decides
+from output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from output.errors import UserError
 
 # What the dashboard takes of names and groups, and of tags.
@@ -41,10 +40,7 @@ class DashboardLogger(WandbLogger):
         mode: Mode = "auto",
         save_dir: str | None = None,
     ) -> None:
-        if find_spec("wandb") is None:
-            raise UserError(
-                "trainer.logger: wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
-            )
+        require_wandb("trainer.logger")
         variable_decides()
         self.mode = mode
         folder = Path(save_dir or ".")

@@ -15,12 +15,11 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-import numpy as np
-from numpy.typing import NDArray
-
 from output.errors import UserError
 
 Mode = Literal["auto", "online", "offline"]
+# Names of the columns, and rows, by the table's name.
+Tables = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 
 VARIABLE = "WANDB_MODE"
 # What wandb takes as its variable; the last two are older names.
@@ -53,6 +52,27 @@ class Dashboard:
     mode: Mode = "auto"
 
 
+@dataclass(frozen=True)
+class Result:
+    """A result as the dashboard takes it.
+
+    Attributes:
+        job_type: What was done; runs are told apart by it.
+        title: Name of the run where the options give none.
+        config: What it was done with.
+        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
+        tables: Its tables.
+        files: Its files; PNG files are logged as pictures, too, under their names without the ending.
+    """
+
+    job_type: str
+    title: str
+    config: Mapping[str, Any]
+    document: Mapping[str, Any]
+    tables: Tables
+    files: Sequence[Path]
+
+
 def check_dashboard(options: Dashboard) -> None:
     """Check what can be told before a result is there, so that a long computation does not end in a refusal.
 
@@ -62,39 +82,22 @@ def check_dashboard(options: Dashboard) -> None:
     Raises:
         UserError: wandb is not installed, WANDB_MODE is unknown, or online is asked for without an API key.
     """
-    if find_spec("wandb") is None:
-        raise UserError("logger: wandb is not installed; pip install wandb, or go without: --logger=false")
-    import wandb
-
-    if not variable_decides() and options.mode == "online" and not wandb.login(prompt=False, verify=False):
+    require_wandb("logger")
+    if not variable_decides() and options.mode == "online" and not _has_key():
         raise UserError("dashboard.mode: online, but no API key is set up; wandb login, or --dashboard.mode=offline")
 
 
-def resolve_mode(mode: Mode) -> str | None:
-    """Give the mode for `wandb.init`.
+def require_wandb(option: str) -> None:
+    """Check that wandb is installed.
 
     Args:
-        mode: `auto` is online where an API key is set up and the server answers within seconds, and offline elsewhere.
-
-    Returns:
-        The mode; None leaves it to the environment variable WANDB_MODE, which wins.
+        option: The option that asks for it.
 
     Raises:
-        UserError: The variable is none of wandb's modes.
+        UserError: It is not.
     """
-    if variable_decides():
-        return None
-    if mode != "auto":
-        return mode
-    import wandb
-
-    if not wandb.login(prompt=False, verify=False):
-        return "offline"
-    url = wandb.setup().settings.base_url
-    problem = find_problem(url)
-    if problem is not None:
-        _warn_of_going_offline(f"{url} cannot be reached: {problem}")
-    return "online" if problem is None else "offline"
+    if find_spec("wandb") is None:
+        raise UserError(f"{option}: wandb is not installed; pip install wandb, or go without: --{option}=false")
 
 
 def variable_decides() -> bool:
@@ -107,6 +110,29 @@ def variable_decides() -> bool:
     if variable is not None and variable not in MODES:
         raise UserError(f"{VARIABLE}: {variable!r} is no mode of Weights & Biases; allowed are {', '.join(MODES)}")
     return variable is not None
+
+
+def _has_key() -> bool:
+    import wandb
+
+    return bool(wandb.login(prompt=False, verify=False))
+
+
+def _resolve_mode(mode: Mode) -> str | None:
+    """Give the mode for `wandb.init`; None leaves it to WANDB_MODE, which wins."""
+    if variable_decides():
+        return None
+    if mode != "auto":
+        return mode
+    if not _has_key():
+        return "offline"
+    import wandb
+
+    url = wandb.setup().settings.base_url
+    problem = find_problem(url)
+    if problem is not None:
+        _warn_of_going_offline(f"{url} cannot be reached: {problem}")
+    return "online" if problem is None else "offline"
 
 
 def find_problem(url: str) -> str | None:
@@ -155,7 +181,7 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
     """
     import wandb
 
-    chosen, settings = resolve_mode(mode), wandb.Settings(silent=True)
+    chosen, settings = _resolve_mode(mode), wandb.Settings(silent=True)
     may_go_offline = mode == "auto" and chosen == "online"
     if may_go_offline:
         settings.init_timeout = INIT_TIMEOUT
@@ -178,18 +204,13 @@ def _warn_of_going_offline(problem: str) -> None:
     print(f"warning: Weights & Biases goes offline: {problem}", file=sys.stderr)
 
 
-def log_files(
-    run: Any,  # noqa: ANN401 - wandb's run, for the same reason
-    kind: str,
-    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]],
-    files: Sequence[Path],
-) -> None:
+def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> None:  # noqa: ANN401 - wandb's run
     """Log tables, and files as an artifact; PNG files also as pictures, under their names without the ending.
 
     Args:
         run: The run.
         kind: Type of the artifact.
-        tables: Names of the columns, and rows, by the table's name.
+        tables: The tables.
         files: The files.
     """
     import wandb
@@ -205,90 +226,31 @@ def log_files(
     run.log_artifact(artifact)
 
 
-def publish_score(
-    options: Dashboard,
-    job_type: str,
-    config: Mapping[str, Any],
-    document: Mapping[str, Any],
-    names: Sequence[str],
-    matrices: Mapping[str, NDArray[np.floating[Any]]],
-    files: Sequence[Path],
-    folder: Path,
-) -> None:
-    """Log a score as a run: configuration, scores, matrices, pictures and files.
+def publish(options: Dashboard, result: Result, folder: Path) -> None:
+    """Log a result as a run; where Weights & Biases refuses, a warning says so: the result stands without its mirror.
 
     Args:
-        options: Where it is mirrored.
-        job_type: What was done; runs are told apart by it in the dashboard.
-        config: What it was done with.
-        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
-        names: Names of the m models.
-        matrices: Similarities `[m, m]` by name; each becomes a table `matrix/<name>`, one row and column per model.
-        files: The score's files; PNG files are logged as pictures, too, under their names without the ending.
+        options: Where it is mirrored, once `check_dashboard` has passed them.
+        result: The result.
         folder: Folder of the dashboard's own files.
-
-    Raises:
-        UserError: As `check_dashboard`.
     """
-    compared = "layers" if "n_layers" in document else "models"
-    title = f"{job_type}, {len(names)} {compared}, {document['n_stimuli']} stimuli"
-    tables = {
-        f"matrix/{name}": (
-            ["model", *names],
-            [[model, *row] for model, row in zip(names, matrix.tolist(), strict=True)],
-        )
-        for name, matrix in matrices.items()
-    }
-    publish(options, job_type, title, config, document, tables, files, folder)
-
-
-def publish(
-    options: Dashboard,
-    job_type: str,
-    title: str,
-    config: Mapping[str, Any],
-    document: Mapping[str, Any],
-    tables: Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]],
-    files: Sequence[Path],
-    folder: Path,
-) -> None:
-    """Log a result as a run: configuration, numbers, tables, pictures and files.
-
-    Where Weights & Biases refuses, a warning says so: the result stands without its mirror.
-
-    Args:
-        options: Where it is mirrored.
-        job_type: What was done; runs are told apart by it in the dashboard.
-        title: Name of the run where the options give none.
-        config: What it was done with.
-        document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
-        tables: Names of the columns, and rows, by the table's name.
-        files: The result's files; PNG files are logged as pictures, too, under their names without the ending.
-        folder: Folder of the dashboard's own files.
-
-    Raises:
-        UserError: As `check_dashboard`.
-    """
-    check_dashboard(options)
     import wandb
 
     folder.mkdir(parents=True, exist_ok=True)
+    chosen = {
+        "project": options.project,
+        "entity": options.entity,
+        "name": options.name or result.title,
+        "group": options.group,
+        "tags": options.tags,
+        "job_type": result.job_type,
+        "dir": folder,
+        "config": dict(result.config),
+    }
     try:
-        with begin_run(
-            options.mode,
-            {
-                "project": options.project,
-                "entity": options.entity,
-                "name": options.name or title,
-                "group": options.group,
-                "tags": options.tags,
-                "job_type": job_type,
-                "dir": folder,
-                "config": dict(config),
-            },
-        ) as run:
-            run.summary.update(dict(_scalars(document)))
-            log_files(run, "score", tables, files)
+        with begin_run(options.mode, chosen) as run:
+            run.summary.update(dict(_scalars(result.document)))
+            log_files(run, "score", result.tables, result.files)
     except wandb.Error as error:
         reason = str(error).partition("\n")[0]
         mend = "wandb login, --dashboard.mode=offline, or --logger=false"

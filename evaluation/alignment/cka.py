@@ -8,7 +8,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
 from jsonargparse.typing import PositiveInt
 
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
@@ -19,7 +18,7 @@ from evaluation.alignment.score_log import log_folder
 from evaluation.alignment.scoring import Rows, check_compared, compare, conditions, score
 from evaluation.extraction import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
-from output.dashboard import Dashboard, check_dashboard, publish_score
+from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results
 
@@ -100,7 +99,7 @@ def cka(
         result_files(folder, measure, models is None, True)[-1].unlink(missing_ok=True)
     print_score(document, files)
     if logger:
-        _publish(dashboard, document, files, folder)
+        publish(dashboard, _result(document, files), folder)
     return document
 
 
@@ -110,11 +109,17 @@ def _refuse(options: Mapping[str, object], reason: str) -> None:
             raise UserError(f"{name}: {value} is given, but {reason}")
 
 
-def _publish(dashboard: Dashboard, document: Mapping[str, Any], files: Sequence[Path], folder: Path) -> None:
-    """Mirror the result."""
+def _result(document: Mapping[str, Any], files: Sequence[Path]) -> Result:
+    """Describe the result for the dashboard, each matrix as a table with one row and column per model."""
     pairwise = document["pairwise"]
-    matrices = {name: np.array(pairwise[name]) for name in ("biased", "debiased") if pairwise[name] is not None}
+    names = pairwise["names"]
+    tables = {
+        f"matrix/{kind}": (["model", *names], [[name, *row] for name, row in zip(names, pairwise[kind], strict=True)])
+        for kind in ("biased", "debiased")
+        if pairwise[kind] is not None
+    }
     job = str(document.get("measure", "cka"))
-    config = {"extraction": document["extraction"], "digests": document["digests"], "names": pairwise["names"]}
+    title = f"{job}, {len(names)} {'layers' if 'n_layers' in document else 'models'}, {document['n_stimuli']} stimuli"
+    config = {"extraction": document["extraction"], "digests": document["digests"], "names": names}
     mirrored = [path for path in files if path.suffix in {".json", ".png"}]
-    publish_score(dashboard, job, config, document, pairwise["names"], matrices, mirrored, folder)
+    return Result(job, title, config, document, tables, mirrored)

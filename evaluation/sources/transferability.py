@@ -26,7 +26,7 @@ from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
 from metrics.transferability.inputs import Inputs
 from modules.networks.spec import NetworkSpec
-from output.dashboard import Dashboard, check_dashboard, publish
+from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results, write_texts
 from store.cache import cache_folder
@@ -111,7 +111,7 @@ def transferability(
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
         settings = {**config, "split": split, "targets": document["targets"], "metrics": list(chosen)}
         tables = {"scores": (SCORE_COLUMNS, results.rows())}
-        publish(dashboard, "transferability", title, settings, document, tables, files, folder)
+        publish(dashboard, Result("transferability", title, settings, document, tables, files), folder)
     return document
 
 

@@ -23,7 +23,7 @@ from evaluation.stability.table import TransferTable, read_table
 from evaluation.tables import csv_text
 from metrics.ranking.ranking_measures import MEASURES, Measure
 from metrics.ranking.win_rates import Ties
-from output.dashboard import Dashboard, check_dashboard, publish
+from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results, replacing, write_texts
 
@@ -152,7 +152,8 @@ def stability(
     print(f"wrote {', '.join(map(str, files + [folder / 'outcomes.npy'] * save_outcomes))}")
     if logger:
         title = f"stability, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
-        publish(dashboard, "stability", title, {"table": table, **settings}, document, tables, files, folder)
+        config = {"table": table, **settings}
+        publish(dashboard, Result("stability", title, config, document, tables, files), folder)
     return document
 
 

@@ -26,7 +26,7 @@ from evaluation.target_selection.results import RankedTargets
 from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.transferability.inputs import Pool
 from metrics.transferability.target_pools import ClassShare, draw_targets
-from output.dashboard import Dashboard, check_dashboard, publish
+from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results, write_texts
 from store.cache import cache_folder
@@ -140,7 +140,7 @@ def target_selection(
             "scores": (SCORE_COLUMNS, results.rows()),
             "targets": (("target", "classes", "photos"), pool_rows),
         }
-        publish(dashboard, "target-selection", title, config, summary, tables, files, folder)
+        publish(dashboard, Result("target-selection", title, config, summary, tables, files), folder)
     return document
 
 

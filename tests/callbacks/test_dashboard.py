@@ -219,7 +219,7 @@ def test_names_tell_runs_apart_and_fit_the_dashboard() -> None:
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callbacks.dashboard.find_spec", lambda name: None)
+    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
         DashboardLogger()
     message = "wandb is not installed; pip install wandb, or go without: --trainer.logger=false"

@@ -23,11 +23,11 @@ from evaluation.alignment.heatmap import draw_heatmap
 from output.dashboard import (
     MODES,
     Dashboard,
+    Result,
     begin_run,
     check_dashboard,
     find_problem,
-    publish_score,
-    resolve_mode,
+    publish,
 )
 from output.errors import UserError
 
@@ -51,12 +51,19 @@ DOCUMENT: dict[str, Any] = {
 CONFIG = {"registry": "registry.json", "models": NAMES, "extraction": {"precision": "float32", "num_workers": 2}}
 
 
-def publish(folder: Path, options: Dashboard, document: dict[str, Any] = DOCUMENT) -> list[Path]:
+def describe_score(document: dict[str, Any], files: list[Path]) -> Result:
+    rows = {name: zip(NAMES, matrix.tolist(), strict=True) for name, matrix in MATRICES.items()}
+    tables = {f"matrix/{name}": (["model", *NAMES], [[n, *row] for n, row in each]) for name, each in rows.items()}
+    return Result("score", "score, 3 models, 100 stimuli", CONFIG, document, tables, files)
+
+
+def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DOCUMENT) -> list[Path]:
     folder.mkdir(exist_ok=True)
     files = [folder / "score.json", folder / "heatmap.png"]
     files[0].write_text(json.dumps(document))
     draw_heatmap(NAMES, BIASED, "CKA", files[1])
-    publish_score(options, "score", CONFIG, document, NAMES, MATRICES, files, folder / "mirror")
+    check_dashboard(options)
+    publish(options, describe_score(document, files), folder / "mirror")
     return files
 
 
@@ -93,7 +100,7 @@ def mirror(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mirror]:
             patch.setenv(f"WANDB_{name}_DIR", str(folder / "dashboard"))
         for name in ("WANDB_API_KEY", "WANDB_MODE"):
             patch.delenv(name, raising=False)
-        publish(folder / "run", Dashboard(group="leaderboard", tags=["nightly"]))
+        mirror_score(folder / "run", Dashboard(group="leaderboard", tags=["nightly"]))
         yield Mirror(folder / "run")
 
 
@@ -143,7 +150,7 @@ def test_files_are_an_artifact(mirror: Mirror) -> None:
 
 
 def test_run_that_is_logged_offline_says_how_to_upload(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    publish(tmp_path, Dashboard(name="mine"))
+    mirror_score(tmp_path, Dashboard(name="mine"))
     (run,) = (tmp_path / "mirror" / "wandb").glob("offline-run-*")
     assert capsys.readouterr().out == f"Weights & Biases logs offline; to upload: wandb sync {run}\n"
     assert json.loads(inspect(run, "--summary"))["name"] == "mine"
@@ -152,11 +159,10 @@ def test_run_that_is_logged_offline_says_how_to_upload(tmp_path: Path, capsys: p
 SWITCHED_OFF = """
 import os, sys
 from pathlib import Path
-import numpy as np
 os.environ["WANDB_MODE"] = "disabled"
-from output.dashboard import Dashboard, publish_score
-document = {"n_models": 2, "n_stimuli": 4}
-publish_score(Dashboard(mode="online"), "score", {}, document, ["a", "b"], {"biased": np.eye(2)}, [], Path(sys.argv[1]))
+from output.dashboard import Dashboard, Result, publish
+result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
+publish(Dashboard(mode="online"), result, Path(sys.argv[1]))
 """
 
 
@@ -177,7 +183,7 @@ def test_unknown_variable(monkeypatch: pytest.MonkeyPatch, variable: str) -> Non
     monkeypatch.setenv("WANDB_MODE", variable)
     message = f"WANDB_MODE: '{variable}' is no mode of Weights & Biases; allowed are online, "
     with pytest.raises(UserError, match=f"^{message}"):
-        resolve_mode("auto")
+        begin_run("auto", {})
     with pytest.raises(UserError, match=f"^{message}"):
         check_dashboard(Dashboard())
 
@@ -300,7 +306,7 @@ def test_mode(
         # The real one asks the server for the account's name.
         monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
     monkeypatch.setattr("output.dashboard.find_problem", lambda url: problem)
-    publish(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
+    mirror_score(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
     assert (begun[0]["mode"], begun[0]["entity"], begun[0]["project"]) == (chosen, "team", "other")
     assert begun[0]["dir"] == tmp_path / "mirror"
     warned = re.findall(
@@ -345,10 +351,9 @@ def test_a_server_that_stops_answering(
 HANGING = """
 import sys
 from pathlib import Path
-import numpy as np
-from output.dashboard import Dashboard, publish_score
-document = {"n_models": 2, "n_stimuli": 4}
-publish_score(Dashboard(), "score", {}, document, ["a", "b"], {"biased": np.eye(2)}, [], Path(sys.argv[1]))
+from output.dashboard import Dashboard, Result, publish
+result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
+publish(Dashboard(), result, Path(sys.argv[1]))
 """
 
 
@@ -367,7 +372,7 @@ def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_
     monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
     message = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
-        publish(tmp_path, Dashboard())
+        mirror_score(tmp_path, Dashboard())
 
 
 def test_refusal_is_a_warning_in_one_line(
@@ -377,7 +382,7 @@ def test_refusal_is_a_warning_in_one_line(
         raise wandb.errors.AuthenticationError("WANDB_API_KEY invalid\nand more")
 
     monkeypatch.setattr(wandb, "init", refuse)
-    publish(tmp_path, Dashboard())
+    mirror_score(tmp_path, Dashboard())
     text = capsys.readouterr().err
     assert text.startswith("warning: logger: Weights & Biases refuses (WANDB_API_KEY invalid); ")
     assert text.count("\n") == 1
@@ -386,7 +391,7 @@ def test_refusal_is_a_warning_in_one_line(
 def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
     missing = [tmp_path / "missing.json"]
     with pytest.raises(ValueError, match="missing"):
-        publish_score(Dashboard(), "score", {}, DOCUMENT, NAMES, MATRICES, missing, tmp_path / "mirror")
+        publish(Dashboard(), describe_score(DOCUMENT, missing), tmp_path / "mirror")
     assert Mirror(tmp_path).of_type("exit")[0]["exit_code"] == 1
     assert wandb.run is None
 
