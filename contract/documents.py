@@ -15,6 +15,7 @@ from contract.schema_problems import check_document
 from contract.untrusted_json import parse_json, read_limited
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
+from output.errors import UserError
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
@@ -63,6 +64,22 @@ class Registry:
                 # What can be told without running a network is told before the first one runs.
                 found[name].identity  # noqa: B018
         return found
+
+    def require(self, option: str, names: Sequence[str]) -> None:
+        """Check that there are entries of some names.
+
+        Args:
+            option: What the names were given by, with which an error begins.
+            names: The names.
+
+        Raises:
+            UserError: One has none.
+        """
+        unknown = [name for name in names if name not in self.entries]
+        if unknown:
+            raise UserError(
+                f"{option}: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(self.entries)}"
+            )
 
     def _network(self, entry: ModelEntry, seed: int, allowed_modules: Sequence[str]) -> NetworkSpec:
         argument = "name" if entry.source in {"torchvision", CUSTOM} else "model_name"

@@ -11,8 +11,7 @@ import torch
 from contract.documents import read_registry
 from modules.networks.backbone import Backbone, BackboneSpec
 from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.libraries import LIBRARIES
-from modules.networks.spec import NetworkSpec
+from modules.networks.spec import CLASSIFIERS, NetworkSpec
 from modules.networks.taps import PENULTIMATE, Tap
 from output.errors import UserError, naming
 
@@ -42,7 +41,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
         close = ", ".join(get_close_matches(backbone.name, known.entries)) or ", ".join(known.entries)
         raise UserError(f"name: {backbone.name!r} is no entry of {registry!r}; it has {close}")
     entry = known.entries[backbone.name]
-    if entry.source not in LIBRARIES or not LIBRARIES[entry.source].classifies:
+    if entry.source not in CLASSIFIERS:
         raise UserError(
             f"name: {backbone.name!r} is of source {entry.source!r}; entries of torchvision and timm are backbones"
         )

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from output.errors import UserError
+from output.files import write_texts
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # The plain layout of what `evaluate.py stability` reads.
@@ -53,7 +55,30 @@ def finite_number(text: str | None, name: str) -> float:
     return number
 
 
-def read_performances(path: Path, sources: Collection[str], targets: Collection[str]) -> dict[tuple[str, str], float]:
+def read_csv(option: str, path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
+    """Read a CSV file.
+
+    Args:
+        option: What the file was given by, with which errors begin.
+        path: The file.
+
+    Returns:
+        Its columns, and its rows with the numbers of their lines, from 1.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            return list(reader.fieldnames or ()), [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise UserError(f"{option}: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
+
+
+def read_performances(
+    path: str | None, sources: Collection[str], targets: Collection[str]
+) -> dict[tuple[str, str], float]:
     """Read known performances.
 
     Args:
@@ -62,38 +87,52 @@ def read_performances(path: Path, sources: Collection[str], targets: Collection[
         targets: The targets.
 
     Returns:
-        Performances by source and target, of those pairs that are known.
+        Performances by source and target, of those pairs that are known; none without a file.
 
     Raises:
         UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
     """
+    if path is None:
+        return {}
+    header, rows = read_csv("performances", Path(path))
+    missing = [name for name in PERFORMANCE_COLUMNS if name not in header]
+    if missing:
+        raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
     known: dict[tuple[str, str], float] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            missing = [name for name in PERFORMANCE_COLUMNS if name not in (reader.fieldnames or ())]
-            if missing:
-                raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {str(path)!r}")
-            for row in reader:
-                pair = row["source"], row["target"]
-                if pair in known:
-                    raise UserError(
-                        f"performances: line {reader.line_num}: source {pair[0]!r} on target {pair[1]!r} once more"
-                    )
-                known[pair] = _number(row["performance"], reader.line_num)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"performances: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
+    for line, row in rows:
+        pair = row["source"], row["target"]
+        if pair in known:
+            raise UserError(f"performances: line {line}: source {pair[0]!r} on target {pair[1]!r} once more")
+        try:
+            known[pair] = finite_number(row["performance"], "performance")
+        except ValueError as error:
+            raise UserError(f"performances: line {line}: {error}") from error
     found = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
     if not found:
         raise UserError(
-            f"performances: {str(path)!r} has no pair of the sources {', '.join(sources)} "
+            f"performances: {path!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
     return found
 
 
-def _number(text: str | None, line: int) -> float:
-    try:
-        return finite_number(text, "performance")
-    except ValueError as error:
-        raise UserError(f"performances: line {line}: {error}") from error
+def write_scores(
+    folder: Path, names: Sequence[str], document: Mapping[str, Any], rows: Iterable[Sequence[Any]], report: str
+) -> list[Path]:
+    """Write what the metrics say.
+
+    Args:
+        folder: Folder of the files.
+        names: Names of the document, the table and the report.
+        document: JSON values.
+        rows: Under `SCORE_COLUMNS`.
+        report: Markdown.
+
+    Returns:
+        The files.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
+    texts = json.dumps(document, indent=1, allow_nan=False) + "\n", csv_text(SCORE_COLUMNS, rows), report
+    return write_texts(folder, dict(zip(names, texts, strict=True)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 # An argument's name, as messages begin with it: `root: there is no folder ...`.
@@ -42,3 +42,21 @@ def naming(option: str) -> Iterator[None]:
     except UserError as error:
         join = "." if _ARGUMENT.match(str(error)) else ": "
         raise UserError(f"{option}{join}{error}") from error
+
+
+def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
+    """Check that something is given, and nothing twice.
+
+    Args:
+        option: What the values are called in messages.
+        values: The values.
+        least: How many are needed, 1 or 2.
+
+    Raises:
+        UserError: There are fewer, or one comes twice.
+    """
+    if not least <= len(set(values)) == len(values):
+        needed = ("one", "two")[least - 1]
+        raise UserError(
+            f"{option}: {', '.join(values) or 'none'} given; {needed} or more are needed, none of them twice"
+        )

@@ -16,7 +16,7 @@ from jsonargparse.typing import register_type
 from evaluation.sources.scores import Metrics
 from metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from metrics.transferability.inputs import Inputs
-from output.errors import UserError
+from output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
 # What takes as long on every target of a pool as if it were the only one is left out by default.
@@ -55,8 +55,7 @@ def find_metrics(names: Sequence[str]) -> Metrics:
     Raises:
         UserError: There is none, one comes twice, or what an import path names is no such function.
     """
-    if not names or len(set(names)) < len(names):
-        raise UserError(f"metrics: {', '.join(names) or 'none'} given; one or more are needed, none of them twice")
+    require_different("metrics", names)
     return {str(name): METRICS.get(name) or _import_metric(name) for name in names}
 
 

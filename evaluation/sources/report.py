@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.sources.results import RankedSources, Results, Scored
+from evaluation.sources.results import RankedSources, Scored
+from evaluation.sources.targets import SPLITS
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 LEGEND = (
@@ -14,31 +15,28 @@ LEGEND = (
 )
 
 
-def print_source_ranking(results: Results) -> None:
+def print_source_ranking(results: Sequence[RankedSources]) -> None:
     """Print the sources of every target, ranked, and why scores are missing.
 
     Args:
-        results: What the metrics say.
+        results: What the metrics say on each target.
     """
-    for found in results.targets:
-        print_table(f"{found.target.name}: {_photos(found, results)}", ranked_table(found, "source"))
+    for found in results:
+        print_table(f"{found.target.name}: {_photos(found)}", ranked_table(found, "source"))
         print_lines(_remarks(found))
     print_lines([LEGEND])
 
 
-def write_markdown(results: Results, document: Mapping[str, Any]) -> str:
-    """Write the report.
+def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
+    """Write the report in Markdown.
 
     Args:
-        results: What the metrics say.
+        results: What the metrics say on each target.
         document: The content of `transferability.json`.
-
-    Returns:
-        Markdown.
     """
     lines = ["# Transferability", "", LEGEND]
-    for found in results.targets:
-        lines += ["", f"## {found.target.name}", "", f"{_photos(found, results)}.", ""]
+    for found in results:
+        lines += ["", f"## {found.target.name}", "", f"{_photos(found)}.", ""]
         lines += markdown_table(ranked_table(found, "source"))
         lines += ["", *(f"- {line}" for line in _remarks(found))]
         lines += ["", "Seconds:", "", *markdown_table(_seconds(found))]
@@ -74,10 +72,9 @@ def ranked_table(
     return rows
 
 
-def _photos(found: RankedSources, results: Results) -> str:
-    photos = found.target.photos
-    split = "training" if results.split == "train" else "validation"
-    return f"{len(photos):,} {split} photos of {len(photos.classes)} classes ({found.target.dataset})"
+def _photos(found: RankedSources) -> str:
+    target, photos = found.target, found.target.photos
+    return f"{len(photos):,} {SPLITS[target.split]} photos of {len(photos.classes)} classes ({target.dataset})"
 
 
 def _seconds(found: RankedSources) -> list[list[str]]:

@@ -1,20 +1,20 @@
-"""What the metrics say of all sources on all targets, as a table and as a document."""
+"""What the metrics say of candidates: sources of one target, or targets of one source."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from evaluation.sources.scores import Metrics, Score
-from evaluation.sources.targets import Split, Target
+from evaluation.sources.targets import Target
 from metrics.ranking.mean_ranks import Ranking, rank
 
 
 @dataclass(frozen=True)
 class Scored:
-    """Candidates, sources of one target or targets of one source, with what the metrics say of each.
+    """Candidates, with what the metrics say of each.
 
     Attributes:
         metrics: The metrics by name.
@@ -33,19 +33,25 @@ class Scored:
         return rank(values, [name for name, metric in self.metrics.items() if metric.baseline])
 
     def missing(self, metric: str) -> dict[str, list[str]]:
-        """Say of which candidates a metric has no score.
-
-        Args:
-            metric: Its name.
-
-        Returns:
-            The candidates by the reason.
-        """
+        """Say of which candidates a metric has no score, by the reason."""
         found: dict[str, list[str]] = {}
         for name, scores in self.scores.items():
             if scores[metric].value is None:
                 found.setdefault(scores[metric].reason, []).append(name)
         return found
+
+    def rows(self, source: str | None = None, target: str | None = None) -> list[list[Any]]:
+        """Give the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell.
+
+        Args:
+            source: The source, where the candidates are targets.
+            target: The target, where the candidates are sources.
+        """
+        return [
+            [metric, source or name, target or name, score.value, self.performances.get(name), score.seconds]
+            for name, scores in self.scores.items()
+            for metric, score in scores.items()
+        ]
 
 
 @dataclass(frozen=True)
@@ -54,10 +60,12 @@ class RankedSources(Scored):
 
     Attributes:
         target: The target.
+        weights: SHA-256 of the loaded weights, by source.
         features_seconds: Time in which features were computed or read, by source.
     """
 
     target: Target
+    weights: Mapping[str, str]
     features_seconds: Mapping[str, float]
 
     def describe_scores(self) -> dict[str, dict[str, Any]]:
@@ -73,58 +81,4 @@ class RankedSources(Scored):
                 for metric, score in scores.items()
             }
             for source, scores in self.scores.items()
-        }
-
-
-def describe_target(target: Target) -> dict[str, Any]:
-    """Describe a target as JSON values.
-
-    Args:
-        target: The target.
-
-    Returns:
-        What its photos are, and how many.
-    """
-    return {
-        "dataset": target.dataset,
-        "photos": len(target.photos),
-        "classes": list(target.photos.classes),
-        "fingerprint": target.fingerprint,
-    }
-
-
-@dataclass(frozen=True)
-class Results:
-    """What the metrics say of the sources on all targets.
-
-    Attributes:
-        metrics: The metrics by name.
-        split: Which photos of the targets were taken.
-        targets: What they say on each.
-    """
-
-    metrics: Metrics
-    split: Split
-    targets: Sequence[RankedSources]
-
-    def rows(self) -> list[list[Any]]:
-        """Give the rows of the plain table under `SCORE_COLUMNS`; None stands for an empty cell."""
-        return [
-            [metric, source, found.target.name, score.value, found.performances.get(source), score.seconds]
-            for found in self.targets
-            for source, scores in found.scores.items()
-            for metric, score in scores.items()
-        ]
-
-    def document(self) -> dict[str, Any]:
-        """Describe all of it as JSON values, by target, at full precision."""
-        named = [(found.target.name, found) for found in self.targets]
-        return {
-            "metrics": list(self.metrics),
-            "split": self.split,
-            "targets": {name: describe_target(found.target) for name, found in named},
-            "scores": {name: found.describe_scores() for name, found in named},
-            "mean_ranks": {name: dict(found.ranking.mean_ranks) for name, found in named},
-            "performances": {name: dict(found.performances) for name, found in named},
-            "features_seconds": {name: dict(found.features_seconds) for name, found in named},
         }

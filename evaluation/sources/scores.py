@@ -31,19 +31,6 @@ class Score:
     reason: str = ""
 
 
-def score_source(given: Inputs, metrics: Metrics) -> dict[str, Score]:
-    """Score one source model on one target.
-
-    Args:
-        given: What the model makes of the target.
-        metrics: The metrics by name.
-
-    Returns:
-        Scores by metric. A metric that cannot be computed has none, and does not keep the others from theirs.
-    """
-    return {name: score_one(metric.compute, given) for name, metric in metrics.items()}
-
-
 def score_one(compute: Callable[[Inputs], float], given: Inputs) -> Score:
     """Compute one score.
 

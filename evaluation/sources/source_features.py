@@ -11,12 +11,9 @@ from contract.schema import ModelEntry
 from evaluation.embeddings import choose_taps, embed
 from evaluation.extraction import Extraction
 from evaluation.sources.targets import Target
-from modules.networks.spec import NetworkSpec
+from modules.networks.spec import CLASSIFIERS, NetworkSpec
 from modules.networks.taps import SOURCE_HEAD
 from output.errors import UserError
-
-# Libraries whose networks end in the classifier that they were pre-trained with.
-CLASSIFIERS = ("torchvision", "timm")
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal
 
+from datamodules.photos.photo_source import Photos, PhotoSource, PhotoSubset, require_classes
 from output.errors import naming
 
-if TYPE_CHECKING:
-    from datamodules.photos.photo_source import Photos, PhotoSource
-
 Split = Literal["train", "validation"]
+# What messages and reports call the photos of a split.
+SPLITS: dict[Split, str] = {"train": "training", "validation": "validation"}
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,22 @@ class Target:
     Attributes:
         name: What the table calls it.
         dataset: What the source of photos calls it.
+        split: Which of its splits is taken.
         photos: The photos.
         fingerprint: Digest of the photos that these are selected from, which may be all of them.
     """
 
     name: str
     dataset: str
+    split: Split
     photos: Photos
     fingerprint: str
+
+    def describe(self) -> dict[str, Any]:
+        """Say as JSON values what its photos are, and how many."""
+        classes = list(self.photos.classes)
+        described = {"dataset": self.dataset, "photos": len(self.photos), "classes": classes}
+        return {**described, "fingerprint": self.fingerprint}
 
 
 def read_target(name: str, source: PhotoSource, split: Split, cache: Path, option: str) -> Target:
@@ -41,19 +49,14 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         cache: The cache folder, which holds downloads that were given no folder of their own.
         option: The option that the source was given by, with which errors begin.
 
-    Returns:
-        The target.
-
     Raises:
         UserError: The photos cannot be found or read, or there are fewer than two classes of them.
     """
-    from datamodules.photos.photo_source import PhotoSubset, require_classes
-
     with naming(option):
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
-        require_classes(photos, "training" if split == "train" else split)
+        require_classes(photos, SPLITS[split])
         whole = photos
         while isinstance(whole, PhotoSubset):
             whole = whole.photos
-        return Target(name, source.name, photos, whole.fingerprint())
+        return Target(name, source.name, split, photos, whole.fingerprint())

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
-from pathlib import Path
 from typing import Any
 
 from jsonargparse.typing import NonNegativeInt
@@ -18,17 +16,17 @@ from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
-from evaluation.sources.report import print_source_ranking, write_markdown
-from evaluation.sources.results import RankedSources, Results, describe_target
-from evaluation.sources.scores import Metrics, Score, score_source
+from evaluation.sources.report import print_source_ranking, source_report
+from evaluation.sources.results import RankedSources
+from evaluation.sources.scores import Metrics, Score, score_one
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
-from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
+from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
 from modules.networks.spec import NetworkSpec
 from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results, write_texts
+from output.errors import UserError, require_different
+from output.files import output_folder, refuse_other_results
 from store.cache import cache_folder
 
 import_photo_sources()
@@ -83,50 +81,49 @@ def transferability(
     known = read_registry(registry_path(registry))
     chosen = find_metrics(DEFAULT_METRICS if metrics is None else metrics)
     sources = list(known.entries) if models is None else models
-    _require_different({"targets": list(targets), "models": sources}, known)
-    performed = {} if performances is None else read_performances(Path(performances), sources, targets)
+    require_different("targets", list(targets))
+    require_different("models", sources)
+    known.require("models", sources)
+    performed = read_performances(performances, sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
+    config = {"metrics": list(chosen), "split": split, "targets": {target.name: target.describe() for target in found}}
     made_from = {
         "digests/weights": sources,
         "digests/registry": known.sha256,
-        "targets": {target.name: describe_target(target) for target in found},
+        **config,
         "extraction/precision": extraction.precision,
         "extraction/seed": extraction.seed,
-        **{"metrics": list(chosen), "split": split, "seed": int(seed)},
+        "seed": int(seed),
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
     networks = known.networks(sources, extraction.seed, extraction.allow_modules)
-    weights: dict[str, str] = {}
-    scored = [_score(target, networks, known, extraction, chosen, int(seed), performed, weights) for target in found]
-    results = Results(chosen, split, scored)
+    results = [_score(target, networks, known, extraction, chosen, int(seed), performed) for target in found]
     _require_scores(results)
-    digests = {"registry": known.sha256, "weights": weights}
-    config = {"seed": int(seed), "extraction": asdict(extraction), "digests": digests, "versions": _versions()}
-    document = {**results.document(), **config, "total_seconds": time.perf_counter() - start}
-    files = _write(folder, results, document)
+    made_with = {
+        "seed": int(seed),
+        "extraction": asdict(extraction),
+        "digests": {"registry": known.sha256, "weights": dict(results[0].weights)},
+        "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
+    }
+    document = {
+        **config,
+        "scores": {each.target.name: each.describe_scores() for each in results},
+        "mean_ranks": {each.target.name: dict(each.ranking.mean_ranks) for each in results},
+        "performances": {each.target.name: dict(each.performances) for each in results},
+        "features_seconds": {each.target.name: dict(each.features_seconds) for each in results},
+        **made_with,
+        "total_seconds": time.perf_counter() - start,
+    }
+    rows = [row for each in results for row in each.rows(target=each.target.name)]
+    files = write_scores(folder, FILES, document, rows, source_report(results, document))
     print_source_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
-        settings = {**config, "split": split, "targets": document["targets"], "metrics": list(chosen)}
-        tables = {"scores": (SCORE_COLUMNS, results.rows())}
-        publish(dashboard, Result("transferability", title, settings, document, tables, files), folder)
+        tables = {"scores": (SCORE_COLUMNS, rows)}
+        publish(dashboard, Result("transferability", title, {**made_with, **config}, document, tables, files), folder)
     return document
-
-
-def _require_different(given: Mapping[str, Sequence[str]], registry: Registry) -> None:
-    """Check that there is something of everything, nothing twice, and that the models are known."""
-    for option, values in given.items():
-        if not values or len(set(values)) < len(values):
-            raise UserError(
-                f"{option}: {', '.join(values) or 'none'} given; one or more are needed, none of them twice"
-            )
-    unknown = [name for name in given["models"] if name not in registry.entries]
-    if unknown:
-        raise UserError(
-            f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
-        )
 
 
 def _score(
@@ -137,43 +134,29 @@ def _score(
     metrics: Metrics,
     seed: int,
     performances: Mapping[tuple[str, str], float],
-    weights: dict[str, str],
 ) -> RankedSources:
-    """Score all sources on one target; note the digests of their weights."""
+    """Score all sources on one target."""
     scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
+    weights: dict[str, str] = {}
     for source, network in sources.items():
         start = time.perf_counter()
         found = source_features(registry.entries[source], network, target, extraction)
-        seconds[source] = time.perf_counter() - start
-        weights[source] = found.weights
+        seconds[source], weights[source] = time.perf_counter() - start, found.weights
         given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)
-        scores[source] = score_source(given, metrics)
+        scores[source] = {name: score_one(metric.compute, given) for name, metric in metrics.items()}
     known = {source: value for (source, name), value in performances.items() if name == target.name}
-    return RankedSources(metrics, scores, known, target, seconds)
+    return RankedSources(metrics, scores, known, target, weights, seconds)
 
 
-def _require_scores(results: Results) -> None:
+def _require_scores(results: Sequence[RankedSources]) -> None:
     """Refuse to write a table without any score."""
-    reasons = [
-        f"{metric}, {source}, {found.target.name}: {score.reason}"
-        for found in results.targets
+    scores = [
+        (f"{metric}, {source}, {found.target.name}", score)
+        for found in results
         for source, scores in found.scores.items()
         for metric, score in scores.items()
-        if score.value is None
     ]
-    if len(reasons) == len(results.rows()):
-        raise UserError(f"metrics: none of the {len(reasons)} scores can be computed; {reasons[0]}")
-
-
-def _versions() -> dict[str, str]:
-    return {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}}
-
-
-def _write(folder: Path, results: Results, document: Mapping[str, Any]) -> list[Path]:
-    contents = (
-        json.dumps(document, indent=1, allow_nan=False) + "\n",
-        csv_text(SCORE_COLUMNS, results.rows()),
-        write_markdown(results, document),
-    )
-    return write_texts(folder, dict(zip(FILES, contents, strict=True)))
+    if all(score.value is None for _, score in scores):
+        name, score = scores[0]
+        raise UserError(f"metrics: none of the {len(scores)} scores can be computed; {name}: {score.reason}")

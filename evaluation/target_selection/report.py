@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from evaluation.sources.report import ranked_table
 from evaluation.target_selection.results import RankedTargets
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -39,16 +42,18 @@ def print_target_ranking(results: RankedTargets) -> None:
     print_lines([LEGEND, TAU_LEGEND, *_remarks(results)])
 
 
-def write_markdown(results: RankedTargets, settings: str) -> str:
-    """Write the report.
+def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
+    """Write the report in Markdown.
 
     Args:
         results: What the metrics say.
-        settings: A sentence on what was computed, and how.
-
-    Returns:
-        Markdown.
+        document: The content of `targets.json`.
     """
+    settings = (
+        f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
+        f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
+        f"{document['gbc_axes']}."
+    )
     lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
     lines += [f"- {line}" for line in _remarks(results)]
     lines += ["", "## Metrics", "", *markdown_table(_metric_table(results))]
@@ -57,14 +62,7 @@ def write_markdown(results: RankedTargets, settings: str) -> str:
 
 
 def _metric_table(results: RankedTargets) -> list[list[str]]:
-    """Tabulate the metrics: which target they rank first and last, how they go with NumC, and their time.
-
-    Args:
-        results: What the metrics say.
-
-    Returns:
-        The header, and a row for every metric.
-    """
+    """Tabulate the metrics: which target they rank first and last, how they go with NumC, and their time."""
     with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
     titles = [EVALUATION_MEASURES[name].title for name in measures]
     rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
@@ -78,28 +76,14 @@ def _metric_table(results: RankedTargets) -> list[list[str]]:
 
 
 def _target_table(results: RankedTargets) -> list[list[str]]:
-    """Tabulate the targets by their mean rank.
-
-    Args:
-        results: What the metrics say.
-
-    Returns:
-        The header, and a row for every target.
-    """
+    """Tabulate the targets by their mean rank."""
     numbers = {"classes": results.sizes, "photos": results.photos}
     columns = {title: dict(zip(results.targets, map(str, values), strict=True)) for title, values in numbers.items()}
     return ranked_table(results, "target", columns, ".1f")
 
 
 def _remarks(results: RankedTargets) -> list[str]:
-    """Warn of what the pool cannot show, and say why scores are missing.
-
-    Args:
-        results: What the metrics say.
-
-    Returns:
-        Sentences.
-    """
+    """Warn of what the pool cannot show, and say why scores are missing."""
     least, most = min(results.sizes), max(results.sizes)
     lines = [
         VARYING_WARNING.format(least=least, most=most)

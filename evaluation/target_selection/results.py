@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,11 +72,3 @@ class RankedTargets(Scored):
             value = compute(values, performances) if defined else math.nan
             found[metric] = value if math.isfinite(value) else None
         return found
-
-    def rows(self) -> list[list[Any]]:
-        """Give the rows of the plain table; None stands for an empty cell."""
-        return [
-            [metric, self.source, name, score.value, self.performances.get(name), score.seconds]
-            for name, scores in self.scores.items()
-            for metric, score in scores.items()
-        ]

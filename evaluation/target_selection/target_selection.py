@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
-from contract.documents import Registry, read_registry, registry_path
+from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.extraction import Extraction
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
-from evaluation.tables import SCORE_COLUMNS, csv_text, read_performances
-from evaluation.target_selection.report import print_target_ranking, write_markdown
+from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
+from evaluation.target_selection.report import print_target_ranking, target_report
 from evaluation.target_selection.results import RankedTargets
 from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.transferability.inputs import Pool
 from metrics.transferability.target_pools import ClassShare, draw_targets
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
-from output.files import output_folder, refuse_other_results, write_texts
+from output.files import output_folder, refuse_other_results
 from store.cache import cache_folder
 
 import_photo_sources()
@@ -88,7 +86,7 @@ def target_selection(
     if logger:
         check_dashboard(dashboard)
     known = read_registry(registry_path(registry))
-    _require_known(source, known)
+    known.require("source", [source])
     chosen = find_metrics(SELECTION_METRICS if metrics is None else metrics)
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
     try:
@@ -96,7 +94,7 @@ def target_selection(
     except ValueError as error:
         raise UserError(f"dataset: {error}") from error
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]
-    performed = {} if performances is None else read_performances(Path(performances), [source], names)
+    performed = read_performances(performances, [source], names)
     described = _describe_targets(dict(zip(names, pool, strict=True)), whole)
     config: dict[str, Any] = {
         "source": source,
@@ -130,23 +128,19 @@ def target_selection(
         "total_seconds": time.perf_counter() - start,
     }
     document = {**config, **summary, "targets": described}
-    files = _write(folder, results, document)
+    rows = results.rows(source=source)
+    files = write_scores(folder, FILES, document, rows, target_report(results, document))
     print_target_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
         pool_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
         tables = {
-            "scores": (SCORE_COLUMNS, results.rows()),
+            "scores": (SCORE_COLUMNS, rows),
             "targets": (("target", "classes", "photos"), pool_rows),
         }
         publish(dashboard, Result("target-selection", title, config, summary, tables, files), folder)
     return document
-
-
-def _require_known(source: str, registry: Registry) -> None:
-    if source not in registry.entries:
-        raise UserError(f"source: {source!r} is not in the registry; it has {', '.join(registry.entries)}")
 
 
 def _describe_targets(pool: Mapping[str, NDArray[np.int64]], whole: Target) -> dict[str, dict[str, Any]]:
@@ -157,17 +151,3 @@ def _describe_targets(pool: Mapping[str, NDArray[np.int64]], whole: Target) -> d
         target: {"classes": [names[label] for label in classes], "photos": int(sizes[classes].sum())}
         for target, classes in pool.items()
     }
-
-
-def _write(folder: Path, results: RankedTargets, document: Mapping[str, Any]) -> list[Path]:
-    settings = (
-        f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
-        f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
-        f"{document['gbc_axes']}."
-    )
-    contents = (
-        json.dumps(document, indent=1, allow_nan=False) + "\n",
-        csv_text(SCORE_COLUMNS, results.rows()),
-        write_markdown(results, settings),
-    )
-    return write_texts(folder, dict(zip(FILES, contents, strict=True)))

@@ -13,7 +13,7 @@ from torch import nn
 from modules.networks.custom_code import split_path
 from modules.networks.libraries import LIBRARIES, Library
 from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec
+from modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
 from modules.networks.weights import first_line, load_weights
 from output.errors import UserError
 
@@ -79,7 +79,9 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
         return create(None, {**spec.arguments, "num_classes": classes})
 
     if isinstance(spec.weights, Path):
-        network = load_weights(create(None, spec.arguments), spec.weights, rebuild if library.classifies else None)
+        network = load_weights(
+            create(None, spec.arguments), spec.weights, rebuild if spec.library in CLASSIFIERS else None
+        )
         return network, library.preprocessing(network, model, None)
     if spec.weights is not None and spec.weights not in (known := library.identifiers(model)):
         allowed = ", ".join([*known, spec.terms.random])

@@ -25,11 +25,9 @@ class Library(ABC):
 
     Attributes:
         title: What the library is called.
-        classifies: Whether networks end in a classifier, whose width the argument `num_classes` gives.
     """
 
     title: str
-    classifies: bool = True
 
     @abstractmethod
     def names(self) -> list[str]:
@@ -176,7 +174,6 @@ class OpenClip(Library):
     """Models of open_clip, `open_clip.create_model`; called with photos alone, they run their image tower alone."""
 
     title = "open_clip"
-    classifies = False
 
     def names(self) -> list[str]:
         """List the built-in models."""

@@ -19,6 +19,8 @@ LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
 PACKAGES = {"torchvision": "torchvision", "timm": "timm", "open_clip": "open_clip_torch"}
 WEIGHT_FILES = (".safetensors", ".pth", ".pt")
+# Libraries whose networks end in a classifier, whose width the argument `num_classes` gives.
+CLASSIFIERS = ("torchvision", "timm")
 
 
 @dataclass(frozen=True)

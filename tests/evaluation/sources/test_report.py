@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from evaluation.sources.report import print_source_ranking, write_markdown
-from evaluation.sources.results import RankedSources, Results
+from evaluation.sources.report import print_source_ranking, source_report
+from evaluation.sources.results import RankedSources
 from evaluation.sources.scores import Score
 from evaluation.sources.targets import Target
 from metrics.transferability.catalogue import METRICS
@@ -31,9 +31,9 @@ class SomePhotos:
 
 
 @pytest.fixture
-def results() -> Results:
+def results() -> list[RankedSources]:
     photos: Any = SomePhotos()
-    target = Target("pets", "a_folder", photos, "12ab")
+    target = Target("pets", "a_folder", "train", photos, "12ab")
     scores: dict[str, dict[str, Score]] = {
         source: {
             metric: Score(value, 0.25, "too few photos" if value is None else "")
@@ -41,12 +41,11 @@ def results() -> Results:
         }
         for source, values in VALUES.items()
     }
-    found = RankedSources(CHOSEN, scores, {"good": 0.9}, target, {"good": 1.5, "bad|ly": 2.5})
-    return Results(CHOSEN, "train", [found])
+    return [RankedSources(CHOSEN, scores, {"good": 0.9}, target, {}, {"good": 1.5, "bad|ly": 2.5})]
 
 
-def test_markdown(results: Results) -> None:
-    text = write_markdown(results, DOCUMENT)
+def test_markdown(results: list[RankedSources]) -> None:
+    text = source_report(results, DOCUMENT)
     lines = text.splitlines()
     assert "## pets" in lines
     assert "2,000 training photos of 2 classes (a_folder)." in lines
@@ -64,7 +63,7 @@ def test_markdown(results: Results) -> None:
 
 
 def test_print_breaks_no_number(
-    results: Results, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    results: list[RankedSources], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     print_source_ranking(results)

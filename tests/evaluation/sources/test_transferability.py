@@ -159,16 +159,16 @@ def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch
     published: list[tuple[Any, ...]] = []
     monkeypatch.setattr("evaluation.sources.transferability.publish", lambda *given: published.append(given))
     scored = run("--metrics=[h_score, leep]", "--logger=true", "--dashboard.project=mine")
-    ((dashboard, job, title, config, document, tables, files, place),) = published
-    assert (dashboard.project, job, place) == ("mine", "transferability", scored.folder)
-    assert title == "transferability, 2 sources, 1 targets, 2 metrics"
-    assert document == scored.document
-    assert config["metrics"] == ["h_score", "leep"]
-    columns, logged = tables["scores"]
+    ((dashboard, result, place),) = published
+    assert (dashboard.project, result.job_type, place) == ("mine", "transferability", scored.folder)
+    assert result.title == "transferability, 2 sources, 1 targets, 2 metrics"
+    assert result.document == scored.document
+    assert result.config["metrics"] == ["h_score", "leep"]
+    columns, logged = result.tables["scores"]
     assert list(columns) == list(scored.rows[0])
     assert [str(row[3]) for row in logged] == [row["score"] for row in scored.rows]
-    assert sorted(path.name for path in files) == ["report.md", "scores.csv", "transferability.json"]
-    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in files)
+    assert sorted(path.name for path in result.files) == ["report.md", "scores.csv", "transferability.json"]
+    assert sorted(path.name for path in scored.folder.iterdir()) == sorted(path.name for path in result.files)
 
 
 def test_results_of_another_configuration_are_not_replaced_unasked(
@@ -180,7 +180,7 @@ def test_results_of_another_configuration_are_not_replaced_unasked(
     run("--metrics=[h_score]", "--extraction.num_workers=1", f"--performances={known}")
     for options, place in (
         (["--metrics=[log_me]"], "metrics"),
-        (["--metrics=[h_score]", "--split=validation"], "targets, split"),
+        (["--metrics=[h_score]", "--split=validation"], "split, targets"),
         (["--metrics=[h_score]", "--models=[resnet18]"], "digests/weights"),
         (["--metrics=[h_score]", "--seed=1"], "seed"),
     ):

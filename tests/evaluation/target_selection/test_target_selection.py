@@ -156,7 +156,7 @@ def test_known_performances_fill_the_table_and_judge_the_metrics(run: Run, folde
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ("--source=resnet999", "source: 'resnet999' is not in the registry; it has mobilenet_v2_narrow"),
+        ("--source=resnet999", "source: 'resnet999' not in the registry; it has mobilenet_v2_narrow"),
         ("--metrics=[gbc, gbc]", "metrics: gbc, gbc given"),
         ("--performances=nowhere.csv", "performances: 'nowhere.csv' cannot be read"),
         ("--dataset.root=nowhere", "error: dataset.root: there is no folder nowhere"),
@@ -221,13 +221,17 @@ def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: p
     published: list[tuple[Any, ...]] = []
     monkeypatch.setattr(target_selection, "publish", lambda *given: published.append(given))
     out = run("--metrics=[num_classes]", "--logger=true")
-    [(_, job_type, title, config, summary, tables, files, folder)] = published
+    [(_, result, folder)] = published
     targets = json.loads((out / "targets.json").read_text())["targets"]
-    assert (job_type, folder, config["class_share"]) == ("target-selection", out, "half")
-    assert title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
-    assert [row[2] for row in tables["scores"][1]] == [row[0] for row in tables["targets"][1]] == list(targets)
-    assert summary["kendall_with_num_classes"] == {"num_classes": None}
-    assert [path.name for path in files] == ["targets.json", "scores.csv", "report.md"]
+    assert (result.job_type, folder, result.config["class_share"]) == ("target-selection", out, "half")
+    assert result.title == "target selection, mobilenet_v2_narrow, 7 targets of animals"
+    assert (
+        [row[2] for row in result.tables["scores"][1]]
+        == [row[0] for row in result.tables["targets"][1]]
+        == list(targets)
+    )
+    assert result.document["kendall_with_num_classes"] == {"num_classes": None}
+    assert [path.name for path in result.files] == ["targets.json", "scores.csv", "report.md"]
 
 
 def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:
