@@ -84,14 +84,7 @@ class FeatureStatistics:
 
     @classmethod
     def of(cls, features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
-        """Give the statistics of features, or those that were passed in their place.
-
-        Args:
-            features: `[samples, features]`, or statistics.
-            labels: `[samples]`; None with statistics, which have them.
-
-        Returns:
-            Statistics.
+        """Give the statistics of features and labels, or those that were passed in their place.
 
         Raises:
             ValueError: Labels are missing, or given twice.
@@ -156,14 +149,7 @@ class FeatureStatistics:
         return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
 
     def principal_components(self, count: int) -> Array:
-        """Project the centred features onto the axes of largest variance.
-
-        Args:
-            count: How many axes; no more than there are samples and features are used.
-
-        Returns:
-            Coordinates, sorted by class, `[samples, min(count, samples, features)]`.
-        """
+        """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""
         vectors = self.spectrum.vectors[:, :count]
         if self.dimensions <= self.samples:
             return self.centred @ vectors
@@ -171,10 +157,10 @@ class FeatureStatistics:
 
 
 def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Array, Array]:
-    """Decompose a Gram matrix.
+    """Decompose a Gram matrix `[m, m]`, symmetric with eigenvalues of 0 or more.
 
     Args:
-        gram: Symmetric, with eigenvalues of 0 or more, `[m, m]`.
+        gram: The matrix.
         rounding: Relative error of its entries; eigenvalues up to this share of the largest are set to 0.
         magnitude: What the error is relative to, if that is more than the largest eigenvalue.
 
@@ -205,28 +191,26 @@ def sort_by_class(
     Raises:
         ValueError: The labels are of another shape, or not integers from 0.
     """
-    array = to_host(as_array(name, labels))
-    if array.shape != (samples,):
-        raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
-    if array.dtype.kind not in "iub":
-        raise ValueError(f"{name} must be integers, not {array.dtype}")
+    array = as_labels(name, labels, samples)
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
-    if classes[0] < 0:
+    if len(classes) and classes[0] < 0:
         raise ValueError(f"{name} must be 0 or more, not {classes[0]}")
     order = np.argsort(codes, kind="stable")
     return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
 
 
+def as_labels(name: str, labels: Array, samples: int) -> NDArray[np.integer]:
+    """Refuse labels that are not one integer for every sample, and give them in the memory of the CPU."""
+    array = to_host(as_array(name, labels))
+    if array.shape != (samples,):
+        raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
+    if array.dtype.kind not in "iub":
+        raise ValueError(f"{name} must be integers, not {array.dtype}")
+    return array
+
+
 def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
-    """Add up the rows of every class.
-
-    Args:
-        rows: Sorted by class, `[samples, features]`.
-        class_sizes: Samples of each class, `[classes]`, none 0.
-
-    Returns:
-        Sums, `[classes, features]`.
-    """
+    """Add up the rows of every class, `[classes, features]`, of rows `[samples, features]` that are sorted by class."""
     if is_tensor(rows):
         xp = namespace(rows)
         places = xp.repeat_interleave(xp.asarray(class_sizes, device=rows.device))

@@ -16,7 +16,7 @@ from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
 from metrics.arrays import check_integer
-from metrics.transferability.feature_statistics import Spectrum, decompose
+from metrics.transferability.feature_statistics import Spectrum, as_labels, decompose, sort_by_class
 from metrics.transferability.gbc import Covariance, Variant, check_options, negative_overlap
 from metrics.transferability.h_score import explained_classes
 from metrics.transferability.leep import leep
@@ -40,8 +40,8 @@ class _KeptPrecision(Metric):
         return self
 
 
-class _ClassSums(_KeptPrecision):
-    """Numbers of samples and sums of features of every class.
+class ClassSums(_KeptPrecision):
+    """Numbers of samples and sums of features of every class, and what a subclass sums up besides.
 
     A class without samples is no class: the metrics leave it out.
 
@@ -51,18 +51,19 @@ class _ClassSums(_KeptPrecision):
         **kwargs: As for any metric of torchmetrics.
     """
 
+    squares_by_class = False
     counts: Tensor
     sums: Tensor
+    moments: Tensor
 
     def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         check_integer("num_classes", num_classes, 1)
         check_integer("num_features", num_features, 1)
-        self._add_sum("counts", num_classes)
-        self._add_sum("sums", num_classes, num_features)
-
-    def _add_sum(self, name: str, *shape: int) -> None:
-        self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        rows = num_classes if self.squares_by_class else num_features
+        shapes = {"counts": (num_classes,), "sums": (num_classes, num_features), "moments": (rows, num_features)}
+        for name, shape in shapes.items():
+            self.add_state(name, torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
 
     def update(self, features: Tensor, labels: Tensor) -> None:
         """Add a batch.
@@ -74,21 +75,21 @@ class _ClassSums(_KeptPrecision):
         Raises:
             ValueError: The shapes do not fit, features are not finite, or labels are not of these classes.
         """
-        self._add(self._checked(features, labels), labels.long())
-
-    def _add(self, features: Tensor, labels: Tensor) -> None:
-        self.counts.index_add_(0, labels, torch.ones_like(features[:, 0]))
-        self.sums.index_add_(0, labels, features)
+        rows, labels = self._checked(features, labels), labels.long()
+        self.counts.index_add_(0, labels, torch.ones_like(rows[:, 0]))
+        self.sums.index_add_(0, labels, rows)
+        if self.squares_by_class:
+            self.moments.index_add_(0, labels, rows**2)
+        else:
+            self.moments += rows.T @ rows
 
     def _checked(self, features: Tensor, labels: Tensor) -> Tensor:
         classes, dimensions = self.sums.shape
         if features.ndim != 2 or features.shape[1] != dimensions:
             raise ValueError(f"features must be [samples, {dimensions}], not {list(features.shape)}")
-        _check_labels(labels, len(features))
-        if len(labels) and not 0 <= int(labels.min()) <= int(labels.max()) < classes:
-            raise ValueError(
-                f"labels must be from 0 to {classes - 1}, not from {int(labels.min())} to {int(labels.max())}"
-            )
+        given = as_labels("labels", labels, len(features))
+        if len(given) and not 0 <= given.min() <= given.max() < classes:
+            raise ValueError(f"labels must be from 0 to {classes - 1}, not from {given.min()} to {given.max()}")
         double = features.detach().double()
         if not bool(double.isfinite().all()):
             raise ValueError("features must be finite")
@@ -102,39 +103,16 @@ class _ClassSums(_KeptPrecision):
         return present
 
 
-def _check_labels(labels: Tensor, samples: int) -> None:
-    if labels.shape != (samples,):
-        raise ValueError(f"labels must be [{samples}], one for every sample, not {list(labels.shape)}")
-    if labels.is_floating_point() or labels.is_complex():
-        raise ValueError(f"labels must be integers, not {labels.dtype}")
-
-
-class _ClassMoments(_ClassSums):
-    """Class sums, and sums of squared features of every class."""
-
-    squares: Tensor
-
-    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
-        super().__init__(num_classes, num_features, **kwargs)
-        self._add_sum("squares", num_classes, num_features)
-
-    def _add(self, features: Tensor, labels: Tensor) -> None:
-        super()._add(features, labels)
-        self.squares.index_add_(0, labels, features**2)
+class _SquaresByClass(ClassSums):
+    squares_by_class = True
 
     def _means_and_variances(self) -> tuple[Tensor, Tensor]:
         means = self.sums / self.counts[:, None]
-        return means, (self.squares / self.counts[:, None] - means**2).clamp(min=0)
+        return means, (self.moments / self.counts[:, None] - means**2).clamp(min=0)
 
 
-class ClassStatistics(_ClassMoments):
-    """Numbers of samples, means and variances of every class.
-
-    Args:
-        num_classes: Number of target classes; labels are below it.
-        num_features: Number of features.
-        **kwargs: As for any metric of torchmetrics.
-    """
+class ClassStatistics(_SquaresByClass):
+    """Numbers of samples, means and variances of every class; see `ClassSums`."""
 
     def compute(self) -> dict[str, Tensor]:
         """Compute the statistics of the samples so far.
@@ -147,7 +125,7 @@ class ClassStatistics(_ClassMoments):
         return {"counts": self.counts, "means": means, "variances": variances}
 
 
-class GBC(_ClassMoments):
+class GBC(_SquaresByClass):
     """GBC of all features, see `metrics.transferability.gbc`.
 
     Without a reduction to principal components: the variances of a class along axes that are known only in the end
@@ -183,19 +161,10 @@ class GBC(_ClassMoments):
         return self.sums.new_tensor(score)
 
 
-class _SecondMoments(_ClassSums):
+class _SecondMoments(ClassSums):
     """Class sums, and the Gram matrix of all features."""
 
     higher_is_better = True
-    moments: Tensor
-
-    def __init__(self, num_classes: int, num_features: int, **kwargs: Any) -> None:
-        super().__init__(num_classes, num_features, **kwargs)
-        self._add_sum("moments", num_features, num_features)
-
-    def _add(self, features: Tensor, labels: Tensor) -> None:
-        super()._add(features, labels)
-        self.moments += features.T @ features
 
     def _spectrum(self, centred: bool) -> tuple[Spectrum, Tensor]:
         """Give the spectrum, and the counts of the classes that have samples, `[classes, 1]`."""
@@ -211,14 +180,9 @@ class _SecondMoments(_ClassSums):
 
 
 class HScore(_SecondMoments):
-    """H-score, see `metrics.transferability.h_score`.
+    """H-score, see `metrics.transferability.h_score` and `ClassSums`.
 
     Without shrinkage, whose intensity takes the fourth powers of distances from a mean that is known only in the end.
-
-    Args:
-        num_classes: Number of target classes; labels are below it.
-        num_features: Number of features.
-        **kwargs: As for any metric of torchmetrics.
     """
 
     def compute(self) -> Tensor:
@@ -227,13 +191,7 @@ class HScore(_SecondMoments):
 
 
 class LogME(_SecondMoments):
-    """LogME, see `metrics.transferability.log_me`.
-
-    Args:
-        num_classes: Number of target classes; labels are below it.
-        num_features: Number of features.
-        **kwargs: As for any metric of torchmetrics.
-    """
+    """LogME, see `metrics.transferability.log_me` and `ClassSums`."""
 
     def compute(self) -> Tensor:
         """Compute the score of the samples so far."""
@@ -275,9 +233,7 @@ class LEEP(_KeptPrecision):
         shape = probabilities.shape
         if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
             raise ValueError(f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}")
-        _check_labels(labels, len(probabilities))
-        if len(labels) and int(labels.min()) < 0:
-            raise ValueError(f"labels must be 0 or more, not {int(labels.min())}")
+        sort_by_class(labels, len(probabilities))  # which refuses what are none
         self.probabilities.append(probabilities.detach())
         self.labels.append(labels)
 
