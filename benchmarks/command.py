@@ -29,12 +29,7 @@ EMBEDDED = [
 
 @dataclass(frozen=True)
 class Run:
-    """What a process took.
-
-    Attributes:
-        seconds: Wall time, start-up included.
-        peak_mb: Largest resident memory, in MB.
-    """
+    """What a process took: wall time, start-up included, and the largest resident memory in MB."""
 
     seconds: float
     peak_mb: float
@@ -57,29 +52,18 @@ def overlapping_classes(
 
 
 def train(folder: Path, *options: str) -> Run:
-    """Run train.py with a cache of its own under a folder.
-
-    Args:
-        folder: Holds the cache and the run's files.
-        options: Options of train.py.
-
-    Returns:
-        Time and memory.
-    """
+    """Run train.py with its options, with the run and a cache of its own under a folder."""
     return run("train.py", *options, f"--trainer.default_root_dir={folder / 'run'}", cache=folder / "cache")
 
 
 def run(entry: str, *options: str, cache: Path, **variables: str) -> Run:
-    """Run an entry as a process of its own, without its output.
+    """Run an entry in the root of the repository as a process of its own, without its output.
 
     Args:
-        entry: Script in the root of the repository.
+        entry: The script.
         options: Its arguments.
         cache: Folder of its cache.
         variables: Further variables of its environment.
-
-    Returns:
-        Time and memory.
     """
     command = [sys.executable, entry, *options]
     environment = {**os.environ, "HEADSTART_CACHE": str(cache), **variables}

@@ -40,7 +40,7 @@ class Registry:
     sha256: str
 
     def networks(self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = ()) -> dict[str, NetworkSpec]:
-        """Tell which networks entries mean.
+        """Tell which networks the entries of some names mean.
 
         The constructor is the one that `model_parameters` name under the library's own argument (`name` for
         torchvision, `model_name` for timm and open_clip, `name` with a dotted path for custom sources); else the one
@@ -50,9 +50,6 @@ class Registry:
             names: Names of entries.
             seed: Seed of random weights, together with the name: two entries never share theirs.
             allowed_modules: Python modules and packages that custom networks may come from.
-
-        Returns:
-            The networks by name.
 
         Raises:
             UserError: A file of weights or of code is missing, or the code is not allowed.
@@ -98,14 +95,9 @@ class Registry:
         )
 
     def weights_file(self, name: str) -> Path | None:
-        """Find the local file that an entry's weights name.
+        """Find the local file that the weights of an entry name; None where they are no file.
 
-        Args:
-            name: Name of the entry.
-
-        Returns:
-            The path, relative to the registry's folder or else to the working directory, which need not exist; None
-            where the weights are no file.
+        It is relative to the registry's folder or else to the working directory, and need not exist.
         """
         weights = self.entries[name].weights
         if weights is None or not weights.endswith(WEIGHT_FILES):
@@ -155,13 +147,7 @@ def catalog_path(chosen: str | None) -> Path:
 
 
 def read_registry(path: Path) -> Registry:
-    """Read a model registry: a list of entries, or an object with that list under `models`.
-
-    Args:
-        path: A JSON file of at most 16 MB.
-
-    Returns:
-        The registry.
+    """Read a model registry of at most 16 MB of JSON: a list of entries, or an object with that list under `models`.
 
     Raises:
         ContractError: The file cannot be read, or breaks the contract; all problems are named.
@@ -180,13 +166,7 @@ def read_registry(path: Path) -> Registry:
 
 
 def read_catalog(path: Path) -> Catalog:
-    """Read a stimuli catalog: one JSON object per line; blank lines do not count.
-
-    Args:
-        path: A JSON lines file of at most 64 MB.
-
-    Returns:
-        The catalog.
+    """Read a stimuli catalog of at most 64 MB: one JSON object per line; blank lines do not count.
 
     Raises:
         ContractError: The file cannot be read, or breaks the contract; all problems are named with their lines.

@@ -31,14 +31,10 @@ PATTERN_RULES = {
 
 
 def canonical_name(name: str) -> str:
-    """Give what is common to all spellings of a name.
+    """Give the text on which names match that differ only in Unicode normalisation or case.
 
-    Args:
-        name: Text of at most `LONGEST_NAME` characters: normalising takes quadratic time at worst.
-
-    Returns:
-        The text on which names match that differ only in Unicode normalisation or case: compatibility caseless
-        matching, The Unicode Standard, section 3.13, definition D146.
+    Compatibility caseless matching, The Unicode Standard, section 3.13, definition D146. It takes text of at most
+    `LONGEST_NAME` characters: normalising takes quadratic time at worst.
     """
     if name.isascii():
         return name.lower()
@@ -47,15 +43,9 @@ def canonical_name(name: str) -> str:
 
 
 def canonical_stimulus(dataset_name: str, image_identifier: str) -> tuple[str, str]:
-    """Give what is common to all spellings of a stimulus.
+    """Give the names of a dataset and of a path in it, both without differences of normalisation or case.
 
-    Args:
-        dataset_name: Its dataset.
-        image_identifier: Its path in the dataset, in any spelling.
-
-    Returns:
-        Both names without differences of normalisation or case, and the path without `./`, `//`, `a/..` and with
-        `/` for backslashes.
+    The path is one without `./`, `//`, `a/..` and with `/` for backslashes.
     """
     path = canonical_name(image_identifier).replace("\\", "/")
     return canonical_name(dataset_name), posixpath.normpath(path)

@@ -51,39 +51,21 @@ class ContractError(UserError):
 
 
 def short_json(value: object) -> str:
-    """Show a value of a stranger's document without anything that a terminal could take as a command.
-
-    Args:
-        value: A JSON value.
-
-    Returns:
-        ASCII JSON of at most 80 characters; what is longer ends in dots.
-    """
+    """Show a value as ASCII JSON of at most 80 characters, without anything that a terminal could take as a command."""
     return shorten(_ascii_json(value))
 
 
 def join_pointer(parts: Iterable[str | int]) -> str:
-    """Build a JSON pointer (RFC 6901) that is safe to print.
+    """Build a JSON pointer (RFC 6901) that is safe to print, of names of fields and places in lists from the outermost.
 
-    Args:
-        parts: Names of fields and places in lists, from the outermost.
-
-    Returns:
-        The pointer; names are escaped as in ASCII JSON and cut to 80 characters.
+    Names are escaped as in ASCII JSON and cut to 80 characters.
     """
     names = (str(part).replace("~", "~0").replace("/", "~1") for part in parts)
     return "".join("/" + shorten(_ascii_json(name)[1:-1]) for name in names)
 
 
 def shorten(text: str) -> str:
-    """Cut a text to 80 characters, the last three of which are then dots.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        The text, or its beginning.
-    """
+    """Cut a text to 80 characters, the last three of which are then dots."""
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
@@ -93,12 +75,5 @@ def _ascii_json(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Escape what a terminal does not show as a character, line breaks and undecodable bytes of paths included.
-
-    Args:
-        text: Any text.
-
-    Returns:
-        One line.
-    """
+    """Escape, into one line, what a terminal does not show as a character, undecodable bytes of paths included."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

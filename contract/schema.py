@@ -192,13 +192,10 @@ RED_SUBMISSION: TypeAdapter[RedSubmission] = TypeAdapter(RedSubmission)
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
-    """Describe the four documents as JSON Schema.
+    """Describe the four documents as JSON Schema, by name, each with the contract's version.
 
     A schema says what it can: that a crop fits into what it is cut from, that names are in the registry and that none
     comes twice in another spelling is checked by the code alone.
-
-    Returns:
-        Schemas by name, each with the contract's version.
     """
     adapters: dict[str, TypeAdapter[Any]] = {
         "model_registry": REGISTRY,

@@ -27,15 +27,7 @@ _RULES = {
 
 
 def check_document(document: object, adapter: TypeAdapter[T]) -> tuple[T | None, list[Problem]]:
-    """Check a document's types, fields and bounds.
-
-    Args:
-        document: A value of `parse_json`.
-        adapter: One of the contract's four documents.
-
-    Returns:
-        The typed document, None where there are problems; and the problems, all at once.
-    """
+    """Check a parsed document's types, fields and bounds, and give it typed, or None and all problems at once."""
     try:
         return adapter.validate_python(document), []
     except ValidationError as error:
@@ -49,14 +41,7 @@ def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
 
 
 def describe_version(asked: object) -> Problem:
-    """Refuse a document of another version of the contract.
-
-    Args:
-        asked: What the document gives as `contract_version`.
-
-    Returns:
-        The problem, which names both versions.
-    """
+    """Refuse a document of another version of the contract, with a problem that names both."""
     value = short_json(asked)
     rule = f"contract version {value} is asked for, and the version here is {short_json(CONTRACT_VERSION)}"
     return Problem("/contract_version", value, rule)

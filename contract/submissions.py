@@ -124,10 +124,7 @@ def _tell_team(parsed: object) -> Team | list[Problem]:
 def _search_models(entries: list[Any], registry: Registry, broken: set[str]) -> Iterator[Problem]:
     """Find models that come twice, are not in the registry, or are described otherwise there.
 
-    Args:
-        entries: Names and objects, any of which may break the schema.
-        registry: The registry.
-        broken: Pointers to what breaks the schema, and so is not sought.
+    Entries may break the schema; what the broken pointers point to does, and so is not sought.
     """
     first: dict[str, str] = {}
     spellings = {canonical_name(name): name for name in registry.entries}
@@ -164,13 +161,7 @@ def _find_disagreements(entry: dict[str, Any], known: ModelEntry, place: str, br
 
 
 def _search_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> Iterator[Problem]:
-    """Find stimuli that come twice or are not in the catalog.
-
-    Args:
-        entries: Objects, any of which may break the schema.
-        catalog: The catalog.
-        broken: Pointers to what breaks the schema, and so is not sought.
-    """
+    """Find stimuli that come twice or are not in the catalog; entries and broken pointers as of `_search_models`."""
     first: dict[tuple[str, str], str] = {}
     known = {(stimulus.dataset_name, stimulus.image_identifier) for stimulus in catalog.stimuli}
     datasets = {dataset for dataset, _ in known}

@@ -24,15 +24,12 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_limited(path: Path, limit: int, document: str) -> bytes:
-    """Read a regular file that is not larger than a limit.
+    """Read a regular file that is not larger than a limit in bytes, of which no more than one byte beyond is ever read.
 
     Args:
         path: The file.
-        limit: The largest size in bytes; no more than one byte beyond it is ever read.
+        limit: The limit.
         document: What the file is, for the message.
-
-    Returns:
-        The file's content.
 
     Raises:
         ContractError: There is no such file, it cannot be read, is a pipe, device or folder, or is too large.
@@ -54,10 +51,10 @@ def read_limited(path: Path, limit: int, document: str) -> bytes:
 
 
 def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON value
-    """Parse JSON strictly.
+    """Parse JSON text in UTF-8 strictly.
 
     Args:
-        content: JSON text in UTF-8.
+        content: The text.
         document: What it is, for the message.
 
     Returns:

@@ -15,56 +15,27 @@ Array: TypeAlias = Any
 
 
 def is_tensor(value: object) -> bool:
-    """Tell whether a value is a tensor of PyTorch.
-
-    Args:
-        value: Anything.
-
-    Returns:
-        Whether it is; no tensor exists before PyTorch was imported.
-    """
+    """Tell whether a value is a tensor of PyTorch; none exists before that was imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def namespace(array: Array) -> ModuleType:
-    """Give the module whose functions take an array.
-
-    Args:
-        array: An array or a tensor.
-
-    Returns:
-        `numpy` or `torch`.
-    """
+    """Give the module whose functions take an array, `numpy` or `torch`."""
     return sys.modules["torch"] if is_tensor(array) else np
 
 
 def stays_on_device(tensor: Array) -> bool:
-    """Tell whether a tensor is computed with by PyTorch, where it lies.
+    """Tell whether a tensor is computed with by PyTorch, where it lies, which is elsewhere than on the CPU.
 
-    On the CPU, NumPy forms Gram matrices in half the time: it sees that both factors are the same matrix.
-
-    Args:
-        tensor: A tensor of PyTorch.
-
-    Returns:
-        Whether it lies elsewhere than on the CPU.
+    There NumPy forms Gram matrices in half the time: it sees that both factors are the same matrix.
     """
     # MPS has no float64.
     return tensor.device.type not in ("cpu", "mps")
 
 
 def check_integer(name: str, value: object, least: int) -> None:
-    """Refuse what is no integer, or too small a one.
-
-    Args:
-        name: The argument, for the error message.
-        value: Its value.
-        least: The least that is allowed.
-
-    Raises:
-        ValueError: It is none, or smaller.
-    """
+    """Refuse by a ValueError, which begins with the argument's name, what is no integer or less than the least."""
     if not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be an integer of {least} or more, not {value!r}")
 
@@ -72,15 +43,8 @@ def check_integer(name: str, value: object, least: int) -> None:
 def as_array(name: str, value: Array) -> Array:
     """Give nested lists as an array, and arrays and tensors as they are.
 
-    Args:
-        name: The argument, for the error message.
-        value: An array, a tensor or nested lists.
-
-    Returns:
-        A NumPy array or a tensor.
-
     Raises:
-        ValueError: Nested lists differ in length.
+        ValueError: Beginning with the argument's name: nested lists differ in length, or an array is masked.
     """
     if is_tensor(value):
         return value
@@ -127,42 +91,16 @@ def in_place(name: str, value: Array) -> Array:
 
 
 def to_float64(name: str, value: Array) -> Array:
-    """Convert numbers to float64 where they lie.
-
-    Args:
-        name: The argument, for the error message.
-        value: An array, a tensor or nested lists of real numbers.
-
-    Returns:
-        A NumPy array, or a tensor where `stays_on_device`. It may share memory with the argument.
-
-    Raises:
-        ValueError: As `in_place`.
-    """
+    """Give real numbers as `in_place` does, in float64; they may share memory with the argument."""
     values = in_place(name, value)
     return values.double() if is_tensor(values) else values.astype(np.float64, copy=False)
 
 
 def to_host(array: Array) -> NDArray[Any]:
-    """Give an array in the memory of the CPU.
-
-    Args:
-        array: An array or a tensor.
-
-    Returns:
-        The same numbers as a NumPy array.
-    """
+    """Give an array or a tensor as a NumPy array in the memory of the CPU."""
     return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
 
 
 def like(array: NDArray[Any], other: Array) -> Array:
-    """Put a NumPy array where another lies.
-
-    Args:
-        array: The numbers.
-        other: An array or a tensor.
-
-    Returns:
-        The numbers in the module and on the device of the other.
-    """
+    """Put a NumPy array where another lies: in its module and on its device."""
     return namespace(other).asarray(array, device=other.device)

@@ -134,15 +134,6 @@ class DrawnObjects(PhotoSource):
 
 
 def object_drawings(first: int, count: int, seed: int) -> Drawings:
-    """Give drawings of the objects, the classes in turn.
-
-    Args:
-        first: Index of the first drawing of every class.
-        count: Number of drawings.
-        seed: Seed of the drawings.
-
-    Returns:
-        The drawings, those of a class with one index after the other.
-    """
+    """Give as many drawings of objects, the classes in turn, from an index of every class on."""
     indices = first + np.arange(count, dtype=np.int64) // len(SOURCE_CLASSES)
     return Drawings(draw_object, OBJECTS, SOURCE_CLASSES, indices, seed)

@@ -31,16 +31,7 @@ class Wins:
 
     @classmethod
     def none(cls, targets: int, measures: int, metrics: int) -> Wins:
-        """Start to count.
-
-        Args:
-            targets: Number of targets.
-            measures: Number of measures.
-            metrics: Number of metrics.
-
-        Returns:
-            Counts of zero.
-        """
+        """Start to count at zero."""
         won = np.zeros((targets, measures, metrics))
         count = np.zeros((targets, measures), dtype=np.int64)
         return cls(won, won.copy(), count, count.copy())
@@ -81,37 +72,20 @@ class Wins:
         return np.column_stack([rates, average])
 
     def percent_without_each(self, ties: Ties) -> Values:
-        """Give the win rates with each target left out in turn.
-
-        Args:
-            ties: How ties count.
-
-        Returns:
-            Percentages `[t, m, e + 1]`; with a single target they are NaN.
-        """
+        """Give the win rates with each target left out in turn, in per cent `[t, m, e + 1]`; NaN for a single one."""
         return np.stack([self.percent(ties, target) for target in range(len(self.decided))])
 
     def tied_percent(self) -> Values:
-        """Give the share of experiments with several winners.
-
-        Returns:
-            Percentages by measure `[e]`, NaN where nothing is decided.
-        """
+        """Give the share of experiments with several winners in per cent, `[e]`, NaN where nothing is decided."""
         decided = self.decided.sum(axis=0)
         return np.where(decided > 0, 100 * self.tied.sum(axis=0) / np.maximum(decided, 1), np.nan)
 
 
 def round_to_100(percentages: Sequence[float] | Values) -> list[int]:
-    """Round percentages so that they still add up to 100, as the paper's tables do.
+    """Round percentages that add up to 100 so that they still do, as the paper's tables do.
 
     The method of largest remainders: all are rounded down, and what is missing to 100 goes, one each, to those that
     lost most.
-
-    Args:
-        percentages: Percentages that add up to 100.
-
-    Returns:
-        Whole percentages.
     """
     exact = np.asarray(percentages, dtype=np.float64)
     # A sum of shares such as 29.999999999999996 is 30.

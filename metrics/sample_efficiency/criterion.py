@@ -10,31 +10,21 @@ from numpy.typing import NDArray
 
 
 def required_correct(threshold: float, validation_size: int) -> int:
-    """Give the fewest correct predictions whose accuracy is at least the threshold.
+    """Give the fewest correct predictions of a validation set whose accuracy is at least the threshold in [0, 1].
 
     The threshold is taken as the decimal number that it prints as, so that exactly 80.0 % passes 0.8 whatever
     the rounding of `0.8 * validation_size` in binary.
-
-    Args:
-        threshold: Accuracy in [0, 1].
-        validation_size: Number of validation samples.
-
-    Returns:
-        A count from 0 to `validation_size`.
     """
     return math.ceil(Fraction(repr(float(threshold))) * validation_size)
 
 
 def extend_streaks(streaks: NDArray[np.int64], correct: NDArray[np.int64], required: int) -> NDArray[np.int64]:
-    """Give the lengths of the running streaks after one more evaluation.
+    """Give the lengths of the running streaks, of any shape, after one more evaluation.
 
     Args:
-        streaks: Consecutive evaluations at or above the threshold so far, any shape.
+        streaks: Consecutive evaluations at or above the threshold so far.
         correct: Correct predictions at the new evaluation, same shape.
         required: Fewest correct predictions that count.
-
-    Returns:
-        The new lengths, same shape.
     """
     return np.where(correct >= required, streaks + 1, 0)
 

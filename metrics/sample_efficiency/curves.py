@@ -41,24 +41,13 @@ class Curves:
         return self.correct / self.validation_size
 
     def save(self, path: Path) -> None:
-        """Write the curves as a compressed `.npz` file with an array per attribute.
-
-        Args:
-            path: The file.
-        """
+        """Write the curves as a compressed `.npz` file with an array per attribute."""
         with path.open("wb") as file:
             np.savez_compressed(file, **{**vars(self), "correct": self.correct.astype(np.int32)})
 
     @classmethod
     def load(cls, path: Path) -> Curves:
-        """Read curves that `save` wrote.
-
-        Args:
-            path: The file.
-
-        Returns:
-            The same curves.
-        """
+        """Read curves that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
             return cls(
                 methods=arrays["methods"].tolist(),
@@ -72,10 +61,6 @@ class Curves:
             )
 
     def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Find where every trace first meets the criterion.
-
-        Returns:
-            Samples to criterion and onset, each `[methods, orderings]`, infinite where censored.
-        """
+        """Find samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.validation_size)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)

@@ -32,27 +32,17 @@ class PairedComparison:
 
 
 def restricted(samples: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    """Cut samples to criterion at the sample limit, `min(T, L)`.
+    """Cut samples to criterion, infinite where censored, at the sample limit L: `min(T, L)`.
 
-    Args:
-        samples: Samples to criterion, infinite where censored.
-        limit: The sample limit L; the mean of what is returned is the restricted mean at L.
-
-    Returns:
-        Same shape, finite.
+    The mean of what is returned is the restricted mean at L.
     """
     return np.minimum(samples, limit)
 
 
 def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """Give the t interval of a mean.
+    """Give the t interval of the mean of differences `[orderings]`: lower and upper end.
 
-    Args:
-        differences: One value per ordering, `[orderings]`.
-        level: Coverage.
-
-    Returns:
-        Lower and upper end; NaN with fewer than two values, the mean twice where all values are equal.
+    NaN with fewer than two values, the mean twice where all values are equal.
     """
     if len(differences) < 2:
         return float("nan"), float("nan")
@@ -62,16 +52,10 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
 
 
 def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
-    """Test whether paired differences are symmetric about 0, by flipping their signs.
+    """Test whether paired differences `[orderings]` are symmetric about 0, by flipping their signs, two-sided.
 
     All sign patterns are enumerated where there are at most `PERMUTATIONS`, else that many are drawn from a
-    generator seeded with `PERMUTATION_SEED`.
-
-    Args:
-        differences: One value per ordering, `[orderings]`.
-
-    Returns:
-        The two-sided p value; 1 for a single difference, and where none is other than 0.
+    generator seeded with `PERMUTATION_SEED`. It is 1 for a single difference, and where none is other than 0.
     """
     if len(differences) < 2 or not np.any(differences):
         return 1.0
@@ -88,15 +72,12 @@ def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
 
 
 def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> PairedComparison:
-    """Compare a custom method with the baseline, ordering by ordering.
+    """Compare the restricted means of a custom method and the baseline over the same orderings.
 
     Args:
         baseline: Samples to criterion of the baseline, infinite where censored, `[orderings]`.
-        custom: The same of the custom method, on the same orderings.
+        custom: The same of the custom method.
         limit: The sample limit, common to both.
-
-    Returns:
-        The comparison of restricted means.
     """
     differences = restricted(baseline, limit) - restricted(custom, limit)
     percent = 100 / float(restricted(baseline, limit).mean())
@@ -111,16 +92,10 @@ def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: i
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values for several comparisons with one baseline.
+    """Adjust p values for several comparisons with one baseline, in the same order.
 
     Source: Sture Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
     Statistics, 1979.
-
-    Args:
-        p_values: One per comparison.
-
-    Returns:
-        The adjusted p values, in the same order.
     """
     ranks = np.argsort(p_values)
     scaled = [(len(p_values) - i) * p_values[k] for i, k in enumerate(ranks)]

@@ -56,12 +56,5 @@ else:
 
 
 def mean_over_pairs(matrix: Matrix) -> float:
-    """Average the similarities of all pairs of different embeddings.
-
-    Args:
-        matrix: Similarities `[m, m]`, symmetric; m is at least 2.
-
-    Returns:
-        The mean of what lies above the diagonal.
-    """
+    """Average the similarities `[m, m]` of all pairs of different embeddings, of which there are at least 2."""
     return float(matrix[np.triu_indices(len(matrix), 1)].mean())

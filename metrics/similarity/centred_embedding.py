@@ -28,15 +28,7 @@ class Workspace:
         self._values: Array = None
 
     def take(self, like: Array, *shape: int) -> Array:
-        """Give a float64 matrix with arbitrary content; what was taken before is overwritten.
-
-        Args:
-            like: A float64 array or tensor that lies where the matrix is to lie.
-            shape: Shape of the matrix.
-
-        Returns:
-            Array or tensor of the shape.
-        """
+        """Give a float64 matrix with arbitrary content that lies where an array does; what was taken before is lost."""
         size = math.prod(shape)
         if self._values is None or len(self._values) < size:
             self._values = None  # freed first, so that old and new are not held at the same time
@@ -60,18 +52,10 @@ class CentredEmbedding:
 
     @classmethod
     def read(cls, x: Embedding, name: str, debiased: bool) -> CentredEmbedding:
-        """Check an embedding and compute its mean row, without copying it.
-
-        Args:
-            x: The embedding, `[n, d]`.
-            name: What it is called in messages.
-            debiased: Whether it is to be used for the debiased HSIC.
-
-        Returns:
-            The embedding.
+        """Check an embedding `[n, d]` and compute its mean row, without copying it.
 
         Raises:
-            ValueError: If it is not a matrix of finite real numbers with enough rows.
+            ValueError: Naming it, if it is not a matrix of finite real numbers with enough rows for the HSIC.
         """
         values = _checked(x, name, debiased)
         with np.errstate(invalid="ignore", over="ignore"):
@@ -91,15 +75,7 @@ class CentredEmbedding:
         return len(self.values), str(self.mean.device)
 
     def centred(self, rows: slice, workspace: Workspace) -> Array:
-        """Centre some rows at the mean of all.
-
-        Args:
-            rows: Which rows.
-            workspace: Where they are put.
-
-        Returns:
-            The rows in float64, `[rows, d]`.
-        """
+        """Centre some rows at the mean of all, in float64 `[rows, d]`, and put them into the workspace."""
         values = self.values[rows]
         centred = workspace.take(self.mean, *values.shape)
         centred[:] = values
@@ -107,15 +83,7 @@ class CentredEmbedding:
         return centred
 
     def check_alike(self, place: tuple[int, str], name: str) -> None:
-        """Refuse this embedding where it does not go with another.
-
-        Args:
-            place: `place` of the other.
-            name: Name of the other.
-
-        Raises:
-            ValueError: If the number of rows or the device differs.
-        """
+        """Refuse by a ValueError that this embedding differs in place from another, which has a name."""
         for ours, others, unit in zip(self.place, place, ("rows", "as device"), strict=True):
             if ours != others:
                 raise ValueError(

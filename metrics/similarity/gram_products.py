@@ -33,43 +33,21 @@ class GramProducts:
 
     @classmethod
     def of(cls, grams: NDArray[np.float64], diagonals: NDArray[np.float64]) -> GramProducts:
-        """Complete the products of Gram matrices from their diagonals.
-
-        Args:
-            grams: `<K_i, K_j>_F`, `[m, m]`.
-            diagonals: Diagonals of the Gram matrices, which are the squared norms of centred rows, `[m, n]`.
-
-        Returns:
-            The products.
-        """
+        """Complete `<K_i, K_j>_F`, `[m, m]`, by the diagonals of the Gram matrices, squared norms of rows, `[m, n]`."""
         return cls(diagonals.shape[1], grams, diagonals @ diagonals.T, diagonals.sum(axis=1))
 
     def hsic(self, debiased: bool) -> NDArray[np.float64]:
-        """Compute HSIC of every pair, up to a factor that is common to all.
-
-        Args:
-            debiased: Whether it is the debiased one.
-
-        Returns:
-            Symmetric matrix, `[m, m]`.
-        """
+        """Compute HSIC of every pair, symmetric `[m, m]`, up to a factor that is common to all."""
         if not debiased:
             return self.grams
         n = self.n
         return self.grams - n / (n - 2) * self.diagonals + np.outer(self.traces, self.traces) / ((n - 1) * (n - 2))
 
     def normed(self, names: Sequence[str], debiased: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute HSIC of every pair, and the root of every self term, which CKA is divided by.
-
-        Args:
-            names: What the embeddings are called in messages, `[m]`.
-            debiased: Whether it is the debiased one.
-
-        Returns:
-            HSIC, `[m, m]`, and positive roots, `[m]`.
+        """Compute HSIC of every pair, `[m, m]`, and the root of every self term, `[m]`, which CKA is divided by.
 
         Raises:
-            ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
+            ValueError: Naming the embedding: there are too few rows, values are not finite, or CKA is undefined.
         """
         check_rows(self.n, names[0], debiased)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +79,7 @@ class GramProducts:
             Symmetric matrix `[m, m]` with ones on its diagonal, at most 1, and at least 0 where biased.
 
         Raises:
-            ValueError: If there are too few rows, values that are not finite, or CKA is undefined.
+            ValueError: As `normed`.
         """
         hsic, norms = self.normed(names, debiased)
         # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
@@ -113,7 +91,7 @@ class GramProducts:
         """Compute the CKA of every pair by both estimates.
 
         Args:
-            names: What the embeddings are called in messages, `[m]`.
+            names: As of `cka`.
 
         Returns:
             Biased and debiased, `[m, m]` each; None for a debiased one that is undefined for one embedding or more.
@@ -129,16 +107,7 @@ class GramProducts:
 
 
 def check_rows(n: int, name: str, debiased: bool) -> None:
-    """Refuse embeddings with too few rows.
-
-    Args:
-        n: Number of rows.
-        name: What the embedding is called in the message.
-        debiased: Whether the debiased HSIC is to be computed, which divides by n - 3.
-
-    Raises:
-        ValueError: If there are fewer than 2 rows, or 4 for the debiased HSIC.
-    """
+    """Refuse by a ValueError fewer than 2 rows, or than 4 for the debiased HSIC, which divides by n - 3."""
     fewest = 4 if debiased else 2
     if n < fewest:
         raise ValueError(f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} CKA needs at least {fewest}")

@@ -61,7 +61,7 @@ class LinearCKA(Metric):
             return
         rows = torch.cat([x.detach().double(), y.detach().double()], dim=1)
         shift = rows[0] if before is None else before.shift
-        batch = Moments.of(rows, x.shape[1], shift)
+        batch = _Moments.of(rows, x.shape[1], shift)
         self.moments = [(batch if before is None else before + batch).packed()]
 
     def compute(self) -> Tensor:
@@ -103,7 +103,7 @@ class LinearCKA(Metric):
             self._in_forward = False
         return value
 
-    def _checked(self, x: Tensor, y: Tensor) -> Moments | None:
+    def _checked(self, x: Tensor, y: Tensor) -> _Moments | None:
         """Refuse a batch that does not fit, and give the moments so far."""
         for name, values in (("x", x), ("y", y)):
             if not isinstance(values, Tensor):
@@ -127,9 +127,9 @@ class LinearCKA(Metric):
             raise ValueError("x: no rows so far; update must come before compute")
         return float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
 
-    def _merged(self) -> Moments | None:
-        parts = Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []
-        return reduce(Moments.__add__, parts) if parts else None
+    def _merged(self) -> _Moments | None:
+        parts = _Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []
+        return reduce(_Moments.__add__, parts) if parts else None
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
         # Called by forward and merge_state; without it, a forward in a loop would collect a part at every step.
@@ -139,7 +139,7 @@ class LinearCKA(Metric):
 
 
 @dataclass(frozen=True)
-class Moments:
+class _Moments:
     """Sums over rows `z = [x, y]`, from which the products of the centred Gram matrices follow.
 
     With `u = x - s`, `v = y - t` for a shift `[s, t]` near the rows, which keeps the sums accurate, every row is
@@ -157,17 +157,8 @@ class Moments:
     split: int
 
     @classmethod
-    def of(cls, rows: Tensor, split: int, shift: Tensor) -> Moments:
-        """Sum rows up.
-
-        Args:
-            rows: `[x, y]`, `[rows, dx + dy]`.
-            split: dx.
-            shift: Any row near them, `[dx + dy]`.
-
-        Returns:
-            Their moments for that shift.
-        """
+    def of(cls, rows: Tensor, split: int, shift: Tensor) -> _Moments:
+        """Sum rows `[x, y]` up, `[rows, dx + dy]`, for a shift near them, `[dx + dy]`; split is dx."""
         near = rows - shift
         squares = [part.square().sum(dim=1, keepdim=True) for part in (near[:, :split], near[:, split:])]
         lifted = torch.cat([torch.ones_like(near[:, :1]), near, *squares], dim=1)
@@ -178,21 +169,14 @@ class Moments:
         """The widths dx and dy."""
         return self.split, len(self.shift) - self.split
 
-    def __add__(self, other: Moments) -> Moments:
+    def __add__(self, other: _Moments) -> _Moments:
         """Give the moments of the rows of both, for the shift of the first."""
-        return Moments(self.shift, self.sums + other.shifted(self.shift).sums, self.split)
+        return _Moments(self.shift, self.sums + other.shifted(self.shift).sums, self.split)
 
-    def shifted(self, shift: Tensor) -> Moments:
-        """Give the moments of the same rows for another shift.
-
-        Args:
-            shift: The other, `[dx + dy]`.
-
-        Returns:
-            The moments.
-        """
+    def shifted(self, shift: Tensor) -> _Moments:
+        """Give the moments of the same rows for another shift."""
         step = shift - self.shift
-        return Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split) if step.any() else self
+        return _Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split) if step.any() else self
 
     def _lift(self, sums: Tensor, step: Tensor) -> Tensor:
         """Map the rows of the sums as `u - e` and `|u - e|^2 = |u|^2 - 2 e.u + |e|^2` follow from u."""
@@ -203,11 +187,7 @@ class Moments:
         return lifted
 
     def products(self) -> GramProducts:
-        """Compute the products of the centred Gram matrices K of x and L of y, by `<K, L> = |sum u v^T|_F^2`.
-
-        Returns:
-            The products, with m = 2.
-        """
+        """Compute the products of the centred Gram matrices K of x and L of y, by `<K, L> = |sum u v^T|_F^2`."""
         n = float(self.sums[0, 0])
         sums = self.shifted(self.shift + self.sums[0, 1:-2] / n).sums
         parts = slice(1, 1 + self.split), slice(1 + self.split, -2)
@@ -215,23 +195,12 @@ class Moments:
         return GramProducts(round(n), *(part.cpu().numpy() for part in (grams, sums[-2:, -2:], sums[0, -2:])))
 
     def packed(self) -> Tensor:
-        """Write the moments as a vector that starts with the widths.
-
-        Returns:
-            float64, one-dimensional.
-        """
+        """Write the moments as a vector in float64 that starts with the widths."""
         return torch.cat([self.shift.new_tensor(self.widths), self.shift, self.sums.flatten()])
 
     @classmethod
-    def unpacked(cls, packed: Tensor) -> list[Moments]:
-        """Read moments that were packed, one after the other.
-
-        Args:
-            packed: Any number of packed moments, joined.
-
-        Returns:
-            The moments.
-        """
+    def unpacked(cls, packed: Tensor) -> list[_Moments]:
+        """Read any number of packed moments, joined."""
         moments = []
         while len(packed):
             split, width = int(packed[0]), int(packed[:2].sum())

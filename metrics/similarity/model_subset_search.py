@@ -68,19 +68,9 @@ def best_model_subset(similarity: NDArray[np.floating], size: int) -> Search:
 def random_model_subsets(
     similarity: NDArray[np.floating], size: int, draws: int = 100, seed: int = 0
 ) -> NDArray[np.float64]:
-    """Give the mean pairwise similarities of random subsets of models.
+    """Give the mean pairwise similarities of random subsets of models, drawn independently, `[draws]`.
 
-    Args:
-        similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
-        size: Models in a subset.
-        draws: Subsets, drawn independently.
-        seed: Seed of the draws.
-
-    Returns:
-        One mean per subset, `[draws]`.
-
-    Raises:
-        ValueError: `size` is below 2 or above the number of models.
+    Arguments and errors as of `best_model_subset`.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
@@ -90,17 +80,14 @@ def random_model_subsets(
 def draw_values(
     value: Callable[[NDArray[np.intp]], float], available: int, size: int, draws: int, seed: int
 ) -> NDArray[np.float64]:
-    """Give the values of random subsets.
+    """Give the values of random subsets, drawn independently, `[draws]`.
 
     Args:
         value: Gives the value of a subset, `[size]`; where that is infinite, another is drawn instead.
         available: Things to choose from.
         size: Members of a subset.
-        draws: Subsets, drawn independently.
+        draws: How many.
         seed: Seed of the draws.
-
-    Returns:
-        One value per subset, `[draws]`.
 
     Raises:
         ValueError: Nearly all values are infinite.
@@ -116,16 +103,7 @@ def draw_values(
 
 
 def check_size(size: int, available: int, things: str) -> None:
-    """Refuse the size of a subset that no submission can have.
-
-    Args:
-        size: Members of the subset.
-        available: Things to choose from.
-        things: What they are, in the plural.
-
-    Raises:
-        ValueError: `size` is below 2 or above `available`.
-    """
+    """Refuse by a ValueError a size of a subset below 2 or above the available things, named in the plural."""
     if not 2 <= size <= available:
         raise ValueError(
             f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"

@@ -71,17 +71,9 @@ def descend(
 def random_mean_similarities(
     measure: SimilarityMeasure, embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0
 ) -> Floats:
-    """Give the mean pairwise similarities of random subsets of stimuli.
+    """Give the mean pairwise similarities of random subsets of stimuli, drawn independently, `[draws]`.
 
-    Args:
-        measure: The measure.
-        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
-        size: Stimuli in a subset.
-        draws: Subsets, drawn independently; those on which the measure is undefined are drawn again.
-        seed: Seed of the draws.
-
-    Returns:
-        One mean per subset, `[draws]`.
+    Those on which the measure is undefined are drawn again. Arguments as of `descend`.
 
     Raises:
         ValueError: The measure is undefined on nearly all subsets.

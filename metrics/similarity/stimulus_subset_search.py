@@ -81,19 +81,9 @@ def worst_stimulus_subset(
 
 
 def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0) -> Floats:
-    """Give the mean pairwise biased linear CKA of random subsets of stimuli.
+    """Give the mean pairwise biased linear CKA of random subsets of stimuli, drawn independently, `[draws]`.
 
-    Args:
-        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
-        size: Stimuli in a subset.
-        draws: Subsets, drawn independently; those on which a model tells no stimuli apart are drawn again.
-        seed: Seed of the draws.
-
-    Returns:
-        One mean per subset, `[draws]`.
-
-    Raises:
-        ValueError: As `worst_stimulus_subset`.
+    Those on which a model tells no stimuli apart are drawn again. Arguments and errors as of `worst_stimulus_subset`.
     """
     centred = _normalise(embeddings, size)
 
@@ -211,23 +201,14 @@ class Subset:
         self._dots = np.zeros((*self._distances.shape, len(embeddings)))
 
     def add(self, stimulus: int) -> None:
-        """Take a stimulus in.
-
-        Args:
-            stimulus: Its index.
-        """
+        """Take a stimulus in, by its index."""
         column = self._column(stimulus)[:, :, None]
         self._columns = np.concatenate([self._columns, column], axis=2)
         self.members.append(stimulus)
         self._recentre()
 
     def exchange(self, place: int, stimulus: int) -> None:
-        """Replace a member.
-
-        Args:
-            place: Position of the one that leaves, in `members`.
-            stimulus: Index of the one that joins.
-        """
+        """Replace the member at a place in `members` by the stimulus with an index."""
         self._columns[:, :, place] = self._column(stimulus)
         self.members[place] = stimulus
         self._recentre()
@@ -247,17 +228,11 @@ class Subset:
         return self._without_members(np.concatenate(values))
 
     def values_after_exchange(self, place: int) -> Floats:
-        """Give the mean pairwise CKA with each stimulus in place of a member.
+        """Give the mean pairwise CKA with each stimulus in place of a member, `[stimuli]`; infinite for members.
 
         Without member o the origin lies elsewhere: with z = 1 / (s - 1), v_c turns into v_c + 2 z u_co + z² v_o, and
         u_c^i·u_c^j into (u_c^i + z u_o^i)·(u_c^j + z u_o^j) - (1 + z) y_c^i y_c^j, where y_c = u_co + z v_o. With c = o
         these give what o had added to the inner products of the Gram matrices.
-
-        Args:
-            place: Position of the member, in `members`.
-
-        Returns:
-            One value per stimulus, `[stimuli]`; infinite for members.
         """
         columns, size, leaver = self._columns, len(self.members), self.members[place]
         step, z = (size - 1) / size, 1 / (size - 1)
@@ -308,7 +283,7 @@ class Subset:
 def mean_cosine(
     base: Floats, squares: Sequence[tuple[float, Floats]] = (), smallest: Floats | float = VANISHING
 ) -> Floats:
-    """Average the cosines over all pairs of models.
+    """Average the cosines over all pairs of models, `[subsets]`.
 
     A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
     than any without, and one with fewer such models the better.
@@ -317,9 +292,6 @@ def mean_cosine(
         base: First part of the inner products, `[subsets, models, models]`, of which the symmetric part counts.
         squares: Factors f and vectors x, `[subsets, models]`, of further parts f x x^T.
         smallest: Squared norms up to which they vanish, `[models]` or one for all.
-
-    Returns:
-        One mean per subset, `[subsets]`.
     """
     norms = np.einsum("cii->ci", base) + sum(factor * vectors**2 for factor, vectors in squares)
     defined = norms > smallest

@@ -57,15 +57,7 @@ def gbc(
 
 
 def check_options(covariance: str, variant: str) -> None:
-    """Refuse options that GBC does not have.
-
-    Args:
-        covariance: See `gbc`.
-        variant: See `gbc`.
-
-    Raises:
-        ValueError: One of them does not exist.
-    """
+    """Refuse by a ValueError options that GBC does not have."""
     for name, value, allowed in (
         ("covariance", covariance, ("spherical", "diagonal")),
         ("variant", variant, ("textbook", "released")),
@@ -75,17 +67,7 @@ def check_options(covariance: str, variant: str) -> None:
 
 
 def negative_overlap(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> float:
-    """Compute the GBC of Gaussians.
-
-    Args:
-        means: `[classes, features]`.
-        variances: Not yet raised to the floor, `[classes, features]`.
-        covariance: See `gbc`.
-        variant: See `gbc`.
-
-    Returns:
-        The score.
-    """
+    """Compute the GBC of Gaussians, given as in `class_overlaps`."""
     return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 

@@ -34,15 +34,7 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
 
 
 def explained_classes(spectrum: Spectrum, counts: Array) -> float:
-    """Compute the H-score in the coordinates in which the covariance is diagonal.
-
-    Args:
-        spectrum: Of the centred Gram matrix.
-        counts: Samples of each class, none 0, `[classes, 1]`.
-
-    Returns:
-        The score.
-    """
+    """Compute the H-score from the spectrum of the centred Gram matrix and the sizes of classes, `[classes, 1]`."""
     rank, most = spectrum.rank, float(len(counts) - 1)
     # Centred samples have at most this rank, at which their coordinates tell all classes apart.
     if rank >= int(counts.sum()) - 1:

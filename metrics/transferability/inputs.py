@@ -99,13 +99,9 @@ class Pool:
         return holds
 
     def inputs(self, chosen: NDArray[np.int64]) -> Inputs:
-        """Give what the metrics on one target are computed from.
+        """Give what the metrics on the target of some classes are computed from.
 
-        Args:
-            chosen: Its classes.
-
-        Returns:
-            Its rows, in the order of the data set, with statistics that follow from those of the data set.
+        Its rows stay in the order of the data set; its statistics follow from those of the data set.
         """
         dataset = self.dataset
         rows = np.sort(np.concatenate([dataset.order[dataset.rows[label]] for label in chosen]))

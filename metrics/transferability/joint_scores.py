@@ -16,14 +16,7 @@ Scores = NDArray[np.float64]
 
 
 def class_counts(pool: Pool) -> Scores:
-    """Count the classes of every target, see `metrics.transferability.num_classes`.
-
-    Args:
-        pool: The targets.
-
-    Returns:
-        `[targets]`.
-    """
+    """Count the classes of every target, `[targets]`."""
     return np.array([float(len(chosen)) for chosen in pool.targets])
 
 
@@ -55,15 +48,9 @@ def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores
 
 
 def leep_of_targets(pool: Pool) -> Scores:
-    """Compute LEEP of every target, see `metrics.transferability.leep.leep`.
+    """Compute LEEP of every target, `[targets]`, see `metrics.transferability.leep.leep`.
 
     The sums of probabilities over each class are gathered once; one pass over the rows then serves all targets.
-
-    Args:
-        pool: The targets.
-
-    Returns:
-        `[targets]`.
 
     Raises:
         ValueError: There is no source head, or these are no probabilities.
@@ -108,30 +95,17 @@ def nce_of_targets(pool: Pool) -> Scores:
 
 
 def coding_rate_of_samples(given: Inputs) -> float:
-    """Compute the coding rate of all samples of a target, the first term of TransRate.
-
-    Args:
-        given: The target.
-
-    Returns:
-        In nats.
-    """
+    """Compute the coding rate of all samples of a target, the first term of TransRate, in nats."""
     statistics = given.statistics
     return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
 
 
 def coding_rates_of_classes(pool: Pool) -> Scores:
-    """Compute the mean coding rate of the classes of every target, the second term of TransRate.
+    """Compute the mean coding rate of the classes of every target, the second term of TransRate, in nats, `[targets]`.
 
     A class is centred at its target's mean, which adds a matrix of rank one to its own covariance: with `d` the
     difference of the means and `A = I + C / epsilon`, the determinant is `det(A) (1 + d' inverse(A) d / epsilon)`. One
     decomposition of each class therefore serves all targets.
-
-    Args:
-        pool: The targets.
-
-    Returns:
-        In nats, `[targets]`.
     """
     dataset, holds = pool.dataset, pool.holds
     centres = np.stack([TargetStatistics(dataset, chosen).mean for chosen in pool.targets])

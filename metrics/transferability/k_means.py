@@ -12,10 +12,10 @@ ITERATIONS = 100
 
 
 def k_means(rows: Array, clusters: int, seed: int) -> Array:
-    """Cluster rows by Lloyd's algorithm until no row changes its cluster, at most 100 times.
+    """Cluster rows `[samples, features]` by Lloyd's algorithm until no row changes its cluster, at most 100 times.
 
     Args:
-        rows: `[samples, features]`.
+        rows: The rows.
         clusters: How many, at most as many as samples; some may end without rows where rows are alike.
         seed: Of the starting points.
 

@@ -47,15 +47,7 @@ def leep(probabilities: Array, labels: Array) -> float:
 
 
 def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> float:
-    """Compute LEEP of probabilities that are sorted by class and known to be some.
-
-    Args:
-        rows: `[samples, source classes]`.
-        class_sizes: Samples of each target class, `[classes]`.
-
-    Returns:
-        The score.
-    """
+    """Compute LEEP of probabilities `[samples, source classes]` that are sorted by class and known to be some."""
     xp = namespace(rows)
     joint = sum_by_class(rows, class_sizes)
     marginal = joint.sum(0)

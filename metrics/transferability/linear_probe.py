@@ -56,16 +56,7 @@ def linear_probe_accuracy(
 
 
 def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """Draw the fold of every sample, class by class.
-
-    Args:
-        class_sizes: Samples of each class, `[classes]`.
-        folds: How many.
-        seed: Of the drawing.
-
-    Returns:
-        From 0 to `folds - 1`, for samples sorted by class, `[samples]`.
-    """
+    """Draw the fold of every sample, from 0, class by class: for samples sorted by class, `[samples]`."""
     generator = np.random.default_rng(seed)
     turns = np.arange(class_sizes.sum()) % folds
     return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])

@@ -49,16 +49,13 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
 
 
 def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimensions: int) -> float:
-    """Compute LogME in the coordinates in which the Gram matrix is diagonal.
+    """Compute LogME from the spectrum of the Gram matrix of features that are not centred.
 
     Args:
-        spectrum: Of the Gram matrix of features that are not centred.
+        spectrum: The spectrum.
         counts: Samples of each class, none 0, `[classes, 1]`.
         samples: Number of samples.
         dimensions: Number of features.
-
-    Returns:
-        The score.
     """
     xp = namespace(counts)
     rank = min(spectrum.rank, samples)

@@ -51,13 +51,10 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
 
 
 def coding_rate(eigenvalues: Array, scale: float) -> float:
-    """Compute the coding rate of samples.
+    """Compute the coding rate of samples in nats.
 
     Args:
         eigenvalues: Of their Gram matrix, `[r]`.
         scale: Number of samples, times the distortion.
-
-    Returns:
-        In nats.
     """
     return float(namespace(eigenvalues).log1p(eigenvalues / scale).sum()) / 2
