@@ -13,10 +13,9 @@ from sklearn.mixture import GaussianMixture
 
 from benchmarks.command import overlapping_classes, timed
 from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.gaussian_mixture import fit_mixture
+from metrics.transferability.gaussian_mixture import fit_mixture, k_means
 from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
 from metrics.transferability.h_score import h_score
-from metrics.transferability.k_means import k_means
 from metrics.transferability.leep import leep
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
@@ -120,7 +119,7 @@ def _against_mixture() -> None:
     ours, theirs = _least(lambda: fit_mixture(rows, components, 0)), _least(lambda: reference.fit(rows))
     print(
         f"mixture of {components} Gaussians in {axes} dimensions, 5,000 samples: {ours:.2f} s, of which k-means "
-        f"{clustering:.2f} s, log likelihood {fit_mixture(rows, components, 0).log_likelihood:.6f}; scikit-learn "
+        f"{clustering:.2f} s, log likelihood {fit_mixture(rows, components, 0)[1]:.6f}; scikit-learn "
         f"{theirs:.2f} s, {reference.score(rows):.6f}; ratio {theirs / ours:.1f}; "
         f"N-LEEP with everything {_least(lambda: n_leep(x, labels)):.2f} s"
     )

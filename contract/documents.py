@@ -123,26 +123,12 @@ class Catalog:
 
 
 def registry_path(chosen: str | None) -> Path:
-    """Choose the registry's file.
-
-    Args:
-        chosen: The option's value, which wins.
-
-    Returns:
-        The option's file, else that of `HACKATHON_MODEL_REGISTRY`, else the one that comes with the project.
-    """
+    """Give the file of an option, else of `HACKATHON_MODEL_REGISTRY`, else the one that comes with the project."""
     return _choose(chosen, REGISTRY_VARIABLE, "model_registry.json")
 
 
 def catalog_path(chosen: str | None) -> Path:
-    """Choose the catalog's file.
-
-    Args:
-        chosen: The option's value, which wins.
-
-    Returns:
-        The option's file, else that of `HACKATHON_STIMULI_CATALOG`, else the one that comes with the project.
-    """
+    """Give the file of an option, else of `HACKATHON_STIMULI_CATALOG`, else the one that comes with the project."""
     return _choose(chosen, CATALOG_VARIABLE, "stimuli_catalog.jsonl")
 
 

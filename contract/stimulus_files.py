@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from pathlib import Path
 
 from contract.problems import ContractError, Problem, printable, short_json
@@ -30,25 +31,20 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
         ContractError: A root is not set or no folder; or a file is missing, is not regular, or lies outside of the root
             once symbolic links are followed. Every such stimulus is named.
     """
-    roots: dict[str, Path | _UnresolvedError] = {}
     names = sorted({stimulus.dataset_name for stimulus in stimuli})
-    for name in names:
-        try:
-            roots[name] = _find_root(name, names)
-        except _UnresolvedError as error:
-            roots[name] = error
+    find_root = cache(lambda name: _find_root(name, names))
+    # Folders are resolved once each, because there may be very many stimuli.
+    find_folder = cache(lambda name, parent: _require_below(find_root(name), (find_root(name) / parent).resolve()))
     paths: list[Path] = []
     problems: list[Problem] = []
-    folders: dict[tuple[str, str], Path] = {}
     for stimulus in stimuli:
         try:
-            paths.append(_find_file(stimulus, roots[stimulus.dataset_name], folders))
+            paths.append(_find_file(stimulus, find_root(stimulus.dataset_name), find_folder))
         except _UnresolvedError as error:
             name = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
             problems.append(Problem("", name, str(error)))
     if problems:
-        document = "stimuli"
-        raise ContractError(document, problems)
+        raise ContractError("stimuli", problems)
     return paths
 
 
@@ -81,16 +77,10 @@ def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
     return root.resolve()
 
 
-def _find_file(stimulus: Stimulus, root: Path | _UnresolvedError, folders: dict[tuple[str, str], Path]) -> Path:
-    """Resolve the path of a stimulus; folders are resolved once each, because there may be very many stimuli."""
-    if isinstance(root, _UnresolvedError):
-        raise root
+def _find_file(stimulus: Stimulus, root: Path, find_folder: Callable[[str, str], Path]) -> Path:
     parent, _, name = stimulus.image_identifier.rpartition("/")
-    place = (stimulus.dataset_name, parent)
     try:
-        if place not in folders:
-            folders[place] = _require_below(root, (root / parent).resolve())
-        path = folders[place] / name
+        path = find_folder(stimulus.dataset_name, parent) / name
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
             path = _require_below(root, path.resolve(strict=True))

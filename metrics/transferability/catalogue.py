@@ -12,7 +12,6 @@ from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.inputs import Inputs, Pool
 from metrics.transferability.joint_scores import (
-    class_counts,
     coding_rate_of_samples,
     coding_rates_of_classes,
     gbc_of_targets,
@@ -131,6 +130,6 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda given: num_classes(given.labels),
         higher_is_better=False,
         baseline="counts the classes of the target",
-        pooled=Pooled(class_counts),
+        pooled=Pooled(lambda pool: np.array([float(len(chosen)) for chosen in pool.targets])),
     ),
 }

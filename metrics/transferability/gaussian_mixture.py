@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from metrics.arrays import Array, like, namespace
-from metrics.transferability.k_means import k_means
 
 # The conventions of scikit-learn's GaussianMixture, with which the published N-LEEP scores were computed.
 REGULARISATION = 1e-6
@@ -19,19 +18,6 @@ NEGLIGIBLE = 40.0
 # Whitened coordinates from which the bound of a density is computed, and how many are held at once.
 BOUND_COORDINATES = 8
 BLOCK = 2**22
-
-
-@dataclass(frozen=True)
-class FittedMixture:
-    """What a fit gives.
-
-    Attributes:
-        responsibilities: Probability of every component given the sample, `[samples, components]`.
-        log_likelihood: Mean over samples, in nats, of the log density.
-    """
-
-    responsibilities: Array
-    log_likelihood: float
 
 
 @dataclass(frozen=True)
@@ -48,7 +34,7 @@ class _Components:
         return self.peaks[component] - (whitened**2).sum(1) / 2
 
 
-def fit_mixture(rows: Array, components: int, seed: int) -> FittedMixture:
+def fit_mixture(rows: Array, components: int, seed: int) -> tuple[Array, float]:
     """Fit a mixture of Gaussians with full covariances.
 
     It starts from k-means, adds 1e-6 to the variances and stops when the mean log likelihood changes by less than
@@ -65,7 +51,8 @@ def fit_mixture(rows: Array, components: int, seed: int) -> FittedMixture:
         seed: Of the starting points of k-means.
 
     Returns:
-        The fit.
+        Probability of every component given the sample, `[samples, components]`, and the mean over samples, in nats, of
+        the log density.
     """
     xp = namespace(rows)
     labels = k_means(rows, components, seed)
@@ -80,7 +67,7 @@ def fit_mixture(rows: Array, components: int, seed: int) -> FittedMixture:
         if abs(likelihood - previous) < TOLERANCE:
             break
         previous = likelihood
-    return FittedMixture(*_expect(rows, mixture))
+    return _expect(rows, mixture)
 
 
 def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
@@ -138,3 +125,55 @@ def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _C
     determinants = xp.log(whitening[:, diagonal, diagonal]).sum(1)
     peaks = xp.log(sizes / sizes.sum()) + determinants - features / 2 * math.log(2 * math.pi)
     return _Components(peaks, means, whitening)
+
+
+def k_means(rows: Array, clusters: int, seed: int) -> Array:
+    """Cluster rows `[samples, features]` by Lloyd's algorithm until no row changes its cluster, at most 100 times.
+
+    Args:
+        rows: The rows.
+        clusters: How many, at most as many as samples; some may end without rows where rows are alike.
+        seed: Of the starting points.
+
+    Returns:
+        The cluster of each row, `[samples]`.
+    """
+    xp = namespace(rows)
+    centres = _spread_out(rows, clusters, np.random.default_rng(seed))
+    labels = _nearest(rows, centres)
+    for _ in range(ITERATIONS):
+        members = (labels[:, None] == xp.arange(clusters, device=rows.device)) * xp.ones_like(rows[:, :1])
+        sizes = members.sum(0)[:, None]
+        centres = xp.where(sizes > 0, members.T @ rows / xp.clip(sizes, 1, None), centres)
+        moved = _nearest(rows, centres)
+        if bool((moved == labels).all()):
+            break
+        labels = moved
+    return labels
+
+
+def _nearest(rows: Array, centres: Array) -> Array:
+    return ((centres**2).sum(1) - 2 * (rows @ centres.T)).argmin(1)
+
+
+def _spread_out(rows: Array, clusters: int, generator: np.random.Generator) -> Array:
+    """Choose starting points far from one another, each as the best of a few that are drawn.
+
+    Source: David Arthur, Sergei Vassilvitskii, "k-means++: The Advantages of Careful Seeding", SODA 2007, in the greedy
+    form that its section 6 mentions.
+    """
+    xp = namespace(rows)
+    norms = (rows**2).sum(1)
+    trials = 2 + int(math.log(clusters))
+    first = int(generator.integers(len(rows)))
+    chosen, nearest = [first], xp.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
+    while len(chosen) < clusters:
+        steps = xp.cumsum(nearest, 0)
+        draws = like(generator.random(trials), rows) * steps[-1]
+        places = xp.clip(xp.searchsorted(steps, draws), 0, len(rows) - 1)
+        distances = norms[:, None] + norms[places] - 2 * (rows @ rows[places].T)
+        distances = xp.minimum(xp.clip(distances, 0, None), nearest[:, None])
+        best = int(distances.sum(0).argmin())
+        chosen.append(int(places[best]))
+        nearest = distances[:, best]
+    return rows[like(np.array(chosen), rows)]

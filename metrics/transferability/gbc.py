@@ -53,7 +53,7 @@ def gbc(
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
     deviations = rows - means[like(statistics.labels, means)]
     variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts
-    return negative_overlap(means, variances, covariance, variant)
+    return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 
 def check_options(covariance: str, variant: str) -> None:
@@ -64,11 +64,6 @@ def check_options(covariance: str, variant: str) -> None:
     ):
         if value not in allowed:
             raise ValueError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
-
-
-def negative_overlap(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> float:
-    """Compute the GBC of Gaussians, given as in `class_overlaps`."""
-    return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 
 def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:

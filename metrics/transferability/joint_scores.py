@@ -15,11 +15,6 @@ from metrics.transferability.trans_rate import EPSILON, coding_rate
 Scores = NDArray[np.float64]
 
 
-def class_counts(pool: Pool) -> Scores:
-    """Count the classes of every target, `[targets]`."""
-    return np.array([float(len(chosen)) for chosen in pool.targets])
-
-
 def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
     """Compute the spherical GBC of every target, see `metrics.transferability.gbc.gbc`.
 

@@ -57,4 +57,4 @@ def n_leep(
     axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
     # Without any spread, all samples are one component.
     rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
-    return expected_log_prediction(fit_mixture(rows, components, seed).responsibilities, statistics.class_sizes)
+    return expected_log_prediction(fit_mixture(rows, components, seed)[0], statistics.class_sizes)

@@ -85,11 +85,7 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
     """
     total = np.zeros(0, dtype=np.int64)
     for label_map in label_maps:
-        values = _integers(label_map).ravel()
-        if ignore_label is not None:
-            values = values[values != ignore_label]
-        if len(values) and (lowest := int(values.min())) < 0:
-            raise ValueError(f"labels must be 0 or more, not {lowest}; ignore_label is {ignore_label}")
+        values = _valid(_integers(label_map).ravel(), ignore_label)
         found = np.bincount(values.astype(np.int64), minlength=len(total))
         found[: len(total)] += total
         total = found
@@ -101,6 +97,13 @@ def _integers(labels: Array) -> NDArray[np.integer]:
     if array.dtype.kind not in "iu":
         raise ValueError(f"labels must be integers, not {array.dtype}")
     return array
+
+
+def _valid(labels: NDArray[np.integer], ignore_label: int | None) -> NDArray[np.integer]:
+    valid = labels if ignore_label is None else labels[labels != ignore_label]
+    if len(valid) and (lowest := int(valid.min())) < 0:
+        raise ValueError(f"labels must be 0 or more, not {lowest}; ignore_label is {ignore_label}")
+    return valid
 
 
 def _read_at_centres(maps: NDArray[np.integer], size: list[int]) -> NDArray[np.integer]:
@@ -116,10 +119,8 @@ def _exponential_keys(
     # Drawn for ignored pixels, too, so that the other ones' keys do not depend on where those are.
     keys = generator.standard_exponential(labels.shape)
     valid = np.ones(labels.shape, dtype=bool) if ignore_label is None else labels != ignore_label
-    present = np.unique(labels[valid])
-    if len(present) and present[0] < 0:
-        raise ValueError(f"labels must be 0 or more, not {present[0]}; ignore_label is {ignore_label}")
-    uncounted = [label for label in present.tolist() if label >= len(counts) or counts[label] < 1]
+    present = np.unique(_valid(labels.ravel(), ignore_label)).tolist()
+    uncounted = [label for label in present if label >= len(counts) or counts[label] < 1]
     if uncounted:
         raise ValueError(
             f"counts: class {uncounted[0]} has pixels in labels, but none by counts; count the whole data set"

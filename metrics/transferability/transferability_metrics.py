@@ -17,7 +17,7 @@ from torchmetrics.utilities import dim_zero_cat
 
 from metrics.arrays import check_integer
 from metrics.transferability.feature_statistics import Spectrum, as_labels, decompose, sort_by_class
-from metrics.transferability.gbc import Covariance, Variant, check_options, negative_overlap
+from metrics.transferability.gbc import Covariance, Variant, check_options, class_overlaps
 from metrics.transferability.h_score import explained_classes
 from metrics.transferability.leep import leep
 from metrics.transferability.log_me import mean_log_evidence
@@ -157,8 +157,8 @@ class GBC(_SquaresByClass):
     def compute(self) -> Tensor:
         """Compute the score of the samples so far."""
         means, variances = (moment[self._present] for moment in self._means_and_variances())
-        score = negative_overlap(means, variances, self.covariance, self.variant)
-        return self.sums.new_tensor(score)
+        overlaps: Tensor = class_overlaps(means, variances, self.covariance, self.variant)
+        return 0.0 - overlaps.sum()
 
 
 class _SecondMoments(ClassSums):

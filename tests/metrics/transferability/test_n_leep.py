@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
-from metrics.transferability.k_means import k_means
+from metrics.transferability.gaussian_mixture import k_means
 from metrics.transferability.leep import leep
 from metrics.transferability.n_leep import n_leep
 
