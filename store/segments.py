@@ -1,13 +1,23 @@
-"""Segments of a table of rows on disk: complete or not there, and checked before their rows are used."""
+"""Segments of a table of rows: each written by one process, chunk after chunk, and read by any number of others.
+
+A segment is two files: the rows as they are in memory, and a journal. The journal's first line names the rows that are
+to come; the second says what all of them agree in; every further line stands for a chunk of rows that is there, with a
+digest of it. A line is written after the rows that it stands for, so that whatever ends the writing, what the journal
+says is there.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import logging
-import shutil
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import math
+import os
+import secrets
+import stat
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,9 +29,17 @@ from numpy.typing import NDArray
 
 log = logging.getLogger(__name__)
 
-ROWS = "rows.npy"
-MANIFEST = "manifest.json"
-PARTIAL = ".partial"
+JOURNAL, ROWS, LOCK, CHECKED = ".journal", ".rows", ".lock", ".checked"
+# A file that was written so short a time ago may change again without another time of change.
+SETTLED = 2_000_000_000
+
+
+class StoreError(OSError):
+    """A table cannot be read or written; the message says which and why."""
+
+
+class DamagedError(ValueError):
+    """A segment is not what was written."""
 
 
 class RowSource(Protocol):
@@ -35,139 +53,244 @@ class RowSource(Protocol):
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What is to be kept of all rows, known once they are computed; JSON values."""
+        """What is to be kept of all rows, known once the first chunk is; JSON values."""
 
     @property
     def remarks(self) -> Mapping[int, str]:
-        """What is to be kept of single rows, by their places, known once they are computed."""
+        """What is to be kept of single rows, by their places, known once their chunk is."""
 
 
 @dataclass(frozen=True)
-class Segment:
-    """A segment, as its manifest describes it.
+class Chunk:
+    """Rows that were written together, from the first one's place in the segment to the end.
 
     Attributes:
-        path: Its folder.
-        names: What each of its rows is found by.
-        notes: What the source noted of all rows.
-        remarks: What it noted of single ones, by name.
-        form: Type and shape of one row.
-        sha256: Digest of the rows and of all that is said here.
+        first: Place of the first row.
+        end: Place behind the last.
+        remarks: What is noted of single rows, by name.
+        sha256: Digest of the rows and of all that is said of them.
     """
 
-    path: Path
-    names: list[str]
-    notes: dict[str, Any]
+    first: int
+    end: int
     remarks: dict[str, str]
-    form: list[Any]
     sha256: str
+
+
+class Segment:
+    """A segment as its journal describes it.
+
+    Args:
+        journal: The journal's file.
+
+    Attributes:
+        promised: What each row is found by that is or was to be written.
+        names: Those of the rows that are there.
+        origin: What all rows agree in, the `form` (type and shape of one) and the `notes` of their source.
+        chunks: The rows that are there.
+
+    Raises:
+        DamagedError: It is not what was written.
+        OSError: It cannot be read at the moment.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self.path = journal
+        state = _state_of(journal)
+        # What follows the last line break is being written, or was cut off.
+        lines = journal.read_bytes().split(b"\n")[:-1]
+        self.state = [state, _state_of(journal.with_suffix(ROWS))]
+        try:
+            head, *said = map(json.loads, lines)
+            self.promised: list[str] = head["names"]
+            self.origin: dict[str, Any] = said[0] if said else {"form": ["|u1", []], "notes": {}}
+            self.chunks: list[Chunk] = []
+            end = 0
+            for chunk in said[1:]:
+                first, end = end, end + chunk["count"]
+                self.chunks.append(Chunk(first, end, chunk["remarks"], chunk["sha256"]))
+            self.names = self.promised[:end]
+            kind, shape = self.origin["form"]
+            self.dtype, self.shape = np.dtype(kind), (end, *shape)
+            self.row_bytes = self.dtype.itemsize * math.prod(shape)
+        except MemoryError:
+            raise
+        except Exception as error:  # what is damaged raises errors of many unrelated kinds
+            raise DamagedError(repr(error)) from error
+        if end * self.row_bytes > self.state[1][0]:
+            raise DamagedError("its rows are cut off")
 
     @cached_property
     def rows(self) -> NDArray[Any]:
         """Memory-mapped array, `[rows, ...]`; what is written to it does not reach the disk."""
-        rows: NDArray[Any] = np.load(self.path / ROWS, mmap_mode="c", allow_pickle=False)
-        return rows
+        return np.memmap(self.path.with_suffix(ROWS), self.dtype, "c", shape=self.shape)
 
-    def is_intact(self) -> bool:
-        """Tell whether the rows and what is said of them are those that were written; it reads all of them."""
-        try:
-            digest = _begin_digest(self.rows)
-            digest.update(self.rows.data)
-            digest.update(_encode(self.names, self.notes, self.remarks))
-        except Exception as error:  # damaged files raise errors of many unrelated kinds
-            return drop_damaged(self.path, repr(error))
-        same = digest.hexdigest() == self.sha256 and _form(self.rows) == self.form and len(self.rows) == len(self.names)
-        return same or drop_damaged(self.path, "altered")
+    @property
+    def remarks(self) -> dict[str, str]:
+        """What is noted of single rows, by name."""
+        return {name: remark for chunk in self.chunks for name, remark in chunk.remarks.items()}
+
+    def check(self, wanted: set[str]) -> None:
+        """Compare the digests of the chunks that hold some rows; those of unchanged files are compared once.
+
+        Args:
+            wanted: Names of the rows; other names do not matter.
+
+        Raises:
+            DamagedError: A chunk is not what was written.
+            OSError: The rows cannot be read at the moment.
+        """
+        checked = self._checked()
+        asked = [
+            c for c in self.chunks if c.first not in checked and not wanted.isdisjoint(self.names[c.first : c.end])
+        ]
+        if not asked:
+            return
+        with self.path.with_suffix(ROWS).open("rb") as file:
+            for chunk in asked:
+                file.seek(chunk.first * self.row_bytes)
+                content = file.read((chunk.end - chunk.first) * self.row_bytes)
+                if _digest(self.names[chunk.first : chunk.end], self.origin, chunk.remarks, content) != chunk.sha256:
+                    raise DamagedError("altered")
+        if time.time_ns() - max(time_of_change for _, time_of_change, _ in self.state) > SETTLED:
+            checked |= {chunk.first for chunk in asked}
+            # A cache that cannot be written is checked every time.
+            with suppress(OSError):
+                _write_whole(self.path.with_suffix(CHECKED), json.dumps([self.state, sorted(checked)]))
+
+    def _checked(self) -> set[int]:
+        """Give the first rows of the chunks that were checked since the files changed."""
+        with suppress(OSError, ValueError):
+            state, places = json.loads(self.path.with_suffix(CHECKED).read_text())
+            return set(places) if state == self.state else set()
+        return set()
+
+    def is_being_written(self) -> bool:
+        """Tell whether rows are still to come: not where the process that wrote them was ended."""
+        return len(self.names) < len(self.promised) and _is_held(self.path.with_suffix(LOCK))
+
+    def wait(self) -> None:
+        """Wait until no more rows are to come."""
+        with FileLock(self.path.with_suffix(LOCK)):
+            self.path.with_suffix(LOCK).unlink(missing_ok=True)
 
 
-def open_segments(table: Path) -> list[Segment]:
-    """Read what is said of all segments of a table, and drop what is damaged or was interrupted; rows are not read.
-
-    The caller holds the table's lock.
+class SegmentWriter:
+    """Writes a new segment. Until it is done, others see that it is to come, and wait for it.
 
     Args:
         table: The folder of the table.
+        key: Everything that all rows of the table depend on, for people who look for it.
+        names: What the rows are found by that are to come.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+
+    def __init__(self, table: Path, key: Mapping[str, Any], names: Sequence[str]) -> None:
+        self.names = names
+        self.done = 0
+        # Segments in the order of their names are in that in which they were begun.
+        self.path = table / f"{time.time_ns():020}-{secrets.token_hex(4)}{JOURNAL}"
+        self.lock = FileLock(self.path.with_suffix(LOCK))
+        self.lock.acquire()
+        try:
+            self.rows = self.path.with_suffix(ROWS).open("xb")
+            _write_whole(self.path, json.dumps({"key": dict(key), "names": list(names)}) + "\n")
+            self.journal = self.path.open("ab")
+        except BaseException:
+            self._end()
+            raise
+
+    def __enter__(self) -> SegmentWriter:
+        """Begin."""
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """End; what is there stays."""
+        for file in (self.rows, self.journal):
+            with suppress(OSError):  # what could not be written was said
+                file.close()
+        self._end()
+
+    def write(self, source: RowSource) -> None:
+        """Compute the rows and write them.
+
+        Args:
+            source: What computes the rows.
+
+        Raises:
+            StoreError: They cannot be written.
+            ValueError: The source gives more or fewer rows than were promised.
+        """
+        if len(source) != len(self.names):
+            raise ValueError(f"the source was asked for {len(self.names)} rows and promises {len(source)}")
+        for rows in source:
+            with naming(self.path.parent, "written"):
+                self._append(np.ascontiguousarray(rows), source)
+        if self.done != len(self.names):
+            raise ValueError(f"the source promised {len(self.names)} rows and gave {self.done}")
+
+    def _append(self, rows: NDArray[Any], source: RowSource) -> None:
+        end = self.done + len(rows)
+        names = list(self.names[self.done : end])
+        remarks = {name: source.remarks[i] for i, name in enumerate(names, self.done) if i in source.remarks}
+        origin = {"form": [rows.dtype.str, list(rows.shape[1:])], "notes": dict(source.notes)}
+        said: list[Any] = [] if self.done else [origin]
+        said.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
+        self.rows.write(rows.data)
+        self.rows.flush()
+        self.journal.write("".join(json.dumps(line) + "\n" for line in said).encode())
+        self.journal.flush()
+        self.done = end
+
+    def _end(self) -> None:
+        if not self.done:
+            drop(self.path)
+        self.lock.release()
+        self.path.with_suffix(LOCK).unlink(missing_ok=True)
+
+
+def open_segments(table: Path, without: Collection[Path] = ()) -> list[Segment]:
+    """Read the journals of a table, the oldest first, and drop damaged ones; rows are not read.
+
+    Args:
+        table: The folder of the table, which may be missing.
+        without: Journals that are passed over.
 
     Returns:
-        The segments.
+        The segments that have rows or are to have some.
+
+    Raises:
+        OSError: The folder, or a journal, cannot be read at the moment.
     """
-    for partial in list(table.glob(f"*{PARTIAL}")):
-        shutil.rmtree(partial)
+    try:
+        with os.scandir(table) as entries:
+            paths = sorted(Path(entry.path) for entry in entries if entry.name.endswith(JOURNAL) and entry.is_file())
+    except FileNotFoundError:
+        return []
     found = []
-    for path in sorted(path for path in table.iterdir() if path.is_dir()):
-        try:
-            manifest = json.loads((path / MANIFEST).read_text())
-            parts = (manifest[part] for part in ("names", "notes", "remarks", "form", "sha256"))
-            found.append(Segment(path, *parts))
-        except Exception as error:  # as above
-            drop_damaged(path, repr(error))
+    for path in paths:
+        if path not in without:
+            try:
+                found.append(Segment(path))
+            except DamagedError as error:
+                drop(path, error)
     return found
 
 
-def drop_damaged(path: Path, reason: str) -> bool:
-    """Remove a damaged segment.
+def drop(journal: Path, reason: Exception | None = None) -> None:
+    """Remove a segment, as far as that can be done.
 
     Args:
-        path: Its folder.
-        reason: What is wrong with it.
-
-    Returns:
-        False: it is not intact.
+        journal: Its journal.
+        reason: What is wrong with it, where something is.
     """
-    log.warning("%s is damaged (%s); its rows are computed again", path, reason)
-    shutil.rmtree(path)
-    return False
-
-
-def write_segment(table: Path, key: Mapping[str, Any], names: Sequence[str], source: RowSource) -> Segment:
-    """Compute a segment; it is written under another name, and renamed when it is complete.
-
-    Args:
-        table: The folder of the table, whose lock the caller holds.
-        key: Everything that all rows of the table depend on, for people who look for it.
-        names: What each row is found by.
-        source: What computes the rows.
-
-    Returns:
-        The segment.
-
-    Raises:
-        ValueError: The source gives more or fewer rows than there are names.
-    """
-    path = table / digest_of({"names": list(names)})
-    partial = path.with_suffix(PARTIAL)
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    try:
-        rows, digest = _write(partial / ROWS, len(names), source)
-        remarks = {names[place]: remark for place, remark in source.remarks.items()}
-        digest.update(_encode(names, source.notes, remarks))
-        segment = Segment(path, list(names), source.notes, remarks, _form(rows), digest.hexdigest())
-        said = {name: value for name, value in vars(segment).items() if name != "path"}
-        (partial / MANIFEST).write_text(json.dumps({"table": dict(key), **said}))
-        partial.rename(path)
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return segment
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold the lock of a folder, after waiting for another process or thread that holds it.
-
-    Args:
-        path: The folder; its lock is a file beside it.
-    """
-    lock = FileLock(path.with_suffix(".lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        log.warning("another process is computing the same rows in %s; waiting for it", path)
-        lock.acquire()
-    try:
-        yield
-    finally:
-        lock.release()
+    if reason is not None:
+        log.warning("%s is damaged (%s); its rows are computed again", journal, reason)
+    for suffix in (JOURNAL, ROWS, CHECKED):
+        with suppress(OSError):
+            journal.with_suffix(suffix).unlink(missing_ok=True)
 
 
 def digest_of(key: Mapping[str, Any]) -> str:
@@ -184,31 +307,50 @@ def digest_of(key: Mapping[str, Any]) -> str:
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
 
 
-def _write(path: Path, count: int, source: RowSource) -> tuple[NDArray[Any], hashlib._Hash]:
-    """Write the source's rows as they come, and digest them on the way."""
-    rows: np.memmap[Any, Any] | None = None
-    done = 0
-    for chunk in source:
-        if rows is None:
-            rows = np.lib.format.open_memmap(path, mode="w+", dtype=chunk.dtype, shape=(count, *chunk.shape[1:]))
-            digest = _begin_digest(rows)
-        rows[done : done + len(chunk)] = chunk
-        digest.update(np.ascontiguousarray(chunk).data)
-        done += len(chunk)
-    if rows is None or done != count:
-        raise ValueError(f"the source promised {count} rows and gave {done}")
-    rows.flush()
-    return rows, digest
+@contextmanager
+def naming(path: Path, verb: str) -> Iterator[None]:
+    """Say which file or folder an error of the system was about."""
+    try:
+        yield
+    except OSError as error:
+        raise StoreError(f"{str(path)!r} cannot be {verb} ({error.strerror or error})") from error
 
 
-def _form(rows: NDArray[Any]) -> list[Any]:
-    return [rows.dtype.str, list(rows.shape[1:])]
+def _state_of(path: Path) -> list[int]:
+    """Give what changes whenever a file does."""
+    try:
+        state = path.stat()
+    except FileNotFoundError as error:
+        raise DamagedError(f"{path.name} is missing") from error
+    if not stat.S_ISREG(state.st_mode):
+        raise DamagedError(f"{path.name} is no file")
+    return [state.st_size, state.st_mtime_ns, state.st_ino]
 
 
-def _encode(names: Sequence[str], notes: Mapping[str, Any], remarks: Mapping[str, str]) -> bytes:
-    return json.dumps([list(names), notes, remarks], sort_keys=True).encode()
+def _digest(
+    names: Sequence[str], origin: Mapping[str, Any], remarks: Mapping[str, str], rows: bytes | memoryview
+) -> str:
+    digest = hashlib.sha256(json.dumps([list(names), origin, remarks], sort_keys=True).encode())
+    digest.update(rows)
+    return digest.hexdigest()
 
 
-def _begin_digest(rows: NDArray[Any]) -> hashlib._Hash:
-    """Begin with what the file's header says, which could be altered as well."""
-    return hashlib.sha256(f"{rows.dtype.str} {rows.shape} {rows.flags.c_contiguous}".encode())
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file that is complete or not there."""
+    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+    try:
+        partial.write_text(text)
+        partial.replace(path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _is_held(path: Path) -> bool:
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return True
+    lock.release()
+    path.unlink(missing_ok=True)
+    return False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -13,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from filelock import FileLock
 from numpy.typing import NDArray
 
-from store.row_store import Rows, RowStore, StoreError
+from store.row_store import RowStore, StoredRows
+from store.segments import StoreError, digest_of
 
 KEY = {"model": "resnet50", "size": (3, 4)}
 NOTES = {"weights": "a1"}
@@ -32,7 +33,7 @@ class NamedRows:
 
     Args:
         names: The names.
-        notes: What it notes, once all rows are computed.
+        notes: What it notes, once the first rows are computed.
         pause: Called before every chunk but the first.
         form: Width and type of the rows.
     """
@@ -51,10 +52,12 @@ class NamedRows:
         for first in range(0, len(self.names), 2):
             if first:
                 self.pause()
-            yield np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
-        self.notes.update(self.noted)
-        # Capitals stand for what there is something to be said about.
-        self.remarks.update({place: f"about {name}" for place, name in enumerate(self.names) if name.isupper()})
+            rows = np.stack([row_of(name, **self.form) for name in self.names[first : first + 2]])
+            self.notes.update(self.noted)
+            # Capitals stand for what there is something to be said about.
+            said = enumerate(self.names[first : first + 2], first)
+            self.remarks.update({place: f"about {name}" for place, name in said if name.isupper()})
+            yield rows
 
 
 class Table:
@@ -68,7 +71,7 @@ class Table:
         self.folder = folder
         self.asked: list[str] = []
 
-    def get(self, names: str, computed: str, key: dict[str, Any] = KEY, **source: Any) -> Rows:
+    def get(self, names: str, computed: str, key: dict[str, Any] = KEY, **source: Any) -> StoredRows:
         """Ask for rows named by letters, and check which were computed, in the calls that slashes part."""
         self.asked = []
         source = {"notes": NOTES, **source}
@@ -89,7 +92,7 @@ class Table:
         return found
 
     def segments(self) -> list[Path]:
-        return sorted(path for path in self.folder.glob("*/*") if path.is_dir())
+        return sorted(self.folder.glob("*/*.journal"))
 
 
 @pytest.fixture
@@ -165,52 +168,51 @@ def test_random_requests_compute_each_row_once(table: Table) -> None:
         there.update(missing)
 
 
-@pytest.mark.parametrize("lost", ["rows.npy", "manifest.json"])
+@pytest.mark.parametrize("lost", [".rows", ".journal"])
 def test_damaged_segment_is_computed_again(table: Table, lost: str, caplog: pytest.LogCaptureFixture) -> None:
-    table.get("abc", computed="abc")
+    table.get("ba", computed="ba")
     (damaged,) = table.segments()
-    table.get("de", computed="de")
-    content = bytearray((damaged / lost).read_bytes())
+    table.get("cde", computed="cde")
+    content = bytearray(damaged.with_suffix(lost).read_bytes())
     content[-5] ^= 1
-    (damaged / lost).write_bytes(content)
+    damaged.with_suffix(lost).write_bytes(content)
     table.get("eb", computed="b")
     assert str(damaged) in caplog.text
     assert "is damaged" in caplog.text
-    table.get("abcde", computed="ac")
+    table.get("abcde", computed="a")
 
 
 @pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])
-def test_interrupted_source_leaves_what_was_there(table: Table, failure: type[BaseException]) -> None:
+def test_interrupted_computation_keeps_what_is_finished(table: Table, failure: type[BaseException]) -> None:
+    calls = []
+
     def fail() -> None:
-        raise failure
+        calls.append(None)
+        if len(calls) == 2:
+            raise failure
 
     table.get("ab", computed="ab")
-    before = table.segments()
     with pytest.raises(failure):
-        table.get("abcdef", computed="", pause=fail)
-    assert table.asked == ["cdef"]
-    assert table.segments() == before
-    table.get("ab", computed="")
-    table.get("abcdef", computed="cdef")
+        table.get("ZbcXYdef", computed="", pause=fail)
+    assert table.asked == ["ZcXYdef"]
+    table.get("YcbXaZ", computed="")
+    table.get("abcdefXYZ", computed="def")
 
 
-def test_what_a_killed_process_left_is_removed(table: Table) -> None:
-    table.get("abc", computed="abc")
-    (segment,) = table.segments()
-    segment.rename(segment.with_suffix(".partial"))
-    table.get("ab", computed="ab")
-    assert [path.suffix for path in table.segments()] == [""]
+def test_interruption_before_any_row_leaves_nothing(table: Table) -> None:
+    def fail(places: list[int]) -> NamedRows:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RowStore(table.folder).get(KEY, ["a"], fail)
+    assert [path.name for path in table.folder.glob("*/*")] == ["lock"]
 
 
 @pytest.mark.parametrize("change", [{"notes": {"weights": "b2"}}, {"width": 6}, {"dtype": "float64"}])
-def test_rows_of_another_origin_make_the_older_ones_stale(
-    table: Table, change: dict[str, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_rows_of_another_origin_are_not_mixed_with_older_ones(table: Table, change: dict[str, Any]) -> None:
     table.get("abc", computed="abc")
     table.get("de", computed="de")
-    assert not caplog.records
     table.get("gcdaf", computed="gf/cda", **change)
-    assert "5 rows are of another origin or shape" in caplog.text
     table.get("gcdaf", computed="", **change)
     table.get("abcde", computed="be", **change)
 
@@ -218,14 +220,6 @@ def test_rows_of_another_origin_make_the_older_ones_stale(
 def test_older_rows_are_good_as_long_as_none_is_missing(table: Table) -> None:
     table.get("abc", computed="abc")
     RowStore(table.folder).get(KEY, ["c", "a"], lambda places: pytest.fail("nothing is missing"))
-
-
-def test_process_killed_before_stale_rows_were_removed(table: Table, tmp_path: Path) -> None:
-    table.get("ab", computed="ab")
-    shutil.copytree(table.folder, tmp_path / "older")
-    table.get("abc", computed="c/ab", notes={"weights": "b2"})
-    shutil.copytree(tmp_path / "older", table.folder, dirs_exist_ok=True)
-    table.get("abc", computed="abc", notes={"weights": "b2"})
 
 
 def test_source_that_contradicts_itself(table: Table) -> None:
@@ -255,10 +249,52 @@ def test_no_names(table: Table) -> None:
         table.get("", computed="")
 
 
-def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match="file"):
-        Table(tmp_path / "file").get("a", computed="a")
+@pytest.mark.parametrize("in_the_way", ["rows", "rows/table", "rows/table/lock"])
+def test_what_is_of_another_kind_is_named(table: Table, in_the_way: str) -> None:
+    path = Path(in_the_way.replace("rows", str(table.folder), 1).replace("/table", f"/{digest_of(KEY)}"))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.mkdir() if path.name == "lock" else path.touch()
+    with pytest.raises(StoreError, match=r"^'.*rows/\w+' cannot be (read|written) \(") as caught:
+        table.get("a", computed="a")
+    assert "\n" not in str(caught.value)
+
+
+def in_background(action: Callable[[], object]) -> threading.Thread:
+    thread = threading.Thread(target=action, daemon=True)
+    thread.start()
+    return thread
+
+
+def test_nobody_waits_for_rows_of_no_concern(table: Table) -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def pause() -> None:
+        started.set()
+        assert ended.wait(60)
+
+    table.get("ab", computed="ab")
+    slow = in_background(lambda: Table(table.folder).get("cdef", computed="cdef", pause=pause))
+    assert started.wait(60)
+    # New rows, stored ones, and those that are finished already of the slow ones.
+    other = in_background(lambda: [table.get("gha", computed="gh"), table.get("dcb", computed="")])
+    other.join(60)
+    assert not other.is_alive()
+    last = in_background(lambda: Table(table.folder).get("fix", computed="ix"))
+    last.join(0.2)
+    assert last.is_alive()
+    ended.set()
+    for thread in (slow, last):
+        thread.join(60)
+        assert not thread.is_alive()
+    table.get("abcdefghix", computed="")
+
+
+def test_stored_rows_need_no_lock(table: Table) -> None:
+    table.get("ab", computed="ab")
+    with FileLock(table.folder / digest_of(KEY) / "lock"):
+        reading = in_background(lambda: table.get("ba", computed=""))
+        reading.join(60)
+    assert not reading.is_alive()
 
 
 def ask_slowly(folder: Path, number: int) -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import multiprocessing
+import os
+import signal
 import time
 from collections.abc import Callable, Iterator
 from multiprocessing.context import ForkProcess
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from store.row_store import Rows, RowStore, StoreError
+from store.row_store import RowStore, StoredRows
+from store.segments import StoreError
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
 NAMES = [f"row {i}" for i in range(10)]
@@ -33,11 +37,12 @@ class CountedRows:
 
     def __init__(self, count: Path, rows: NDArray[Any] = ROWS, pause: Callable[[], None] = lambda: None) -> None:
         self.count, self.rows, self.pause = count, rows, pause
-        self.notes: dict[str, Any] = {}
-        self.remarks: dict[int, str] = {}
+        self.promised = 10
+        self.notes = {"rows": len(rows)}
+        self.remarks = {3: "odd"}
 
     def __len__(self) -> int:
-        return 10
+        return self.promised
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         with self.count.open("a") as file:
@@ -46,15 +51,13 @@ class CountedRows:
             if first == 6:
                 self.pause()
             yield self.rows[first : first + 3]
-        self.notes["rows"] = len(self.rows)
-        self.remarks[3] = "odd"
 
 
 @pytest.fixture
-def get(tmp_path: Path) -> Callable[..., Rows]:
+def get(tmp_path: Path) -> Callable[..., StoredRows]:
     """Ask for all rows of a table, and check whether they were computed."""
 
-    def ask(computed: bool, key: dict[str, Any] = KEY, **source: Any) -> Rows:
+    def ask(computed: bool, key: dict[str, Any] = KEY, **source: Any) -> StoredRows:
         count = tmp_path / "count"
         before = count.read_text() if count.exists() else ""
         found = RowStore(tmp_path / "store").get(key, NAMES, lambda _: CountedRows(count, **source))
@@ -68,23 +71,23 @@ def get(tmp_path: Path) -> Callable[..., Rows]:
     return ask
 
 
-def folders_of(tmp_path: Path) -> list[Path]:
-    return [path for path in (tmp_path / "store").glob("*/*") if path.is_dir()]
+def journals_of(tmp_path: Path) -> list[Path]:
+    return list((tmp_path / "store").glob("*/*.journal"))
 
 
-def segment_folder(tmp_path: Path) -> Path:
-    (folder,) = folders_of(tmp_path)
-    return folder
+def journal_of(tmp_path: Path) -> Path:
+    (journal,) = journals_of(tmp_path)
+    return journal
 
 
-def test_computed_once(get: Callable[..., Rows]) -> None:
+def test_computed_once(get: Callable[..., StoredRows]) -> None:
     get(computed=True)
     get(computed=False)
     get(computed=False, key=dict(reversed(KEY.items())))
 
 
 @pytest.mark.parametrize("dtype", ["float32", "uint8", "int64"])
-def test_rows_of_any_kind(get: Callable[..., Rows], dtype: str) -> None:
+def test_rows_of_any_kind(get: Callable[..., StoredRows], dtype: str) -> None:
     rows = np.arange(10 * 2 * 3).reshape(10, 2, 3).astype(dtype)
     assert get(computed=True, rows=rows).rows.dtype == dtype
     get(computed=False, rows=rows)
@@ -93,117 +96,254 @@ def test_rows_of_any_kind(get: Callable[..., Rows], dtype: str) -> None:
 @pytest.mark.parametrize(
     "change", [{"content": "pixels"}, {"size": (4, 3)}, {"nested": {"scale": 0.25, "name": "none"}}, {"more": 1}]
 )
-def test_another_key_is_another_table(get: Callable[..., Rows], change: dict[str, Any]) -> None:
+def test_another_key_is_another_table(get: Callable[..., StoredRows], change: dict[str, Any]) -> None:
     get(computed=True)
     get(computed=True, key={**KEY, **change}, rows=ROWS + 1)
     get(computed=False)
 
 
-def test_table_of_a_key_whose_json_differs_from_it(get: Callable[..., Rows]) -> None:
+def test_table_of_a_key_whose_json_differs_from_it(get: Callable[..., StoredRows]) -> None:
     key = {"numbers": {10: "a", 9: "b"}, "size": (1, 2)}
     get(computed=True, key=key)
     get(computed=False, key=key)
     get(computed=False, key={"numbers": {"9": "b", "10": "a"}, "size": [1, 2]})
 
 
-def test_only_asked_for_segments_are_read(tmp_path: Path, get: Callable[..., Rows]) -> None:
+def ask(tmp_path: Path, names: list[str]) -> StoredRows:
+    """Ask for some rows of the table, which are all there."""
+    return RowStore(tmp_path / "store").get(KEY, names, lambda _: pytest.fail("a row is missing"))
+
+
+def test_only_asked_for_chunks_are_read(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
     get(computed=True)
-    whole = segment_folder(tmp_path)
-    store, count = RowStore(tmp_path / "store"), tmp_path / "count"
-    others = [f"other {i}" for i in range(10)]
-    store.get(KEY, others, lambda _: CountedRows(count))
-    truncate(whole)
-    assert store.get(KEY, others, lambda _: CountedRows(count)).computed == 0
-    assert whole.exists()
+    flip(journal_of(tmp_path).with_suffix(".rows"), -1)  # in the last chunk, which holds the last row alone
+    found = ask(tmp_path, NAMES[2:9])
+    assert np.array_equal(found.rows, ROWS[2:9])
+    assert found.remarks == {1: "odd"}
     get(computed=True)
 
 
-def test_folder_that_cannot_be_created(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(StoreError, match=r"file/store/\w+' cannot be created"):
-        RowStore(tmp_path / "file" / "store").get(KEY, NAMES, lambda _: CountedRows(tmp_path / "count"))
+def flip(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
 
 
-def truncate(folder: Path) -> None:
-    content = (folder / "rows.npy").read_bytes()
-    (folder / "rows.npy").write_bytes(content[:-1])
+def truncate(journal: Path) -> None:
+    content = journal.with_suffix(".rows").read_bytes()
+    journal.with_suffix(".rows").write_bytes(content[:-1])
 
 
-def edit_manifest(folder: Path, change: dict[str, Any]) -> None:
-    manifest = json.loads((folder / "manifest.json").read_text())
-    (folder / "manifest.json").write_text(json.dumps({**manifest, **change}))
+def replace_by_folder(path: Path) -> None:
+    path.unlink()
+    path.mkdir()
+
+
+def edit(line: int, change: dict[str, Any]) -> Callable[[Path], object]:
+    def write(journal: Path) -> None:
+        lines = [json.loads(text) for text in journal.read_text().splitlines()]
+        lines[line] |= change
+        journal.write_text("".join(json.dumps(said) + "\n" for said in lines))
+
+    return write
 
 
 DAMAGES: dict[str, Callable[[Path], Any]] = {
     "rows truncated": truncate,
-    "rows empty": lambda folder: (folder / "rows.npy").write_bytes(b""),
-    "rows missing": lambda folder: (folder / "rows.npy").unlink(),
-    "manifest missing": lambda folder: (folder / "manifest.json").unlink(),
-    "manifest with another remark": lambda folder: edit_manifest(folder, {"remarks": {}}),
-    "manifest of another form": lambda folder: edit_manifest(folder, {"form": ["<f4", [5]]}),
-    "manifest cut": lambda folder: (folder / "manifest.json").write_text('{"key"'),
-    "manifest of another shape": lambda folder: (folder / "manifest.json").write_text("[]"),
-    "manifest without digest": lambda folder: (folder / "manifest.json").write_text('{"names": [], "notes": {}}'),
-    "manifest with other notes": lambda folder: edit_manifest(folder, {"notes": {"rows": 9}}),
-    "manifest of other names": lambda folder: edit_manifest(folder, {"names": NAMES[::-1]}),
+    "rows empty": lambda journal: journal.with_suffix(".rows").write_bytes(b""),
+    "rows missing": lambda journal: journal.with_suffix(".rows").unlink(),
+    "rows a folder": lambda journal: replace_by_folder(journal.with_suffix(".rows")),
+    "row altered": lambda journal: flip(journal.with_suffix(".rows"), 7),
+    "journal empty": lambda journal: journal.write_bytes(b""),
+    "journal cut": lambda journal: journal.write_text('{"names"'),
+    "journal of another shape": lambda journal: journal.write_text("[]\n"),
+    "another remark": edit(3, {"remarks": {}}),
+    "another form": edit(1, {"form": ["<f4", [5]]}),
+    "another type": edit(1, {"form": ["<i4", [4]]}),
+    "a type that is none": edit(1, {"form": ["none", [4]]}),
+    "no digest": edit(2, {"sha256": None}),
+    "other notes": edit(1, {"notes": {"rows": 9}}),
+    "other names": edit(0, {"names": NAMES[::-1]}),
+    "other counts": edit(2, {"count": 2}),
 }
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
 def test_damaged_segment_is_computed_again(
-    tmp_path: Path, get: Callable[..., Rows], damage: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, get: Callable[..., StoredRows], damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     get(computed=True)
-    DAMAGES[damage](segment_folder(tmp_path))
+    DAMAGES[damage](journal_of(tmp_path))
     get(computed=True)
     assert "is damaged" in caplog.text
     get(computed=False)
 
 
-@pytest.mark.parametrize("bit", [0, 1, 2])
-def test_rows_are_right_whichever_bit_is_flipped(tmp_path: Path, get: Callable[..., Rows], bit: int) -> None:
+def test_journal_that_is_a_folder_is_passed_over(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
     get(computed=True)
-    rows = segment_folder(tmp_path) / "rows.npy"
+    replace_by_folder(journal_of(tmp_path))
+    get(computed=True)
+    get(computed=False)
+
+
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.EIO, errno.ESTALE, errno.EACCES, errno.ENOMEM])
+@pytest.mark.parametrize("suffix", [".journal", ".rows"])
+def test_what_cannot_be_read_at_the_moment_is_kept(
+    tmp_path: Path, get: Callable[..., StoredRows], error: int, suffix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    get(computed=True)
+    reading = Path.open
+
+    def fail(path: Path, *how: Any, **options: Any) -> Any:
+        if path.suffix == suffix:
+            raise OSError(error, os.strerror(error))
+        return reading(path, *how, **options)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "open", fail)
+        with pytest.raises(StoreError, match=rf"store/\w+' cannot be read \({os.strerror(error)}\)$"):
+            ask(tmp_path, NAMES)
+    get(computed=False)
+
+
+def test_unchanged_files_are_checked_once(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
+    get(computed=True)
+    rows = journal_of(tmp_path).with_suffix(".rows")
+    for path in (rows, journal_of(tmp_path)):
+        os.utime(path, ns=(0, 0))
+    get(computed=False)
+    # An alteration that leaves size, time and file as they are is what is not looked for; any other is noticed.
+    content = bytearray(rows.read_bytes())
+    content[0] ^= 1
+    with rows.open("r+b") as file:
+        file.write(content)
+    os.utime(rows, ns=(0, 0))
+    assert not np.array_equal(ask(tmp_path, NAMES).rows, ROWS)
+    os.utime(rows, ns=(0, 1))
+    get(computed=True)
+
+
+def test_chunks_are_checked_when_they_are_asked_for(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
+    get(computed=True)
+    rows = journal_of(tmp_path).with_suffix(".rows")
+    flip(rows, -1)
+    for path in (rows, journal_of(tmp_path)):
+        os.utime(path, ns=(0, 0))
+    ask(tmp_path, NAMES[:3])
+    ask(tmp_path, NAMES[:6])
+    get(computed=True)
+
+
+@pytest.mark.parametrize("bit", [0, 1, 2])
+def test_rows_are_right_whichever_bit_is_flipped(tmp_path: Path, get: Callable[..., StoredRows], bit: int) -> None:
+    get(computed=True)
+    rows = journal_of(tmp_path).with_suffix(".rows")
     content = rows.read_bytes()
     for place in range(bit, len(content), 3):
         damaged = bytearray(content)
         damaged[place] ^= 1 << bit
         rows.write_bytes(damaged)
         found = RowStore(tmp_path / "store").get(KEY, NAMES, lambda _: CountedRows(tmp_path / "count"))
-        assert found.rows.dtype == ROWS.dtype
+        assert found.computed == 10
         assert np.array_equal(found.rows, ROWS)
-        # In the header before the rows there are bits without a meaning.
-        assert found.computed or place < len(content) - ROWS.nbytes
+        rows = journal_of(tmp_path).with_suffix(".rows")
 
 
-@pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])
-def test_failure_in_the_middle_leaves_nothing(
-    tmp_path: Path, get: Callable[..., Rows], failure: type[BaseException]
-) -> None:
-    def fail() -> None:
-        raise failure
+def in_a_process(action: Callable[[], object]) -> int | None:
+    """Run something in a forked process, whose limits and rights are its own."""
+    process = multiprocessing.get_context("fork").Process(target=action)
+    process.start()
+    process.join(60)
+    return process.exitcode
 
-    with pytest.raises(failure):
-        get(computed=True, pause=fail)
-    assert not folders_of(tmp_path)
+
+forking = pytest.mark.skipif(
+    "fork" not in multiprocessing.get_all_start_methods(), reason="starts processes by forking"
+)
+
+
+@forking
+def test_killed_process_leaves_what_it_has_finished(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
+    def die() -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def compute() -> None:
+        RowStore(tmp_path / "store").get(KEY, NAMES, lambda _: CountedRows(tmp_path / "count", pause=die))
+
+    assert in_a_process(compute) == -signal.SIGKILL
+    assert np.array_equal(ask(tmp_path, NAMES[:6]).rows, ROWS[:6])
+    rest = RowStore(tmp_path / "store").get(KEY, NAMES, lambda places: LastRows(places))
+    assert rest.computed == 4
+    assert np.array_equal(rest.rows, ROWS)
+
+
+class LastRows:
+    """The rows that a process did not come to."""
+
+    notes: ClassVar = {"rows": 10}
+    remarks: ClassVar[dict[int, str]] = {}
+
+    def __init__(self, places: list[int]) -> None:
+        self.places = places
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        yield ROWS[self.places]
+
+
+@forking
+def test_full_disk_is_said_in_one_line_and_keeps_what_is_there(tmp_path: Path) -> None:
+    resource = pytest.importorskip("resource")
+    store = RowStore(tmp_path / "store")
+
+    def fill() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        with pytest.raises(StoreError, match=r"^'.*' cannot be written \(File too large\)$"):
+            store.get(KEY, [f"{i}" for i in range(40)], lambda _: wide)
+
+    wide = CountedRows(tmp_path / "count", np.ones((40, 20), np.float32))
+    wide.promised = 40
+    assert in_a_process(fill) == 0
+    assert (ask(tmp_path, [f"{i}" for i in range(12)]).rows == 1).all()
+    with pytest.raises(pytest.fail.Exception, match="missing"):
+        ask(tmp_path, ["12"])
+
+
+@forking
+def test_cache_that_can_only_be_read(tmp_path: Path, get: Callable[..., StoredRows]) -> None:
     get(computed=True)
+    tmp_path.chmod(0o755)
+    (tmp_path / "store").chmod(0o555)
+    (folder,) = (tmp_path / "store").iterdir()
+    for path in (folder, *folder.iterdir()):
+        path.chmod(0o555)
 
+    def read() -> None:
+        os.chdir(tmp_path)
+        if os.geteuid() == 0:
+            os.setresuid(65534, 65534, 65534)
+        store = RowStore(Path("store"))
+        assert np.array_equal(store.get(KEY, NAMES, lambda _: pytest.fail("there")).rows, ROWS)
+        with pytest.raises(StoreError, match=r"cannot be written \(Permission denied\)$"):
+            store.get(KEY, ["another"], lambda _: pytest.fail("cannot be kept"))
+        with pytest.raises(StoreError, match=r"cannot be written \(Permission denied\)$"):
+            store.get({}, ["another"], lambda _: pytest.fail("cannot be kept"))
 
-def test_what_a_killed_process_left_is_no_segment(tmp_path: Path, get: Callable[..., Rows]) -> None:
-    get(computed=True)
-    folder = segment_folder(tmp_path)
-    folder.rename(folder.with_suffix(".partial"))
-    get(computed=True)
-    assert segment_folder(tmp_path) == folder
+    assert in_a_process(read) == 0
+    folder.chmod(0o755)
+    (tmp_path / "store").chmod(0o755)
 
 
 @pytest.mark.parametrize("count", [0, 9])
-def test_fewer_rows_than_promised(get: Callable[..., Rows], count: int) -> None:
+def test_fewer_rows_than_promised(get: Callable[..., StoredRows], count: int) -> None:
     with pytest.raises(ValueError, match=f"promised 10 rows and gave {count}"):
         get(computed=True, rows=ROWS[:count])
 
 
-def test_writing_to_the_rows_does_not_reach_the_disk(get: Callable[..., Rows]) -> None:
+def test_writing_to_the_rows_does_not_reach_the_disk(get: Callable[..., StoredRows]) -> None:
     rows = get(computed=True).rows
     assert isinstance(rows, np.memmap)
     rows[:] = 0
@@ -233,12 +373,12 @@ def compute_second(folder: Path) -> None:
     wait_for(folder / "computing")
     handler = logging.Handler()
     handler.emit = lambda record: (folder / "waiting").touch()  # type: ignore[method-assign]
-    logging.getLogger("store.segments").addHandler(handler)
+    logging.getLogger("store.row_store").addHandler(handler)
     found = RowStore(folder / "store").get(KEY, NAMES, lambda _: CountedRows(folder / "count"))
     np.save(folder / "second.npy", found.rows)
 
 
-@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="starts processes by forking")
+@forking
 def test_second_process_waits_for_the_first(tmp_path: Path) -> None:
     context = multiprocessing.get_context("fork")
     processes: list[ForkProcess] = [
