@@ -10,9 +10,9 @@ import jsonargparse
 import torch
 
 from datamodules import CatsAndDogs
-from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, freeze, pass_size
-from datamodules.row_policy import Means, Policy, Precision
-from modules import BackboneSpec
+from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
+from datamodules.row_policy import Means, Policy, Precision, pass_size
+from modules import BackboneSpec, Preprocessing
 
 REPEATS = 3
 
@@ -31,18 +31,18 @@ def main(
     """
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = best_precision(device)
-    backbone = BackboneSpec(weights=weights).build(0).to(device)
-    frozen = freeze(backbone, "mobilenet_v2", folded=True)
+    policy, means = Policy(precision, folded=True), Means(Path(), "extraction")
+    spec = BackboneSpec(weights=weights, preprocessing=Preprocessing()).network(0)
+    frozen = load(spec, [], policy)
     train = CatsAndDogs(photos).train()
     chosen = torch.randperm(2000, generator=torch.Generator().manual_seed(0))[:count].tolist()
-    policy, means = Policy(precision, folded=True), Means(Path(), "extraction")
-    size = pass_size(backbone.preprocessing.crop, device)
+    size = pass_size(Preprocessing.crop, device.type)
     bare, whole = [], []
     for _ in range(REPEATS):
         pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
         bare.append(_bare(frozen, precision, pictures, count))
         start = time.perf_counter()
-        rows = ComputedRows(train, chosen, backbone.preprocessing, policy, means, frozen)
+        rows = ComputedRows(train, chosen, Preprocessing(), policy, means, frozen)
         done = sum(len(chunk) for chunk in rows)
         whole.append(done / (time.perf_counter() - start))
     one, other = statistics.median(bare), statistics.median(whole)

@@ -9,7 +9,7 @@ from datamodules.row_computation import best_precision
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
 from datamodules.sample_stream import SampleStream
-from store.row_store import Rows
+from store.row_store import StoredRows
 
 
 class FeatureStream(SampleStream):
@@ -35,11 +35,10 @@ class FeatureStream(SampleStream):
         """Features that are classified at once."""
         return 16_384
 
-    def rows(self, photos: Photos, means: Means) -> Rows:
+    def rows(self, photos: Photos, means: Means) -> StoredRows:
         """Find or compute the features of one split, `[samples, features]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
-        policy = Policy(self.arithmetic, folded=True, unreadable="remark")
-        return rows(self.spec, [], photos, policy, means, self.backbone)
+        return rows(self.spec, [], photos, Policy(self.arithmetic, True, "remark", str(self.device)), means)
 
     def trainable_backbone(self) -> None:
         """Give none: the methods see features only."""

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from datamodules.photos.photo_source import Photos
-from datamodules.row_computation import pass_size
-from datamodules.row_policy import Means
+from datamodules.row_policy import Means, pass_size
 from datamodules.rows import pixels
 from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import Backbone
 from output.errors import UserError
-from store.row_store import Rows
+from store.row_store import StoredRows
 
 
 class PhotoStream(SampleStream):
@@ -32,9 +31,9 @@ class PhotoStream(SampleStream):
     @property
     def validation_chunk(self) -> int:
         """Photos in one pass of an evaluation."""
-        return pass_size(self.backbone.preprocessing.crop, self.device)
+        return pass_size(self.backbone.preprocessing.crop, self.device.type)
 
-    def rows(self, photos: Photos, means: Means) -> Rows:
+    def rows(self, photos: Photos, means: Means) -> StoredRows:
         """Find or prepare the photos of one split, uint8 `[samples, 3, height, width]`."""
         return pixels(self.backbone.preprocessing, photos, means)
 

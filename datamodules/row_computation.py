@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy, Precision
-from modules.networks.backbone import Backbone
+from datamodules.row_policy import Means, Policy, Precision, device_kind, pass_size
+from modules.networks.backbone import build_backbone
 from modules.networks.build import build
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
@@ -25,10 +25,6 @@ from modules.networks.weights import weights_digest
 from output.errors import UserError
 from output.progress import Progress
 
-# Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
-# allocator hands memory back to the system, and page faults then take half of the time.
-PASS_PIXELS = {"cpu": 4 * 224**2}
-PASS_PIXELS_ELSEWHERE = 256 * 224**2
 CHUNK = 64
 SEED = 0
 
@@ -46,19 +42,6 @@ def best_precision(device: torch.device) -> Precision:
     if device.type == "cuda":
         return "bfloat16" if torch.cuda.get_device_capability(device) >= (8, 0) else "float32"
     return "bfloat16" if device.type == "cpu" and torch.cpu.get_capabilities().get("amx_bf16") else "float32"
-
-
-def pass_size(side: int, device: torch.device) -> int:
-    """Choose how many pictures go through a network at once.
-
-    Args:
-        side: Side of the pictures in pixels.
-        device: Where the network runs.
-
-    Returns:
-        A number of pictures, 1 or more.
-    """
-    return max(1, PASS_PIXELS.get(device.type, PASS_PIXELS_ELSEWHERE) // side**2)
 
 
 @dataclass(frozen=True)
@@ -79,52 +62,51 @@ class FrozenNetwork:
     widths: list[int]
     weights: str
 
-    @property
-    def notes(self) -> dict[str, Any]:
-        """What all rows of a table agree in, besides all that they are found by."""
-        versions = {"device": self.device.type, "torch": torch.__version__}
-        return {"weights": self.weights, "widths": self.widths, **versions}
 
-
-def load(spec: NetworkSpec, taps: Sequence[Tap], device: str = "auto") -> FrozenNetwork:
-    """Load a network for embeddings at its layers.
+def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwork:
+    """Load a network for embeddings at its layers, or for what enters its classifier.
 
     Args:
         spec: The network, with its preprocessing.
-        taps: Where embeddings are taken.
-        device: Where it runs; `auto` for a GPU where there is one.
+        taps: Where embeddings are taken; none for what enters its classifier.
+        policy: Where it runs, and without taps whether its batch norm is folded.
 
     Returns:
         The network.
 
     Raises:
-        UserError: It cannot be built or run, or a layer does not fit.
+        UserError: It cannot be built or run, a layer does not fit, or its weights are others whenever it is built.
     """
+    device = device_kind("auto") if policy.device == "auto" else policy.device
+    if taps:
+        with naming_model(spec.name):
+            network, preprocessing = build(spec)
+        assert preprocessing is not None
+        layers = LayerEmbedding(spec.name, network, taps, preprocessing, spec.forward_args).to(device)
+        return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
     with naming_model(spec.name):
-        network, preprocessing = build(spec)
-    assert preprocessing is not None
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    layers = LayerEmbedding(spec.name, network, taps, preprocessing, spec.forward_args).to(device)
-    return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
+        backbone = build_backbone(spec).to(device)
+        digest = backbone.digest()
+        if spec.loaded not in {None, digest}:
+            raise UserError("it has other weights whenever it is built; draw them from torch's own generator")
+    frozen = backbone.folded() if policy.folded else backbone
+    return FrozenNetwork(spec.name, frozen, backbone.device, [backbone.width], digest)
 
 
-def freeze(backbone: Backbone, name: str, folded: bool) -> FrozenNetwork:
-    """Freeze a network without its classifier.
+@dataclass(frozen=True)
+class Fault:
+    """Why a picture is black.
 
-    Args:
-        backbone: The network, on its device.
-        name: What it is called.
-        folded: Whether every batch norm is folded into the convolution before it.
-
-    Returns:
-        The network.
+    Attributes:
+        reason: What is wrong.
+        lasting: Whether it is wrong with the picture's bytes, rather than with the system of the moment.
     """
-    network = backbone.folded() if folded else backbone
-    return FrozenNetwork(name, network, backbone.device, [backbone.width], backbone.digest())
+
+    reason: str
+    lasting: bool
 
 
-class PreparedPictures(Dataset[tuple[int, Tensor, str]]):
+class PreparedPictures(Dataset[tuple[int, Tensor, Fault | None]]):
     """Pictures decoded, resized and cropped, as bytes; what the loader's workers run.
 
     Args:
@@ -142,20 +124,23 @@ class PreparedPictures(Dataset[tuple[int, Tensor, str]]):
         """Give the number of pictures."""
         return len(self.places)
 
-    def __getitem__(self, index: int) -> tuple[int, Tensor, str]:
+    def __getitem__(self, index: int) -> tuple[int, Tensor, Fault | None]:
         """Give the index, the pixels `[3, crop, crop]`, and why they are black if the picture is unreadable."""
         try:
-            return index, self.preprocessing.prepare(self.pictures.read(self.places[index])), ""
-        except (OSError, MemoryError) as error:
-            side = self.preprocessing.crop
-            reason = "memory does not suffice for it" if isinstance(error, MemoryError) else str(error)
-            return index, torch.zeros(3, side, side, dtype=torch.uint8), reason or type(error).__name__
+            return index, self.preprocessing.prepare(self.pictures.read(self.places[index])), None
+        except MemoryError:
+            fault = Fault("memory does not suffice for it", lasting=False)
+        except OSError as error:
+            # Decoders give a text alone, the system also a number.
+            fault = Fault(error.strerror or str(error) or type(error).__name__, lasting=error.errno is None)
+        side = self.preprocessing.crop
+        return index, torch.zeros(3, side, side, dtype=torch.uint8), fault
 
 
-def _collate(samples: list[tuple[int, Tensor, str]]) -> tuple[list[int], Tensor, list[str]]:
+def _collate(samples: list[tuple[int, Tensor, Fault | None]]) -> tuple[list[int], Tensor, list[Fault | None]]:
     """Stack pictures in the channels-last layout, in which they are decoded and in which backbones take them."""
-    places, pixels, reasons = zip(*samples, strict=True)
-    return list(places), torch.stack([p.permute(1, 2, 0) for p in pixels]).permute(0, 3, 1, 2), list(reasons)
+    places, pixels, faults = zip(*samples, strict=True)
+    return list(places), torch.stack([p.permute(1, 2, 0) for p in pixels]).permute(0, 3, 1, 2), list(faults)
 
 
 class ComputedRows:
@@ -192,8 +177,8 @@ class ComputedRows:
         self.policy = policy
         self.means = means
         self.frozen = frozen
-        self.size = 1 if frozen is None else pass_size(preprocessing.crop, frozen.device)
-        self.notes = {} if frozen is None else frozen.notes
+        self.size = 1 if frozen is None else pass_size(preprocessing.crop, frozen.device.type)
+        self.notes = {} if frozen is None else {"weights": frozen.weights, "widths": frozen.widths}
         self.remarks: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -217,17 +202,19 @@ class ComputedRows:
             generator=torch.Generator(),  # the loader would draw from the one that others share
         )
         with Progress(self.means.title, len(self), "pictures") as progress:
-            for indices, pixels, reasons in loader:
-                for index, reason in zip(indices, reasons, strict=True):
-                    if reason:
-                        self._pass_over(index, reason)
+            for indices, pixels, faults in loader:
+                for index, fault in zip(indices, faults, strict=True):
+                    if fault is not None:
+                        self._pass_over(index, fault)
                 yield (pixels if self.frozen is None else self._run(self.frozen, indices[0], pixels)).numpy()
                 progress.advance(len(pixels))
 
-    def _pass_over(self, index: int, reason: str) -> None:
+    def _pass_over(self, index: int, fault: Fault) -> None:
         if self.policy.unreadable == "refuse":
-            raise UserError(f"stimulus {self._name(index)!r} cannot be decoded: {reason}".replace("\n", " "))
-        self.remarks[index] = reason
+            raise UserError(f"stimulus {self._name(index)!r} cannot be decoded: {fault.reason}".replace("\n", " "))
+        if not fault.lasting:
+            raise UserError(f"{self._name(index)} cannot be read at the moment ({fault.reason}); try again")
+        self.remarks[index] = fault.reason
 
     def _name(self, index: int) -> str:
         return self.pictures.names[self.places[index]]

@@ -1,17 +1,26 @@
-"""In what way and by what means rows are computed."""
+"""In what way and by what means rows are computed; named without torch."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import ctypes
+import sys
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Literal
+from runpy import run_path
+from typing import Any, Literal
 
 Precision = Literal["float32", "bfloat16"]
+
+# Pixels of one pass through a network. On a processor, activations of larger passes exceed the size above which the
+# allocator hands memory back to the system, and page faults then take half of the time.
+PASS_PIXELS = {"cpu": 4 * 224**2}
+PASS_PIXELS_ELSEWHERE = 256 * 224**2
 
 
 @dataclass(frozen=True)
 class Policy:
-    """In what two ways to the rows of the same pictures may differ; rows of one policy are never taken for another's.
+    """In what ways the rows of the same pictures may differ; rows of one policy are never taken for another's.
 
     Attributes:
         precision: Arithmetic of the network.
@@ -19,11 +28,25 @@ class Policy:
             layers left to take embeddings at: its rows are what enters its classifier.
         unreadable: What becomes of a picture that cannot be decoded: it is refused, or has the row of a black one and
             is remarked upon.
+        device: Where the network runs, `auto` for a GPU where there is one. Rows depend on its kind.
     """
 
     precision: Precision = "float32"
     folded: bool = False
     unreadable: Literal["refuse", "remark"] = "refuse"
+    device: str = "auto"
+
+    def identity(self, side: int) -> dict[str, Any]:
+        """Give what rows depend on, as JSON values.
+
+        Args:
+            side: Side of the prepared pictures in pixels.
+
+        Returns:
+            All that is said here, the device by its kind, and how many pictures go through the network at once.
+        """
+        kind = device_kind(self.device)
+        return {**asdict(self), "device": kind, "pass": pass_size(side, kind)}
 
 
 @dataclass(frozen=True)
@@ -34,11 +57,56 @@ class Means:
         cache: The cache folder.
         title: What the progress says.
         workers: Processes that decode; None for one per processor.
-        device: Where a network runs that is loaded for it, `auto` for a GPU where there is one. Rows of one table come
-            from one kind of device and one version of torch: newly computed ones of another replace the older ones.
     """
 
     cache: Path
     title: str
     workers: int | None = None
-    device: str = "auto"
+
+
+def pass_size(side: int, kind: str) -> int:
+    """Choose how many pictures go through a network at once.
+
+    Args:
+        side: Side of the pictures in pixels.
+        kind: Kind of the device that the network runs on.
+
+    Returns:
+        A number of pictures, 1 or more.
+    """
+    return max(1, PASS_PIXELS.get(kind, PASS_PIXELS_ELSEWHERE) // side**2)
+
+
+def device_kind(device: str) -> str:
+    """Tell the kind of a device.
+
+    Args:
+        device: Its name, such as `cuda:1`; `auto` for a GPU where torch can use one, else the processor.
+
+    Returns:
+        The kind, such as `cuda`.
+    """
+    if device != "auto":
+        return device.partition(":")[0]
+    return "cuda" if _has_gpu() else "cpu"
+
+
+def _has_gpu() -> bool:
+    """Tell what `torch.cuda.is_available` does, without the seconds of torch's import where that can be."""
+    if "torch" not in sys.modules:
+        built = run_path(str(Path(find_spec("torch").origin).with_name("version.py")))  # type: ignore[union-attr, arg-type]
+        if not built.get("hip"):
+            return built["cuda"] is not None and _count_gpus() > 0
+    import torch
+
+    return torch.cuda.is_available()
+
+
+def _count_gpus() -> int:
+    """Ask NVIDIA's driver."""
+    try:
+        driver = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int()
+    return count.value if driver.cuInit(0) == driver.cuDeviceGetCount(ctypes.byref(count)) == 0 else 0

@@ -6,7 +6,7 @@ What is found needs no torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -16,23 +16,15 @@ from datamodules.row_policy import Means, Policy
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
-from store.row_store import Rows, RowStore
+from store.row_store import Compute, RowStore, StoredRows
 
 if TYPE_CHECKING:
     from datamodules.row_computation import ComputedRows
-    from modules.networks.backbone import Backbone
 
 TABLES = "rows"
 
 
-def rows(
-    network: NetworkSpec,
-    taps: Sequence[Tap],
-    pictures: Pictures,
-    policy: Policy,
-    means: Means,
-    backbone: Backbone | None = None,
-) -> Rows:
+def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: Policy, means: Means) -> StoredRows:
     """Give what a network makes of pictures, running it on those only that have no row yet.
 
     Args:
@@ -41,41 +33,38 @@ def rows(
         pictures: The pictures.
         policy: In what way they are computed.
         means: By what means.
-        backbone: The network without its classifier, on its device; given where there are no taps.
 
     Returns:
         Rows in float32, `[pictures, sum of widths]`. Their notes tell `widths`, columns of each tap; and `weights`,
         the SHA-256 of the loaded weights. Unreadable pictures are remarked upon.
 
     Raises:
-        StoreError: The cache folder cannot be created.
-        UserError: The network cannot be loaded or run, a picture is refused, or an embedding is not finite.
+        StoreError: The cache folder cannot be read or written.
+        UserError: The network cannot be loaded or run, a picture is refused or cannot be read at the moment, or an
+            embedding is not finite.
+        ValueError: Batch norm is to be folded, which leaves no layers, and there are taps.
     """
     preprocessing = network.preprocessing
     assert preprocessing is not None
+    if taps and policy.folded:
+        raise ValueError("folded: a network whose batch norm is folded has no layers to take embeddings at")
     key = {
         "network": network.identity,
         "preprocessing": asdict(preprocessing),
         "taps": [asdict(tap) for tap in taps],
-        "policy": asdict(policy),
+        "policy": policy.identity(preprocessing.crop),
+        "torch": version("torch"),
     }
 
-    if backbone is not None:
-        # The weights that are there, whatever a name may have come to mean since rows were computed.
-        key["weights"] = backbone.digest()
-
     def compute(missing: list[int]) -> ComputedRows:
-        from datamodules.row_computation import ComputedRows, freeze, load
+        from datamodules.row_computation import ComputedRows, load
 
-        frozen = (
-            load(network, taps, means.device) if backbone is None else freeze(backbone, network.name, policy.folded)
-        )
-        return ComputedRows(pictures, missing, preprocessing, policy, means, frozen)
+        return ComputedRows(pictures, missing, preprocessing, policy, means, load(network, taps, policy))
 
     return _find(key, pictures, means, compute)
 
 
-def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> Rows:
+def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> StoredRows:
     """Give prepared pictures, decoding those only that have no row yet.
 
     Args:
@@ -87,7 +76,8 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> Ro
         Rows in uint8, `[pictures, 3, crop, crop]`.
 
     Raises:
-        StoreError: The cache folder cannot be created.
+        StoreError: The cache folder cannot be read or written.
+        UserError: A picture cannot be read at the moment.
     """
     policy = Policy(unreadable="remark")
     key = {
@@ -105,9 +95,8 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> Ro
     return _find(key, pictures, means, compute)
 
 
-def _find(
-    key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Callable[[list[int]], ComputedRows]
-) -> Rows:
-    # Pillow decodes and scales.
-    whole = {**key, "decoding": pictures.decoding, "pillow": version("pillow")}
+def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Compute) -> StoredRows:
+    # These decode and scale.
+    versions = {package: version(package) for package in ("pillow", "torchvision")}
+    whole = {**key, "decoding": pictures.decoding, **versions}
     return RowStore(means.cache / TABLES).get(whole, pictures.digests(), compute)

@@ -21,7 +21,8 @@ from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_back
 from modules.networks.spec import NetworkSpec
 from output.errors import UserError, naming
 from store.cache import cache_folder
-from store.row_store import Rows, StoreError
+from store.row_store import StoredRows
+from store.segments import StoreError
 
 
 def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
@@ -138,7 +139,7 @@ class SampleStream(LightningDataModule):
         """Validation samples in one step of an evaluation."""
 
     @abstractmethod
-    def rows(self, photos: Photos, means: Means) -> Rows:
+    def rows(self, photos: Photos, means: Means) -> StoredRows:
         """Find or compute the rows of one split.
 
         Args:
@@ -170,8 +171,8 @@ class SampleStream(LightningDataModule):
             validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
         with naming("data.backbone"):
             spec = self._build_backbone()
-        self.spec = replace(spec, preprocessing=self.backbone.preprocessing)
         self.weights_digest = self.backbone.digest()
+        self.spec = replace(spec, preprocessing=self.backbone.preprocessing, loaded=self.weights_digest)
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
         self.validation_inputs, self.validation_labels = self._load(validation, "validation")

@@ -15,7 +15,8 @@ from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
 from output.errors import UserError
 from store.cache import cache_folder
-from store.row_store import Rows, StoreError
+from store.row_store import StoredRows
+from store.segments import StoreError
 
 
 def find_stimuli(stimuli: Sequence[Stimulus]) -> Stimuli:
@@ -49,7 +50,7 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
     return [Tap(layer, None, None) for layer in layers]
 
 
-def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction) -> Rows:
+def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction) -> StoredRows:
     """Give the embeddings of one model, running its network on those pictures only that have no row yet.
 
     Args:
@@ -65,8 +66,8 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
     title = f"embeddings of {network.name}"
-    means = Means(cache_folder(options.cache_dir), title, options.num_workers, options.device)
+    means = Means(cache_folder(options.cache_dir), title, options.num_workers)
     try:
-        return rows(network, taps, pictures, Policy(options.precision), means)
+        return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

@@ -14,8 +14,8 @@ class Extraction:
 
     Args:
         precision: Arithmetic of the networks; float32 is the contract's.
-        device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are read, wherever
-            they were computed.
+        device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are those of one
+            kind of device.
         num_workers: Processes that decode stimuli; null for one per processor.
         cache_dir: Folder that embeddings are kept in; by default that of HEADSTART_CACHE, else one in the user's
             cache directory.

@@ -54,6 +54,8 @@ class NetworkSpec:
         preprocessing: How photos are prepared for it; None for the weights' own way.
         forward_args: Arguments of its forward call, besides the photos.
         allowed_modules: Modules and packages that a custom one may come from; None for any.
+        loaded: SHA-256 of the weights without a classifier as they were loaded, where that is known and the
+            classifier does not matter: whatever names them, it is these.
         terms: What messages call its parts.
     """
 
@@ -66,6 +68,7 @@ class NetworkSpec:
     preprocessing: Preprocessing | None = None
     forward_args: Mapping[str, Any] = field(default_factory=dict)
     allowed_modules: Sequence[str] | None = ()
+    loaded: str | None = None
     terms: Terms = field(default=Terms(), compare=False)
 
     @cached_property
@@ -88,10 +91,14 @@ class NetworkSpec:
         }
 
     def _identify_weights(self) -> dict[str, Any]:
+        if self.loaded is not None:
+            return {"loaded": self.loaded}
+        drawn = {"seed": self.seed, "torch": _version("torch")}
         if self.weights is None:
-            return {"seed": self.seed, "torch": _version("torch")}
+            return drawn
         if isinstance(self.weights, str):
-            return {"identifier": self.weights}
+            # A classifier of another width than the weights' own is drawn.
+            return {"identifier": self.weights, **(drawn if self.arguments.get("num_classes") else {})}
         if not self.weights.is_file():
             raise UserError(f"weights: there is no file {str(self.weights)!r}")
         return {"file": _digest(self.weights)}

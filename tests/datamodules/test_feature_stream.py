@@ -120,4 +120,4 @@ def test_cache_folder_of_the_users_choice(set_up: SetUp, computed: list[str], tm
     for _ in range(2):
         set_up(FeatureStream, cache_dir=str(tmp_path / "chosen"))
     assert len(computed) == 2
-    assert len(list((tmp_path / "chosen" / "rows").glob("*/*/manifest.json"))) == 2
+    assert len(list((tmp_path / "chosen" / "rows").glob("*/*.journal"))) == 2

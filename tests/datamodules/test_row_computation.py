@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,11 +22,12 @@ from datamodules import row_computation
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from datamodules.photos.stimuli import Stimuli
-from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, freeze, pass_size
-from datamodules.row_policy import Means, Policy, Precision
-from modules.networks.backbone import Backbone, BackboneSpec
+from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
+from datamodules.row_policy import Means, Policy, Precision, pass_size
+from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
 from output.errors import UserError
 
@@ -31,17 +35,15 @@ PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0
 REMARK = Policy(unreadable="remark")
 
 
-def build_backbone(resize: int, crop: int) -> Backbone:
+def small(resize: int, crop: int) -> NetworkSpec:
     preparation = Preprocessing(resize=resize, crop=crop)
-    return BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, preparation).build(seed=0)
+    return BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, preparation).network(seed=0)
 
 
-def feature_rows(
-    photos: Photos, backbone: Backbone, precision: Precision = "float32", workers: int = 0
-) -> ComputedRows:
-    policy, means = Policy(precision, folded=True), Means(Path(), "features", workers)
-    frozen = freeze(backbone, "small", policy.folded)
-    return ComputedRows(photos, range(len(photos)), backbone.preprocessing, policy, means, frozen)
+def feature_rows(photos: Photos, spec: NetworkSpec, precision: Precision = "float32", workers: int = 0) -> ComputedRows:
+    policy, means = Policy(precision, folded=True, device="cpu"), Means(Path(), "features", workers)
+    assert spec.preprocessing is not None
+    return ComputedRows(photos, range(len(photos)), spec.preprocessing, policy, means, load(spec, [], policy))
 
 
 def pixel_rows(pictures: Pictures, preprocessing: Preprocessing, workers: int = 0) -> ComputedRows:
@@ -65,20 +67,20 @@ def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) 
 def test_features_equal_a_direct_pass(
     photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("datamodules.row_computation.pass_size", lambda side, device: passes)
-    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(resize, crop)
+    monkeypatch.setattr("datamodules.row_computation.pass_size", lambda side, kind: passes)
+    photos, spec = ClassFolders(str(photo_folder)).train(), small(resize, crop)
     assert len({photos.read(i).size for i in range(len(photos))}) > 3
-    features = stack(feature_rows(photos, backbone, workers=workers))
+    features = stack(feature_rows(photos, spec, workers=workers))
     assert features.dtype == np.float32
-    expected = direct_features(photos, backbone, resize, crop)
+    expected = direct_features(photos, build_backbone(spec), resize, crop)
     torch.testing.assert_close(torch.from_numpy(features), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_bfloat16_keeps_the_direction_of_every_photo(photo_folder: Path) -> None:
     # With eight bits of mantissa single features near zero may be off by any factor, and all of a photo by a few
     # per cent in common; what a linear head makes of a photo depends on the direction of its features.
-    photos, backbone = ClassFolders(str(photo_folder)).train(), build_backbone(32, 32)
-    exact, coarse = (stack(feature_rows(photos, backbone, p)) for p in PRECISIONS)
+    photos, spec = ClassFolders(str(photo_folder)).train(), small(32, 32)
+    exact, coarse = (stack(feature_rows(photos, spec, p)) for p in PRECISIONS)
     assert coarse.dtype == np.float32
     assert not np.array_equal(coarse, exact)
     cosine = torch.cosine_similarity(torch.from_numpy(exact), torch.from_numpy(coarse))
@@ -193,12 +195,12 @@ def test_rows_equal_the_closed_form(pictures: Stimuli, make_rows: MakeRows) -> N
     photos = np.stack([np.asarray(pictures.read(i)) for i in range(7)]).transpose(0, 3, 1, 2) / 255
     expected = photos.reshape(7, -1) @ linear.weight.detach().numpy().T + linear.bias.detach().numpy()
     assert np.allclose(stack(rows), expected, atol=1e-5)
-    assert rows.notes == {"weights": "some", "widths": [5], "device": "cpu", "torch": torch.__version__}
+    assert rows.notes == {"weights": "some", "widths": [5]}
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 50])
 def test_every_pass_has_the_same_size(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    monkeypatch.setattr(row_computation, "pass_size", lambda side, device: size)
+    monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: size)
     rows = make_rows()
     seen = []
     network_of(rows).register_forward_pre_hook(lambda network, arguments: seen.append(len(arguments[0])))
@@ -247,7 +249,7 @@ def test_nan_in_a_later_chunk_names_its_stimulus(
 ) -> None:
     expected = stack(make_rows())[place, 0].item()
     monkeypatch.setattr(row_computation, "CHUNK", 3)
-    monkeypatch.setattr(row_computation, "pass_size", lambda side, device: 3)
+    monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 3)
     rows = make_rows()
     layer = network_of(rows).get_submodule("layer")
     layer.register_forward_hook(
@@ -276,9 +278,30 @@ def test_unreadable_stimulus_is_refused(pictures: Stimuli, make_rows: MakeRows) 
         stack(make_rows())
 
 
-def test_lack_of_memory_is_a_stimulus_that_cannot_be_decoded(
-    make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch
+FAULTS = [
+    *(OSError(number, os.strerror(number)) for number in (errno.EMFILE, errno.EIO, errno.ENOMEM, errno.ESTALE)),
+    PermissionError(errno.EACCES, "Permission denied"),
+    MemoryError(),
+]
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("error", FAULTS, ids=repr)
+def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(
+    error: Exception, workers: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    def fail(self: Photos, index: int) -> Image.Image:
+        raise error
+
+    rows = pixel_rows(NumberedPhotos(3), Preprocessing(resize=8, crop=4), workers)
+    monkeypatch.setattr(NumberedPhotos, "read", fail)
+    reason = getattr(error, "strerror", None) or "memory does not suffice for it"
+    with pytest.raises(UserError, match=rf"^photo 0 cannot be read at the moment \({reason}\); try again$"):
+        stack(rows)
+    assert not rows.remarks
+
+
+def test_lack_of_memory_is_said_of_a_refused_stimulus(make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(photo: Image.Image) -> Tensor:
         raise MemoryError
 
@@ -288,10 +311,27 @@ def test_lack_of_memory_is_a_stimulus_that_cannot_be_decoded(
         stack(rows)
 
 
+@pytest.mark.parametrize("folded", [False, True])
+def test_weights_that_are_drawn_elsewhere_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folded: bool
+) -> None:
+    (tmp_path / "restless.py").write_text(
+        "import numpy\nimport torch\n\n\ndef make():\n"
+        "    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(192, 5), torch.nn.Linear(5, 2))\n"
+        "    network[1].weight.data[0, 0] = numpy.random.default_rng().random()\n    return network\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    spec = BackboneSpec("restless.make", "random", preprocessing=PLAIN).network(0)
+    policy = Policy(folded=folded, device="cpu")
+    loaded = load(spec, [], policy).weights
+    with pytest.raises(UserError, match=r"^model 'restless.make': it has other weights whenever it is built"):
+        load(replace(spec, loaded=loaded), [], policy)
+
+
 @pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
 def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
-    size = pass_size(side, torch.device(device))
+    size = pass_size(side, device)
     bound = (4 if device == "cpu" else 256) * 224**2
     assert size >= 1
     assert size * side**2 <= bound or size == 1

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,11 @@ from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import SOURCE_HEAD, Tap
 from output.errors import UserError
-from store.row_store import Rows
+from store.row_store import StoredRows
 
 SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
+ON_CPU = Policy(device="cpu")
 TAPS = [Tap("features.1", "pool", None), Tap("penultimate", "flatten", 1280)]
 
 
@@ -47,7 +50,7 @@ def photos(photo_folder: Path) -> Photos:
     return ClassFolders(str(photo_folder)).train()
 
 
-Find = Callable[..., Rows]
+Find = Callable[..., StoredRows]
 
 
 @pytest.fixture
@@ -58,26 +61,26 @@ def find(tmp_path: Path) -> Find:
         pictures: Pictures,
         network: NetworkSpec = NETWORK,
         taps: Sequence[Tap] = TAPS,
-        policy: Policy = Policy(),  # noqa: B008 - frozen
+        policy: Policy = ON_CPU,
         cache: str = "cache",
-    ) -> Rows:
-        return rows.rows(network, taps, pictures, policy, Means(tmp_path / cache, "rows", 0, "cpu"))
+    ) -> StoredRows:
+        return rows.rows(network, taps, pictures, policy, Means(tmp_path / cache, "rows", 0))
 
     return ask
 
 
-def find_features(photos: Pictures, folder: Path, seed: int = 0) -> Rows:
-    spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)
-    policy = Policy(folded=True, unreadable="remark")
-    return rows.rows(spec.network(seed), [], photos, policy, Means(folder, "features", 0), spec.build(seed))
+def find_features(photos: Pictures, folder: Path, seed: int = 0) -> StoredRows:
+    spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(seed)
+    policy = Policy(folded=True, unreadable="remark", device="cpu")
+    return rows.rows(spec, [], photos, policy, Means(folder, "features", 0))
 
 
-def find_pixels(photos: Pictures, folder: Path, preprocessing: Preprocessing = SMALL) -> Rows:
+def find_pixels(photos: Pictures, folder: Path, preprocessing: Preprocessing = SMALL) -> StoredRows:
     return rows.pixels(preprocessing, photos, Means(folder, "pixels", 0))
 
 
-WAYS: dict[str, Callable[[Pictures, Path], Rows]] = {
-    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, Policy(), Means(folder, "", 0, "cpu")),
+WAYS: dict[str, Callable[[Pictures, Path], StoredRows]] = {
+    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, ON_CPU, Means(folder, "", 0)),
     "features": find_features,
     "pixels": find_pixels,
 }
@@ -140,6 +143,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "arguments": {"width_mult": 0.35},
         "seed": 1,
         "forward_args": {"scale": 2},
+        "loaded": "a digest",
     },
     Preprocessing: {
         "resize": 40,
@@ -149,7 +153,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "interpolation": "bicubic",
     },
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
-    Policy: {"precision": "bfloat16", "folded": True, "unreadable": "remark"},
+    Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda"},
 }
 # What does not: names and permissions, and for the model, whose name is given, what it is called.
 HARMLESS: dict[type, dict[str, Any]] = {
@@ -168,7 +172,7 @@ def change(kind: type, field: str, value: Any) -> dict[str, Any]:
         return {"network": replace(NETWORK, preprocessing=replace(SMALL, **changed))}
     if kind is Tap:
         return {"taps": [TAPS[0], replace(TAPS[1], **changed)]}
-    return {"policy": Policy(**changed)}
+    return {"policy": replace(ON_CPU, **changed)}
 
 
 class Asked(Exception):  # noqa: N818 - no error
@@ -201,7 +205,8 @@ def test_rows_of_the_same_kind_are_taken(there: Photos, find: Find, kind: type, 
 
 @pytest.mark.parametrize("kind", SEPARATING)
 def test_every_part_is_known_to_separate_or_not(kind: type) -> None:
-    known = {*SEPARATING[kind], *HARMLESS[kind]} | ({"preprocessing"} if kind is NetworkSpec else set())
+    # How photos are prepared is a part with parts; folded networks have no taps.
+    known = {*SEPARATING[kind], *HARMLESS[kind], *{NetworkSpec: ["preprocessing"], Policy: ["folded"]}.get(kind, [])}
     assert {field.name for field in fields(kind)} == known
 
 
@@ -215,9 +220,60 @@ def test_other_decoders_are_other_rows(there: Photos, find: Find, monkeypatch: p
     folder = Path(there.root)  # type: ignore[attr-defined]
     with pytest.raises(Asked):  # what is refused of strangers' pictures could be there
         find(Stimuli(there.names, [folder / name for name in there.names]))
-    monkeypatch.setattr(rows, "version", lambda package: f"another {package}")
+
+
+@pytest.mark.parametrize("package", ["torch", "torchvision", "pillow"])
+def test_other_versions_are_other_rows(
+    there: Photos, find: Find, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "version", lambda name: "another" if name == package else version(name))
     with pytest.raises(Asked):
         find(there)
+
+
+def test_rows_of_two_devices_lie_side_by_side(
+    photos: Photos, find: Find, computed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    on_cpu = find(photos)
+    # As on a machine with a GPU, whose part the processor takes.
+    loading = row_computation.load
+    monkeypatch.setattr(row_computation, "load", lambda network, taps, policy: loading(network, taps, ON_CPU))
+    for _ in range(2):
+        find(photos, policy=Policy(device="cuda:1"))
+        assert np.array_equal(find(photos).rows, on_cpu.rows)
+    find(photos.subset(np.arange(3)), policy=Policy(device="cuda"))
+    assert computed == [24, 24]
+
+
+def test_folded_and_not_are_other_features(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
+    folded = find_features(photos, tmp_path)
+    plain = rows.rows(NETWORK, [], photos, ON_CPU, Means(tmp_path, "features", 0))
+    assert computed == [24, 24]
+    assert not np.array_equal(plain.rows, folded.rows)
+    np.testing.assert_allclose(plain.rows, folded.rows, rtol=1e-3, atol=1e-5)
+    tapped = rows.rows(NETWORK, TAPS[1:], photos, ON_CPU, Means(tmp_path, "embeddings", 0))
+    np.testing.assert_allclose(plain.rows, tapped.rows, rtol=1e-3, atol=1e-5)
+    assert folded.notes["widths"] == plain.notes["widths"] == tapped.notes["widths"] == [1280]
+
+
+def test_folded_networks_have_no_layers(photos: Photos, find: Find) -> None:
+    with pytest.raises(ValueError, match="no layers to take embeddings at"):
+        find(photos, policy=Policy(folded=True))
+
+
+@pytest.mark.parametrize("way", ["features", "pixels"])
+def test_photo_that_cannot_be_read_at_the_moment_is_computed_next_time(
+    photos: Photos, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: Photos, index: int) -> Image.Image:
+        raise OSError(errno.EIO, "Input/output error")
+
+    fail.__module__, fail.__qualname__ = type(photos).read.__module__, type(photos).read.__qualname__
+    with monkeypatch.context() as patched:
+        patched.setattr(type(photos), "read", fail)
+        with pytest.raises(UserError, match="cannot be read at the moment"):
+            WAYS[way](photos, tmp_path)
+    assert not WAYS[way](photos, tmp_path).remarks
 
 
 def test_a_changed_photo_is_computed_anew(photos: Photos, photo_folder: Path, find: Find, computed: list[int]) -> None:

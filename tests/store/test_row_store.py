@@ -184,7 +184,7 @@ def test_damaged_segment_is_computed_again(table: Table, lost: str, caplog: pyte
 
 @pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])
 def test_interrupted_computation_keeps_what_is_finished(table: Table, failure: type[BaseException]) -> None:
-    calls = []
+    calls: list[None] = []
 
     def fail() -> None:
         calls.append(None)

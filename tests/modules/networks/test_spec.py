@@ -53,6 +53,25 @@ def test_file_is_told_by_its_content(folders: tuple[Path, Path]) -> None:
     assert identify(weights="both.pth", folder=registry) != identity
 
 
+@pytest.mark.parametrize(("classes", "drawn"), [({}, False), ({"num_classes": 0}, False), ({"num_classes": 5}, True)])
+def test_seed_counts_where_a_classifier_is_drawn(classes: dict[str, int], drawn: bool) -> None:
+    pretrained = BackboneSpec("timm/resnet18", "DEFAULT", classes)
+    assert (pretrained.network(0).identity != pretrained.network(1).identity) == drawn
+
+
+def test_loaded_weights_count_whatever_names_them() -> None:
+    loaded = [
+        replace(BackboneSpec("timm/resnet18", weights, {"num_classes": 5}).network(seed), loaded=digest).identity
+        for weights, seed, digest in (
+            ("DEFAULT", 0, "a"),
+            ("random", 1, "a"),
+            ("gone.pth", 2, "a"),
+            ("DEFAULT", 0, "b"),
+        )
+    ]
+    assert loaded[0] == loaded[1] == loaded[2] != loaded[3]
+
+
 def test_missing_file_is_named(folders: tuple[Path, Path]) -> None:
     registry, _ = folders
     with pytest.raises(UserError, match=f"model 'some': weights: there is no file '{registry / 'gone.pth'}'"):

@@ -1,0 +1,46 @@
+"""What rows depend on is told without torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+
+from datamodules import row_policy
+from datamodules.row_policy import Policy, device_kind
+
+
+@pytest.mark.parametrize(
+    ("device", "kind"), [("cpu", "cpu"), ("cuda", "cuda"), ("cuda:1", "cuda"), ("mps", "mps"), ("mps:0", "mps")]
+)
+def test_kind_of_a_device(device: str, kind: str) -> None:
+    assert device_kind(device) == kind
+
+
+def test_kind_is_that_which_torch_would_choose() -> None:
+    script = (
+        "import sys; from datamodules.row_policy import device_kind; kind = device_kind('auto');"
+        "print(int('torch' in sys.modules)); import torch; print(kind, torch.cuda.is_available(), torch.version.hip)"
+    )
+    root = Path(row_policy.__file__).parent.parent
+    run = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
+    imported, kind, available, hip = run.stdout.split()
+    assert kind == {"True": "cuda", "False": "cpu"}[available]
+    assert imported == "0" or hip != "None"
+
+
+@pytest.mark.parametrize(("available", "kind"), [(True, "cuda"), (False, "cpu")])
+def test_torch_is_asked_where_it_is_there(monkeypatch: pytest.MonkeyPatch, available: bool, kind: str) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
+    assert device_kind("auto") == kind
+
+
+def test_passes_are_part_of_what_rows_depend_on() -> None:
+    on_cpu, on_gpu = (Policy(device=device).identity(224) for device in ("cpu", "cuda:0"))
+    assert (on_cpu["device"], on_cpu["pass"]) == ("cpu", 4)
+    assert (on_gpu["device"], on_gpu["pass"]) == ("cuda", 256)
+    assert json.loads(json.dumps(on_cpu)) == on_cpu
