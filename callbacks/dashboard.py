@@ -125,11 +125,12 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]
 
 
-def describe_run(config: Any, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
+def describe_run(config: Any, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
     """Give the defaults of a run's name, group and tags.
 
     Args:
         config: The options of `train.py`.
+        weights: The backbone's weights: their name, or a file.
         comparison: Digest of what the runs of a group have in common.
 
     Returns:
@@ -137,7 +138,7 @@ def describe_run(config: Any, comparison: str) -> dict[str, Any]:  # noqa: ANN40
     """
     stream = config.data.init_args
     photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
-    weights, batch = Path(stream.backbone.weights).stem, f"batch {stream.batch_size}"
+    weights, batch = Path(weights).stem, f"batch {stream.batch_size}"
     rest = f"{batch}, seed {config.seed_everything}"
     methods = " + ".join(config.model.methods or {}) or "baseline alone"
     room = LONGEST - len(f"{backbone}, {weights}, , {rest}")

@@ -6,6 +6,7 @@ import hashlib
 import json
 import platform
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -59,6 +60,7 @@ class Results(Callback):
         self.folder: Path
         self.document: dict[str, Any] = {}
         self.config: str
+        self.registry: str | None
 
     def claim(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.
@@ -72,13 +74,14 @@ class Results(Callback):
             UserError: The folder cannot be written, or holds results of another configuration.
         """
         self.folder = output_folder("trainer.default_root_dir", folder)
-        self.config, self.criterion = config, criterion
+        self.config, self.criterion, self.registry = config, criterion, _registry_digest(config)
         self.started = time.perf_counter()
         self.written = False
         saved = folder / CONFIG
         if self.overwrite or not (folder / RESULTS).exists():
             return
-        if not saved.exists() or _essence(saved.read_text()) != _essence(config):
+        same = saved.exists() and _essence(saved.read_text()) == _essence(config)
+        if not same or (self.registry is not None and self.registry != _registry_of(folder / RESULTS)):
             raise UserError(
                 f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
                 "folder, or replace them with --results.overwrite=true"
@@ -146,7 +149,11 @@ class Results(Callback):
                 "consecutive": criterion.consecutive,
                 "required_correct": criterion.required,
             },
-            "protocol": {**ended.protocol, "evaluate_every": criterion.evaluate_every},
+            "protocol": {
+                **ended.protocol,
+                **({} if self.registry is None else {"registry_sha256": self.registry}),
+                "evaluate_every": criterion.evaluate_every,
+            },
             "evaluations": criterion.evaluations,
             "samples_seen": int(curves.samples_seen[-1]),
             "restricted_at": curves.limit,
@@ -179,6 +186,20 @@ def _is_complete(results: Path) -> bool:
     return results.exists() and bool(json.loads(results.read_text())["complete"])
 
 
+def _registry_of(results: Path) -> Any:  # noqa: ANN401 - JSON
+    with suppress(ValueError, KeyError, TypeError):
+        return json.loads(results.read_text())["protocol"]["registry_sha256"]
+
+
+def _registry_digest(config: str) -> str | None:
+    """Digest the registry that the backbone comes from; None where it comes from none."""
+    registry = yaml.safe_load(config).get("data", {}).get("init_args", {}).get("backbone", {}).get("registry")
+    # Where it cannot be read, that is said with the option's name when its entry is needed.
+    if registry is None or not (path := Path(registry).expanduser()).is_file():
+        return None
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
 def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     """Give a configuration without what does not change its results: folders, what is logged, how photos are read."""
     content = yaml.safe_load(config)
@@ -202,7 +223,9 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     Returns:
         Eight hexadecimal digits.
     """
-    content = _essence(config)
+    content, registry = _essence(config), _registry_digest(config)
+    if registry is not None:
+        content["registry_sha256"] = registry
     if over_seeds:
         for part, keys in ((content, SEEDS), (content.get("data", {}).get("init_args", {}), ORDERINGS)):
             for key in keys:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
@@ -18,9 +19,13 @@ from callbacks import ComparisonProgress, Results, SampleEfficiency
 from callbacks.dashboard import describe_run
 from callbacks.results import configuration_digest
 from cli.comparison_parser import ComparisonParser, TrainerHelp
-from output.errors import UserError
+from datamodules.registry_backbone import read_network
+from modules.networks.backbone import RANDOM, BackboneSpec
+from output.errors import UserError, naming
 from output.files import output_folder
 
+# What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
+MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
 FED = "data.max_samples and data.validation_size choose what is fed"
@@ -94,7 +99,8 @@ class ComparisonCLI(LightningCLI):
         # The trainer and its loggers create what they are given.
         trainer.default_root_dir = str(output_folder("trainer.default_root_dir", trainer.default_root_dir))
         if _is_dashboard(trainer.logger):
-            described = describe_run(self.config, configuration_digest(self.config_text, over_seeds=True))
+            comparison = configuration_digest(self.config_text, over_seeds=True)
+            described = describe_run(self.config, _weights(stream.backbone), comparison)
             for key, value in {"save_dir": trainer.default_root_dir, **described}.items():
                 trainer.logger.init_args[key] = trainer.logger.init_args[key] or value
 
@@ -110,7 +116,7 @@ class ComparisonCLI(LightningCLI):
             trainer["callbacks"] = [*(trainer["callbacks"] or []), ComparisonProgress(self.criterion)]
         try:
             return super().instantiate_trainer(**kwargs)
-        except Exception as error:
+        except MISTAKES as error:
             raise UserError(_name_option(str(error) or type(error).__name__, trainer)) from error
 
     def after_instantiate_classes(self) -> None:
@@ -157,6 +163,15 @@ def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespa
 
 def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
     return str(getattr(logger, "class_path", "")).endswith("DashboardLogger")
+
+
+def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
+    """Name the weights of a backbone, which the entry of a registry says in place of the options."""
+    if backbone.registry is None:
+        return str(backbone.weights)
+    with naming("data.backbone"):
+        network, _ = read_network(BackboneSpec(**vars(backbone)), backbone.registry, seed=0)
+    return str(network.weights or RANDOM)
 
 
 def _import_exports() -> None:

@@ -18,6 +18,10 @@ from output.errors import UserError
 
 # What may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
+# What commands need of `results.json`, of its protocol, and of the configuration of the methods.
+DOCUMENT = ("complete", "stopped_because")
+PROTOCOL = ("dataset", "backbone", "weights", "batch_size", *ORDERINGS)
+MODEL = ("baseline", "methods")
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,12 @@ def _read(folder: Path) -> Run:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.safe_load((folder / "config.yaml").read_text())
         curves, backbone = Curves.load(folder / "curves.npz"), config["data"]["init_args"]["backbone"]
-        return Run(folder, document, curves, document["protocol"], config["model"], backbone)
+        run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
+        parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
+        missing = [key for part, keys in parts for key in keys if key not in part]
+        if missing:
+            raise ValueError(f"no {', '.join(missing)}")
+        return run
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         raise UserError(
             f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again".replace("\n", " ")

@@ -7,8 +7,12 @@ import difflib
 import importlib
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,6 +30,7 @@ WORDS = {
 # What jsonargparse says, each in one line: where a value is wrong, and that it is of none of several types.
 KEY = re.compile(r'Parser key "(?P<key>[^"]*)"(?: element \d+)?: ')
 CLASS = re.compile(r"Problem with given class_path '([^']*)': |Got value: Namespace\(class_path='([^']*)'")
+BROKEN = re.compile(r"Problems parsing config: (.*)")
 CALLABLE = re.compile(r"Type \S.* expects a function or a callable class: ")
 UNKNOWN = re.compile(
     r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?(?P<name>[^\s='\"]+)"
@@ -40,7 +45,6 @@ WHOLE = (
     (r"argument (?:\w+\()?([\w.]+)\)? --> ([\w.]+): .*", r"\2: it follows from \1, and cannot be given"),
     (r"argument --?([\w.]+): (.*)", r"\1: \2"),
     (r"argument subcommand: invalid choice: ('.*?') \(choose from (.*)\)", r"\1 is no command; there are \2"),
-    (r"Problems parsing config: (.*)", r"config: it cannot be read (\1)"),
     (r"File does not exist: (.*)", r"there is no file \1"),
     (r"Unable to load config '(.*?)'.*", r"expected a mapping or a file that holds one, not \1"),
 )
@@ -69,6 +73,11 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
         known: The names of all options of the command.
     """
     texts = [" ".join(text.split()) for text in (message, *map(str, within))]
+    if broken := BROKEN.fullmatch(texts[0]):
+        name = next((path for path in _configs(given) if isinstance(_read(path), yaml.YAMLError)), "a file")
+        return f"config: {name} cannot be read ({broken[1]})"
+    classes = [found[1] or found[2] for text in texts if (found := CLASS.search(text))]
+    given = [*given, *(each for path in _configs(given) for each in _as_options(_read(path), classes))]
     path: list[str] = []
     for i, text in enumerate(texts):
         if key := KEY.match(text):
@@ -89,16 +98,39 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     return ": ".join(part for part in (_as_given(".".join(path), reason, given), reason) if part)
 
 
+def _configs(given: Sequence[str]) -> list[str]:
+    """Give the configuration files among the options."""
+    values = [arg for before, arg in pairwise(given) if before == "--config"]
+    return values + [arg.removeprefix("--config=") for arg in given if arg.startswith("--config=")]
+
+
+def _read(path: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Read a configuration; an error where it is none."""
+    try:
+        return yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        return error
+
+
+def _as_options(content: Any, classes: Sequence[str], name: str = "--") -> Iterator[str]:  # noqa: ANN401 - as above
+    """Give a configuration as options would be written, without those of other classes."""
+    if not isinstance(content, dict):
+        yield f"{name}={content}"
+    elif not classes or str(content.get("class_path", classes[0])).endswith(tuple(classes)):
+        for key, value in content.items():
+            yield from _as_options(value, classes, f"{name}.{key}" if name != "--" else f"--{key}")
+
+
 def _as_given(name: str, reason: str, options: Sequence[str]) -> str:
     """Complete an option's name by the one given: in a mapping of classes, only that tells which of them is meant."""
-    first, _, last = name.rpartition(".")
+    parts, fitting = name.split("."), []
     for arg in options:
         given, _, value = arg[2:].replace(".init_args.", ".").partition("=")
-        if (first and given.startswith(f"{first}.") and given.endswith(f".{last}")) or (
-            given.startswith(f"{name}.") and value and value in reason
-        ):
-            return str(given)
-    return name
+        there, said = given.split("."), value != "" and value in reason
+        inserted = any(there[:i] + there[i + 1 :] == parts for i in range(1, len(there) - 1))
+        if inserted or (said and given.startswith(f"{name}.")):
+            fitting.append((not said, given))
+    return min(fitting, key=lambda each: each[0])[1] if fitting else name
 
 
 def _closest(name: str, known: Iterable[str]) -> str:

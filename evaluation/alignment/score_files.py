@@ -21,7 +21,10 @@ from evaluation.alignment.scoring import mean_key
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from output.errors import UserError
 from output.files import replacing
+from output.tables import format_number, print_table
 
+# The most models whose matrix is printed.
+MOST_PRINTED = 10
 # What of a score goes into the log; the matrix stays in the score's own file.
 LOGGED = (
     "contract_version",
@@ -105,12 +108,19 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
     if "team" in document:
         version = document["contract_version"]
         print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}")
-    measure = _measure(document)
+    measure, pairwise = _measure(document), document["pairwise"]
+    names = pairwise["names"]
+    if len(names) <= MOST_PRINTED:
+        rows = [["", *(str(number) for number in range(1, len(names) + 1))]]
+        for number, (name, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
+            rows.append([f"{number} {name}", *(format_number(value, ".3f") for value in values)])
+        print_table(f"{SIMILARITY_MEASURES[measure].title} (biased)", rows)
+        print()
     biased, debiased = (document[mean_key(measure, estimate)] for estimate in ("biased", "debiased"))
     print(
         f"mean pairwise {SIMILARITY_MEASURES[measure].title} {biased:.6f} (biased), "
         f"{'undefined' if debiased is None else f'{debiased:.6f}'} (debiased), "
-        f"of {len(document['pairwise']['names'])} {'layers' if 'n_layers' in document else 'models'} "
+        f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
         f"on {document['n_stimuli']} stimuli"
     )
     print(f"wrote {', '.join(map(str, files))}")

@@ -19,7 +19,8 @@ import yaml
 from callbacks import DashboardLogger, Results
 from callbacks.dashboard import describe_run
 from output.errors import UserError
-from train import main
+from tests.material.arena import make_entry
+from train import compare, main
 
 SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
 METHODS = ["baseline", "mean"]
@@ -194,8 +195,8 @@ def test_unknown_mode_of_the_environment_is_told_at_once(monkeypatch: pytest.Mon
         DashboardLogger()
 
 
-def options_of_a_run(methods: list[str], weights: str = "random") -> Any:
-    backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224", weights=weights)
+def options_of_a_run(methods: list[str]) -> Any:
+    backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224")
     photos = SimpleNamespace(class_path="datamodules.CatsAndDogs")
     stream = SimpleNamespace(photos=photos, backbone=backbone, batch_size=4)
     model = SimpleNamespace(methods=dict.fromkeys(methods))
@@ -203,19 +204,41 @@ def options_of_a_run(methods: list[str], weights: str = "random") -> Any:
 
 
 def test_names_tell_runs_apart_and_fit_the_dashboard() -> None:
-    described = describe_run(options_of_a_run(["lda", "mean"], "some/birds.pth"), "12ab34cd")
+    described = describe_run(options_of_a_run(["lda", "mean"]), "some/birds.pth", "12ab34cd")
     assert described["name"] == "timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3"
     assert described["group"] == "CatsAndDogs, timm/vit_tiny_patch16_224, birds, 12ab34cd"
     assert described["tags"] == ["CatsAndDogs", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
-    many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)], "w" * 60), "12ab34cd")
+    many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)]), "w" * 60, "12ab34cd")
     assert len(many["name"]) <= 128
     assert many["name"].endswith("…, batch 4, seed 3")
-    longest = describe_run(options_of_a_run([], "w" * 300), "12ab34cd")
+    longest = describe_run(options_of_a_run([]), "w" * 300, "12ab34cd")
     assert len(longest["name"]) <= 128
     assert len(longest["group"]) == 128
     assert longest["group"].endswith(", 12ab34cd")
     assert max(map(len, longest["tags"])) <= 64
-    assert "baseline alone" in describe_run(options_of_a_run([]), "")["name"]
+    assert "baseline alone" in describe_run(options_of_a_run([]), "random", "")["name"]
+
+
+def test_weights_are_those_of_the_registrys_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(config: Any, weights: str, comparison: str) -> None:
+        raise UserError(f"weights: {weights}")
+
+    entry = make_entry("mine", "classifier", "flatten", 1280, model_parameters={"name": "mobilenet_v2"})
+    (tmp_path / "registry.json").write_text(json.dumps([entry, {**entry, "model_name": "other", "weights": "a.pth"}]))
+    monkeypatch.setattr("cli.comparison.describe_run", refuse)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.pth").touch()
+    options = {"model.baseline": "modules.GradientDescent", "trainer.logger": "callbacks.DashboardLogger"}
+    for name, weights in (("mine", "random"), ("other", "a.pth")):
+        stream = {
+            "photos": {"class_path": "datamodules.DrawnPets"},
+            "backbone": {"name": name, "registry": "registry.json"},
+        }
+        (tmp_path / "run.yaml").write_text(
+            yaml.safe_dump({"data": {"class_path": "datamodules.FeatureStream", "init_args": stream}})
+        )
+        with pytest.raises(UserError, match=f"^weights: {weights}$"):
+            compare("run.yaml", options)
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -235,7 +258,8 @@ class Blocked:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocked())
-from train import main
+from tests.material.arena import make_entry
+from train import compare, main
 main(sys.argv[1:])
 assert "wandb" not in sys.modules
 """

@@ -131,6 +131,20 @@ def test_another_configuration_is_refused_unless_overwritten(script: Script, con
     assert (run.folder / "config.yaml").read_text() == config
 
 
+def test_another_content_of_the_registry_is_another_configuration(script: Script, tmp_path: Path) -> None:
+    registry = tmp_path / "registry.json"
+    config = f"trainer: {{}}\ndata: {{init_args: {{backbone: {{name: mine, registry: {registry}}}}}}}"
+    registry.write_text("[]")
+    digest = configuration_digest(config)
+    run = script(COUNTS, results=Results(), config=config)
+    Results().claim(run.folder, config, run.criterion)
+    registry.write_text("[ ]")
+    with pytest.raises(UserError, match="holds results of another configuration"):
+        Results().claim(run.folder, config, run.criterion)
+    assert configuration_digest(config) != digest
+    assert "registry_sha256" not in read(script(COUNTS, results=Results(), folder="other").folder)["protocol"]
+
+
 def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(UserError, match="another configuration"):

@@ -86,3 +86,33 @@ def test_of_the_backbone(option: str, beginning: str, fit: Fit, capsys: pytest.C
     line = error_line(capsys, lambda: fit("--data.backbone.weights=random", option))
     assert line.startswith(beginning), line
     assert line.count("data.backbone") == 1, line
+
+
+def test_of_several_files_the_broken_one_is_named(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "whole.yaml").write_text("seed_everything: 1")
+    (tmp_path / "broken.yaml").write_text("data: [1, 2")
+    line = error_line(capsys, lambda: fit("--config=whole.yaml", "--config", "broken.yaml"))
+    assert line.startswith("error: config: broken.yaml cannot be read (while parsing"), line
+
+
+METHODS = """
+model:
+  methods:
+    steps: {class_path: modules.GradientDescent, init_args: {optimizer: {class_path: torch.optim.SGD, init_args: %s}}}
+    mean: {class_path: modules.NearestClassMean, init_args: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("steps", "mean", "beginning"),
+    [
+        ("{lr: 0.1}", "{lr: 0.1}", "error: model.methods.mean.lr: there is no such option of modules.NearestClassMean"),
+        ("{lr: often, momentum: 0.5}", "{}", "error: model.methods.steps.optimizer.lr: expected a number"),
+    ],
+)
+def test_the_method_is_named_whose_option_a_file_misspells(
+    steps: str, mean: str, beginning: str, fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    (tmp_path / "methods.yaml").write_text(METHODS % (steps, mean))
+    line = error_line(capsys, lambda: fit("--config=methods.yaml"))
+    assert line.startswith(beginning), line

@@ -65,6 +65,15 @@ def test_mistake_is_named(option: str, words: str, fit: Fit, capsys: pytest.Capt
     assert words in error_line(capsys, lambda: fit(option))
 
 
+def test_a_defect_keeps_its_traceback(fit: Fit, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise KeyError("a defect")
+
+    monkeypatch.setattr("cli.comparison.LightningCLI.instantiate_trainer", fail)
+    with pytest.raises(KeyError, match="a defect"):
+        fit()
+
+
 @pytest.mark.parametrize("folder", ["file", "file/run", "n" * 300, "nul\0", "~nobody_has_this_name/run", ""])
 @pytest.mark.parametrize("logger", ["false", "callbacks.DashboardLogger"])
 def test_folder_that_cannot_be_made(

@@ -226,3 +226,15 @@ def test_from_runs_to_the_stability_of_metrics(
     study = json.loads((tmp_path / "study" / "stability.json").read_text())
     assert sorted(study["sources"]) == sorted(names.values())
     assert study["experiments"] == 2 * 4
+
+
+@pytest.mark.parametrize(("part", "key"), [((), "stopped_because"), (("protocol",), "dataset"), ((), "complete")])
+def test_damaged_results_are_refused(runs: Path, tmp_path: Path, part: tuple[str, ...], key: str) -> None:
+    path = tmp_path / "a-pets" / "results.json"
+    document = json.loads(path.read_text())
+    (document[part[0]] if part else document).pop(key)
+    path.write_text(json.dumps(document))
+    with pytest.raises(
+        UserError, match=rf"^runs: the files in '.*a-pets' are damaged \(no {key}\); run train.py again"
+    ):
+        performances(str(runs), output=str(tmp_path / "performances.csv"))

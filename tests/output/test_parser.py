@@ -106,7 +106,7 @@ def test_mistake_found_while_running(
 
 
 def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("callbacks.dashboard.find_spec", lambda name: None)
+    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
     line = error_line(capsys, lambda: fit("--trainer.logger=callbacks.DashboardLogger"), code=1)
     assert line.startswith("error: trainer.logger: wandb is not installed; pip install wandb")
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evaluation.alignment.score_files import print_score
 from tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
@@ -222,3 +223,18 @@ def test_embeddings_are_the_same_bytes_and_their_names_stay_inside(arena: Arena)
         files.append((arena.folder / name / "embeddings.npz").read_bytes())
     assert files[0] == files[1]
     assert list(dumped(arena.folder / "one")) == ["..%2Fsqueezenet1_1", *MODELS[1:]]
+
+
+@pytest.mark.parametrize(("count", "printed"), [(3, True), (10, True), (11, False)])
+def test_the_similarities_of_few_models_are_printed(
+    count: int, printed: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    similarity = (np.eye(count) + np.arange(count) / 100 + np.arange(count)[:, None] / 100).tolist()
+    names = [f"model_{'x' * 20}_{i}" for i in range(count)]
+    document = {"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9}
+    print_score({**document, "pairwise": {"names": names, "biased": similarity}}, [])
+    out = capsys.readouterr().out
+    assert max(map(len, out.partition("mean pairwise")[0].splitlines()), default=0) <= 80
+    shown = [f"{value:.3f}" for row in similarity for value in row]
+    assert sorted(word for word in out.split() if word in shown) == (sorted(shown) if printed else [])
