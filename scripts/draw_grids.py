@@ -20,14 +20,9 @@ _CAPTION = 14
 
 
 def tile(rows: Sequence[Sequence[Image.Image]], captions: Sequence[Sequence[str]]) -> Image.Image:
-    """Lays pictures of one size out in rows, each with its caption below.
+    """Lays rows of pictures of one size out, each picture with its caption below, on a white ground.
 
-    Args:
-        rows: The pictures; all rows have as many.
-        captions: One text per picture, or an empty text for none.
-
-    Returns:
-        The grid on a white ground, in a palette of 256 colours because noise hardly compresses otherwise.
+    The palette has 256 colours, because noise hardly compresses otherwise.
     """
     size = rows[0][0].width
     across, down = size + _GAP, size + _GAP + _CAPTION

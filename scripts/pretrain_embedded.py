@@ -27,16 +27,9 @@ from output.files import replacing
 
 
 def draw_pool(start: int, per_class: int, seed: int, workers: int) -> tuple[Tensor, Tensor]:
-    """Draws a balanced pool in worker processes.
+    """Draws a balanced pool in worker processes, one class after the other, from the given index of each on.
 
-    Args:
-        start: The first index drawn of every class.
-        per_class: How many drawings each class gets.
-        seed: The family of drawings.
-        workers: How many processes draw.
-
-    Returns:
-        The drawings, one class after the other, uint8 of shape (n, 3, height, width), and their labels.
+    Returns the drawings, uint8 of shape (n, 3, height, width), and their labels.
     """
     drawings = object_drawings(start, per_class * len(SOURCE_CLASSES), seed)
     places = drawings.labels.argsort(kind="stable").tolist()

@@ -13,10 +13,11 @@ import argparse
 import gc
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, TypeVar, get_args
+from typing import Literal, get_args
 
 # Run by its path, from any folder and without an installation, the script finds the project beside itself.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
@@ -34,7 +35,6 @@ from contract.schema import CONTRACT_VERSION, Team
 from contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
 
 Document = Literal["registry", "catalog", "submission"]
-T = TypeVar("T")
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -60,21 +60,23 @@ def main(args: Sequence[str] | None = None) -> None:
 def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Document, ContractError]]:
     """Give the submission if it is valid, else what is wrong with which document."""
     errors: dict[Document, ContractError] = {}
-    registry = _read("registry", lambda: read_registry(registry_path(options.registry)), errors)
-    catalog = _read("catalog", lambda: read_catalog(catalog_path(options.catalog)), errors)
-    if registry is None or catalog is None:
-        return None, errors
-    path = Path(options.submission)
-    asked = options.team, options.max_bytes
-    return _read("submission", lambda: read_submission(path, registry, catalog, *asked), errors), errors
+    with _noting("registry", errors):
+        registry = read_registry(registry_path(options.registry))
+    with _noting("catalog", errors):
+        catalog = read_catalog(catalog_path(options.catalog))
+    if not errors:
+        with _noting("submission", errors):
+            path = Path(options.submission)
+            return read_submission(path, registry, catalog, options.team, options.max_bytes), errors
+    return None, errors
 
 
-def _read(kind: Document, read: Callable[[], T], errors: dict[Document, ContractError]) -> T | None:
+@contextmanager
+def _noting(kind: Document, errors: dict[Document, ContractError]) -> Iterator[None]:
     try:
-        return read()
+        yield
     except ContractError as error:
         errors[kind] = error
-        return None
 
 
 def _lines(kind: Document, error: ContractError) -> list[str]:

@@ -158,9 +158,6 @@ def sample_pose(rng: Generator, side: int, scale: tuple[float, float], turn: flo
         side: The supersampled width in pixels.
         scale: The range of the frame's half-width, as a share of the picture's half-width.
         turn: The largest rotation either way, in radians.
-
-    Returns:
-        The 2x3 matrix from the unit frame to pixels.
     """
     size = rng.uniform(*scale)
     angle = rng.uniform(-turn, turn)
@@ -176,13 +173,8 @@ def sample_pose(rng: Generator, side: int, scale: tuple[float, float], turn: flo
 def paint_background(rng: Generator, side: int, wear: float) -> tuple[Image.Image, Color]:
     """Paints a gradient, cloudy, striped or two-part ground, often with clutter on it.
 
-    Args:
-        rng: The picture's generator.
-        side: The supersampled width in pixels.
-        wear: How much clutter: none at 0, up to six pieces at 1.
-
-    Returns:
-        The picture and its main colour, from which the subject should stand out.
+    Returns the picture, `side` supersampled pixels wide, and its main colour, from which the subject should stand
+    out. At a `wear` of 0 there is no clutter, at 1 up to six pieces.
     """
     first, second = random_color(rng), random_color(rng)
     second = blend(first, second, rng.uniform(0.2, 0.7))

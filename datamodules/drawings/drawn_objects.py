@@ -20,16 +20,6 @@ _STREAM = 7_331_000
 
 
 def draw_object(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Image:
-    """Draws one object of the source task; the same arguments always give the same picture.
-
-    Args:
-        label: The position of the object's class in `SOURCE_CLASSES`.
-        index: Which of the label's drawings, 0 or more.
-        seed: Selects a family of drawings; families share no picture.
-        size: The picture's width and height in pixels.
-
-    Returns:
-        An RGB picture.
-    """
+    """Draws one object of the source task, by its class's position in `SOURCE_CLASSES`; otherwise as `draw_pet`."""
     rng = np.random.default_rng((_STREAM, seed, index, label))
     return render(_PAINTERS[SOURCE_CLASSES[label]], rng, size)

@@ -26,14 +26,11 @@ class Ranking:
 
 
 def rank(scores: Mapping[str, Mapping[str, float | None]], baselines: Collection[str] = ()) -> Ranking:
-    """Rank candidates.
+    """Rank candidates; those of the same mean rank stay in the order given.
 
     Args:
         scores: Scores by candidate and metric, of the same metrics for all; higher is better, None is missing.
         baselines: Metrics that have no part in the mean.
-
-    Returns:
-        The ranking; candidates of the same mean rank stay in the order given.
     """
     ranks: dict[str, dict[str, float]] = {}
     for metric in next(iter(scores.values())):

@@ -36,11 +36,7 @@ def pearson(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Correlate the rankings of scores and performances.
-
-    Args:
-        scores: Scores of the k sources `[k]`, finite; k is at least 2.
-        performances: What each source reached after transfer, `[k]`, finite.
+    """Correlate the rankings of scores and performances, given as in `pearson`.
 
     Returns:
         Kendall's tau-b (Kendall, The treatment of ties in ranking problems, Biometrika 1945), NaN where either is
@@ -53,19 +49,12 @@ def kendall(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Correlate the rankings of scores and performances, with the most weight on the best sources.
+    """Correlate the rankings of scores and performances, given as in `pearson`, with more weight on the best sources.
 
     A pair of sources weighs 1 / (1 + r) + 1 / (1 + s), where r and s are their ranks from 0, and the coefficient is
     the mean of that with ranks by score (ties by performance) and that with ranks by performance (ties by score):
     Vigna, A weighted correlation index for rankings with ties, WWW 2015, section 4, as `scipy.stats.weightedtau`
-    computes it with `rank=True`.
-
-    Args:
-        scores: Scores of the k sources `[k]`, finite; k is at least 2.
-        performances: What each source reached after transfer, `[k]`, finite.
-
-    Returns:
-        The coefficient, NaN where either is constant.
+    computes it with `rank=True`. It is NaN where either is constant.
     """
     from scipy import stats
 
@@ -74,17 +63,10 @@ def weighted_kendall(scores: ArrayLike, performances: ArrayLike) -> float:
 
 
 def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
-    """Compare the performance of the source with the highest score with the best performance.
+    """Compare the performance of the source with the highest score with the best performance, given as in `pearson`.
 
     The relative top-1 accuracy of Li et al., Ranking neural checkpoints, CVPR 2021, section 4. Among equal scores the
-    first source is taken.
-
-    Args:
-        scores: Scores of the k sources `[k]`, finite; k is at least 2.
-        performances: What each source reached after transfer, `[k]`, finite.
-
-    Returns:
-        The ratio, NaN where the best performance is 0.
+    first source is taken. It is NaN where the best performance is 0.
     """
     x, y = _pair(scores, performances)
     best = y.max()

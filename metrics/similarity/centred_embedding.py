@@ -92,14 +92,7 @@ class CentredEmbedding:
 
 
 def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> list[CentredEmbedding]:
-    """Check embeddings that are compared with each other.
-
-    Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each.
-        debiased: Whether they are to be used for the debiased HSIC.
-
-    Returns:
-        The embeddings, named as `embeddings[3]`.
+    """Check embeddings that are compared with each other, `[n, d_i]` each, and name them as `embeddings[3]`.
 
     Raises:
         ValueError: As `CentredEmbedding.read`; or if there is none, or the numbers of rows or the devices differ.

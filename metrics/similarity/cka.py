@@ -159,10 +159,7 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 
 def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Array]]:
-    """Compute the Gram matrices of m centred embeddings, tile by tile of their upper triangles.
-
-    Args:
-        embeddings: Embeddings of the same n stimuli on the same device.
+    """Compute the Gram matrices of m centred embeddings of one place, tile by tile of their upper triangles.
 
     Yields:
         The rows and the columns of a square tile, which are the same on the diagonal, and its values in all Gram

@@ -65,10 +65,7 @@ class LinearCKA(Metric):
         self.moments = [(batch if before is None else before + batch).packed()]
 
     def compute(self) -> Tensor:
-        """Compute linear CKA of all rows so far.
-
-        Returns:
-            A float64 scalar.
+        """Compute linear CKA of all rows so far, a float64 scalar.
 
         Raises:
             ValueError: As `metrics.linear_cka`: too few rows, values that are not finite, or CKA is undefined.
@@ -83,17 +80,10 @@ class LinearCKA(Metric):
         return torch.tensor(value, dtype=torch.float64, device=self.device)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Take a batch, and compute linear CKA of it alone.
-
-        Args:
-            x: As of `update`.
-            y: As of `update`.
+        """Take a batch as `update` does, and compute linear CKA of it alone.
 
         Returns:
             A float64 scalar, NaN where CKA of the batch is undefined; its rows count all the same.
-
-        Raises:
-            ValueError: As `update`.
         """
         self._checked(x, y)
         self._in_forward = True

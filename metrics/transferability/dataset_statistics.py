@@ -101,11 +101,9 @@ class TargetStatistics(FeatureStatistics):
     @cached_property
     def gram(self) -> Array:
         """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
-        x = self.centred if self.dimensions > self.samples or self.dataset.moments is None else None
-        if x is not None:
-            return x.T @ x if self.dimensions <= self.samples else x @ x.T
-        assert self.dataset.moments is not None
+        if self.dimensions > self.samples or (moments := self.dataset.moments) is None:
+            return super().gram
         found = (self.class_means * self.counts).T @ self.class_means
         for label in self.chosen:
-            found += self.dataset.moments[label]
+            found += moments[label]
         return found

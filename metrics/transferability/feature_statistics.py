@@ -179,17 +179,12 @@ def sort_by_class(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
     """Check labels, number the classes that occur without gaps, and sort the samples by class.
 
-    Args:
-        labels: Integers from 0, `[samples]`.
-        samples: How many there must be.
-        name: The argument, for error messages.
-
     Returns:
         The order of samples `[samples]`, the class of each in that order `[samples]`, the labels of the classes
         `[classes]` and their sizes `[classes]`.
 
     Raises:
-        ValueError: The labels are of another shape, or not integers from 0.
+        ValueError: Beginning with the argument's name: the labels are of another shape, or not integers from 0.
     """
     array = as_labels(name, labels, samples)
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)

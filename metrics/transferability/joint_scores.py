@@ -16,19 +16,12 @@ Scores = NDArray[np.float64]
 
 
 def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
-    """Compute the spherical GBC of every target, see `metrics.transferability.gbc.gbc`.
+    """Compute the spherical GBC of every target, `[targets]`, see `metrics.transferability.gbc.gbc`.
 
     The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
     own. The principal components are those of the whole data set, in place of each target's own, in which classes would
-    overlap otherwise from target to target.
-
-    Args:
-        pool: The targets.
-        pca: How many principal components the features are first reduced to, at most; None keeps the features, which
-            gives exactly the GBC of every target.
-
-    Returns:
-        `[targets]`.
+    overlap otherwise from target to target. A pca of None keeps the features, which gives exactly the GBC of every
+    target.
     """
     dataset = pool.dataset
     if pca is None:

@@ -71,14 +71,11 @@ def sample_pixels(
 
 
 def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) -> NDArray[np.int64]:
-    """Count the pixels of every class over a data set.
+    """Count the pixels of every class over a data set, `[highest label + 1]`.
 
     Args:
         label_maps: Integers from 0, maps or batches of maps of any sizes, read once.
         ignore_label: This label is not counted; None counts all.
-
-    Returns:
-        Pixels of each class, 0 for labels that do not occur, `[highest label + 1]`.
 
     Raises:
         ValueError: The labels are not integers from 0.

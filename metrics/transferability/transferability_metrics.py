@@ -29,14 +29,7 @@ class _KeptPrecision(Metric):
     full_state_update = False
 
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:
-        """Keep the states as they are: sums in less than float64 would lose digits of the score.
-
-        Args:
-            dst_type: Of no effect.
-
-        Returns:
-            This metric.
-        """
+        """Keep the states as they are: sums in less than float64 would lose digits of the score."""
         return self
 
 
@@ -222,12 +215,11 @@ class LEEP(_KeptPrecision):
         """Add a batch.
 
         Args:
-            probabilities: Of the source classes, `[samples, source classes]`.
+            probabilities: Of the source classes, `[samples, source classes]`, as many as before.
             labels: Target labels, integers from 0, `[samples]`.
 
         Raises:
-            ValueError: The shapes do not fit, there are not as many source classes as before, or labels are not
-                integers from 0.
+            ValueError: The shapes do not fit, or labels are not integers from 0.
         """
         width = self.probabilities[0].shape[1] if self.probabilities else None
         shape = probabilities.shape
