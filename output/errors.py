@@ -29,6 +29,11 @@ class UsageError(UserError):
     code = 2
 
 
+def reason_of(error: Exception) -> str:
+    """Give the first line of an error's message, or its kind where it has none."""
+    return (str(error) or type(error).__name__).splitlines()[0]
+
+
 @contextmanager
 def naming(option: str) -> Iterator[None]:
     """Put an option's name before the user's mistakes that are found within.

@@ -9,18 +9,17 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from datamodules.photos.class_folders import list_photos, read_class_folders, require_folder, subfolders
-from datamodules.photos.download import fetch_archive
-from datamodules.photos.held_out import hold_out
-from datamodules.photos.photo_source import PhotoFiles, PhotoSource
+from datamodules.photos.download import FetchedSource, unpack_from
+from datamodules.photos.held_out import SplitSource, hold_out
+from datamodules.photos.photo_source import PhotoFiles, Photos
 from output.errors import UserError, naming
-from store.cache import cache_folder
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
 _FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.(jpg|jpeg|png)", re.IGNORECASE)
 
 
-class CatsAndDogs(PhotoSource):
+class CatsAndDogs(FetchedSource, SplitSource):
     """Cats (class 0) and dogs (class 1) in one of two layouts, which is found out by looking.
 
     Either `train/` and `validation/` each hold `cats/` and `dogs/`, as in the public archive, or `train/`
@@ -36,6 +35,7 @@ class CatsAndDogs(PhotoSource):
     """
 
     name = "cats_and_dogs"
+    validation_fraction: float
 
     def __init__(
         self,
@@ -46,34 +46,18 @@ class CatsAndDogs(PhotoSource):
         validation_fraction: OpenUnitInterval = 1 / 3,
         split_seed: NonNegativeInt = 0,
     ) -> None:
-        self.root = _default_root(None) if root is None else Path(root).expanduser()
-        self.rooted = root is not None
-        self.download = download
+        super().__init__(root, "datasets/cats_and_dogs_filtered", download)
         self.url = url
         self.sha256 = sha256
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
-    def prepare(self, cache: Path | None = None) -> None:
-        """Download the archive, if that is asked for and the root is missing or empty.
+    def fill(self, partial: Path) -> Path:
+        """Download the archive and unpack it."""
+        return unpack_from(self.url, self.sha256, partial)
 
-        Args:
-            cache: The cache folder, for a source that was given no root.
-        """
-        if not self.rooted:
-            self.root = _default_root(cache)
-        if self.download:
-            fetch_archive(self.url, self.root, self.sha256)
-
-    def train(self) -> PhotoFiles:
-        """List the training photos."""
-        return self._splits()[0]
-
-    def validation(self) -> PhotoFiles:
-        """List the validation photos."""
-        return self._splits()[1]
-
-    def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
+    def splits(self) -> tuple[Photos, Photos]:
+        """List the photos in the layout that is there."""
         base = self._find_base()
         train = base / "train"
         in_folders = any((train / name).is_dir() for name in CLASSES)
@@ -101,23 +85,19 @@ class CatsAndDogs(PhotoSource):
             )
         return bases[0]
 
-    def _split_flat(self, base: Path, photos: list[str]) -> tuple[PhotoFiles, PhotoFiles]:
+    def _split_flat(self, base: Path, photos: list[str]) -> tuple[Photos, Photos]:
         strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]
         if strange:
             raise UserError(
                 f"root: {base / 'train'} must hold photos named like cat.0.jpg or dog.0.jpg; "
                 f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
             )
-        labels = np.array([int(photo.lower().startswith("dog")) for photo in photos])
+        photos = sorted(photos, key=_label)
+        whole = PhotoFiles(base, [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos], CLASSES)
         with naming(f"root: {base / 'train'}"):
-            held = hold_out(photos, labels, CLASSES, self.validation_fraction, self.split_seed)
-        places = [sorted(np.flatnonzero(held == part), key=labels.__getitem__) for part in (False, True)]
-        train, validation = (
-            PhotoFiles(base, [f"train/{photos[i]}" for i in part], [int(labels[i]) for i in part], CLASSES)
-            for part in places
-        )
-        return train, validation
+            held = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)
+        return whole.subset(np.flatnonzero(~held)), whole.subset(np.flatnonzero(held))
 
 
-def _default_root(cache: Path | None) -> Path:
-    return (cache or cache_folder()) / "datasets" / "cats_and_dogs_filtered"
+def _label(photo: str) -> int:
+    return int(photo.lower().startswith("dog"))

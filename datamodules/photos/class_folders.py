@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from datamodules.photos.photo_source import PhotoFiles, PhotoSource
+from datamodules.photos.held_out import SplitSource
+from datamodules.photos.photo_source import PhotoFiles, Photos
 from output.errors import UserError
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
 VALIDATION_FOLDERS = ("validation", "val")
 
 
-class ClassFolders(PhotoSource):
+class ClassFolders(SplitSource):
     """Photos in `train/<class>/` and `validation/<class>/`; `val/` will do for the latter.
 
     The classes are numbered in the order of their names, which must be the same in both splits. Photos end in
@@ -28,20 +29,13 @@ class ClassFolders(PhotoSource):
         self.root = Path(root).expanduser()
         self.name = self.root.resolve().name
 
-    def train(self) -> PhotoFiles:
-        """List the photos in train/."""
-        return self._splits()[0]
-
-    def validation(self) -> PhotoFiles:
-        """List the photos in validation/."""
-        return self._splits()[1]
-
-    def _splits(self) -> tuple[PhotoFiles, PhotoFiles]:
+    def splits(self) -> tuple[Photos, Photos]:
+        """List the photos in train/ and validation/."""
         require_folder(self.root, "give the folder that holds train/ and validation/")
         return read_class_folders(self.root)
 
 
-def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFiles, PhotoFiles]:
+def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos, Photos]:
     """List the photos of both splits, decoding none.
 
     Args:
@@ -60,30 +54,31 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[PhotoFi
     if not train.is_dir() or len(there) != 1:
         found = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
         raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {found}")
-    wanted = list(classes) or [folder.name for folder in subfolders(train)]
-    if len(wanted) < 2:
-        raise UserError(
-            f"root: {train} must hold a folder of photos for each of two or more classes; "
-            f"it holds {', '.join(wanted) or 'none'}"
-        )
-    return read_split(root, train, wanted), read_split(root, there[0], wanted)
+    photos = read_split(root, train, classes)
+    return photos, read_split(root, there[0], photos.classes)
 
 
-def read_split(root: Path, split: Path, classes: list[str]) -> PhotoFiles:
+def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFiles:
     """List the photos of one folder of class folders, decoding none.
 
     Args:
         root: Folder that the photos' names are relative to.
         split: The folder, which may be the root itself.
-        classes: Names of the class folders, the first being class 0.
+        classes: Names of the class folders, the first being class 0; by default those that are there.
 
     Returns:
         The photos.
 
     Raises:
-        UserError: There are other class folders than these, or one has no photos.
+        UserError: There is one class only, there are other class folders than these, or one has no photos.
     """
     found = [folder.name for folder in subfolders(split)]
+    if not classes and len(found) < 2:
+        raise UserError(
+            f"root: {split} must hold a folder of photos for each of two or more classes; "
+            f"it holds {', '.join(found) or 'none'}"
+        )
+    classes = classes or found
     if set(found) != set(classes):
         raise UserError(
             f"root: {split} must hold exactly the class folders {', '.join(classes)}; "

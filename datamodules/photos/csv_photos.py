@@ -11,8 +11,8 @@ from pathlib import Path
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from datamodules.photos.class_folders import in_order
-from datamodules.photos.held_out import split_photos
-from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from datamodules.photos.held_out import SplitSource
+from datamodules.photos.photo_source import PhotoFiles, Photos
 from output.errors import UserError
 
 NEEDED = ("path", "label")
@@ -21,7 +21,7 @@ SPLITS = ("train", "validation", "val")
 QUOTED = 5
 
 
-class CsvPhotos(PhotoSource):
+class CsvPhotos(SplitSource):
     """Photos that a CSV file lists: one per line, with the columns path, label and, where there is a split, split.
 
     Paths are relative to the file's folder. The classes are numbered in the order of their labels. The split is
@@ -39,19 +39,12 @@ class CsvPhotos(PhotoSource):
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
 
-    def train(self) -> Photos:
-        """List the training photos."""
-        return self._splits()[0]
-
-    def validation(self) -> Photos:
-        """List the validation photos."""
-        return self._splits()[1]
-
-    def _splits(self) -> tuple[Photos, Photos]:
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """List the photos."""
         lines = self._read()
         classes = sorted({line["label"] for line in lines}, key=in_order)
         if "split" not in lines[0]:
-            return split_photos(self._photos(lines, classes), self.validation_fraction, self.split_seed)
+            return self._photos(lines, classes), None
         train = [line for line in lines if line["split"] == "train"]
         validation = [line for line in lines if line["split"] != "train"]
         return self._photos(train, classes), self._photos(validation, classes)

@@ -6,13 +6,18 @@ import logging
 import shutil
 import zipfile
 import zlib
-from collections.abc import Callable
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.client import HTTPException
 from pathlib import Path
 
 import pooch
 from filelock import FileLock, Timeout
 
-from output.errors import UserError
+from datamodules.photos.photo_source import PhotoSource
+from output.errors import UserError, reason_of
+from store.cache import cache_folder
 
 log = logging.getLogger(__name__)
 
@@ -21,25 +26,71 @@ SILENCE_LIMIT = 60.0
 CHUNK = 2**16
 
 
-def fetch_archive(url: str, folder: Path, sha256: str | None = None) -> None:
-    """Download a zip archive and unpack it, unless the folder holds something already.
+class FetchedSource(PhotoSource):
+    """A data set that can be fetched, into a folder that the user names or one of the cache folder.
+
+    Args:
+        root: The folder that the user names, if any.
+        inside: Path of the other one in the cache folder.
+        download: Whether the data set is fetched where its folder is missing or empty.
+
+    Attributes:
+        root: The folder that holds the data set, itself or as its `subfolder`.
+    """
+
+    subfolder = ""
+
+    def __init__(self, root: str | None, inside: str, download: bool) -> None:
+        self.inside = inside if root is None else None
+        self.root = cache_folder() / inside if root is None else Path(root).expanduser()
+        self.download = download
+
+    def prepare(self, cache: Path | None = None) -> None:
+        """Fetch the data set, if that is asked for and its folder is missing or empty.
+
+        Args:
+            cache: The cache folder, for a source that was given no root.
+        """
+        if self.inside is not None and cache is not None:
+            self.root = cache / self.inside
+        if self.download:
+            fetch_once(self.root / self.subfolder, self.fill)
+
+    @abstractmethod
+    def fill(self, partial: Path) -> Path:
+        """Put the data set together in a temporary folder, and give the folder in there that holds it."""
+
+
+@contextmanager
+def by_torchvision(title: str) -> Iterator[None]:
+    """Say in one line that torchvision cannot download a data set."""
+    try:
+        yield
+    except (OSError, HTTPException, RuntimeError) as error:
+        raise UserError(
+            f"download: torchvision cannot fetch {title} ({reason_of(error)}); "
+            "set root to a folder that holds a local copy"
+        ) from error
+
+
+def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
+    """Download a zip archive and unpack it.
 
     Args:
         url: Address of the archive.
-        folder: Folder that is to hold what the archive holds.
-        sha256: SHA-256 of the archive, hexadecimal; by default it is not checked.
+        sha256: SHA-256 of the archive, hexadecimal; None for any.
+        partial: Where that is done.
+
+    Returns:
+        The folder in there that holds what the archive holds.
 
     Raises:
         UserError: The archive cannot be fetched, is another one, or is damaged.
     """
-
-    def fill(partial: Path) -> Path:
-        archive, unpacked = partial / "archive.zip", partial / "unpacked"
-        _download(url, archive, sha256)
-        _unpack(archive, unpacked, url)
-        return unpacked
-
-    fetch_once(folder, fill)
+    archive, unpacked = partial / "archive.zip", partial / "unpacked"
+    _download(url, archive, sha256)
+    _unpack(archive, unpacked, url)
+    return unpacked
 
 
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:

@@ -1,14 +1,15 @@
-"""A seeded split for data sets that come without one."""
+"""Sources that list both splits at once, and a seeded split for data sets that come without one."""
 
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from datamodules.photos.photo_source import Photos
+from datamodules.photos.photo_source import Photos, PhotoSource
 from output.errors import UserError
 
 
@@ -45,19 +46,36 @@ def hold_out(
     return held
 
 
-def split_photos(photos: Photos, fraction: float, seed: int) -> tuple[Photos, Photos]:
-    """Split photos into those for training and those that are held out for validation.
+class SplitSource(PhotoSource):
+    """A data set whose splits are listed together; where there is one alone, a seeded part is held out for validation.
 
-    Args:
-        photos: The photos.
-        fraction: Share of every class that is held out.
-        seed: Seed of the choice.
-
-    Returns:
-        The training and the validation photos.
-
-    Raises:
-        UserError: A class has fewer than two photos.
+    Attributes:
+        validation_fraction: Share of each class that is held out; None for nothing.
+        split_seed: Seed of the choice.
     """
-    held = hold_out(photos.names, photos.labels, photos.classes, fraction, seed)
-    return photos.subset(np.flatnonzero(~held)), photos.subset(np.flatnonzero(held))
+
+    validation_fraction: float | None = None
+    split_seed: int = 0
+
+    @abstractmethod
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """Give the training and the validation photos; None where the latter are to be held out of the former."""
+
+    def train(self) -> Photos:
+        """List the training photos."""
+        train, validation = self.splits()
+        return train if validation is not None or self.validation_fraction is None else self._split(train, held=False)
+
+    def validation(self) -> Photos:
+        """List the validation photos."""
+        train, validation = self.splits()
+        return self._split(train, held=True) if validation is None else validation
+
+    def _split(self, photos: Photos, held: bool) -> Photos:
+        if self.validation_fraction is None:
+            raise UserError(
+                f"validation_fraction: nothing is given, so that all photos of {self.name} are for training; "
+                "give a share to hold out, such as 0.2"
+            )
+        chosen = hold_out(photos.names, photos.labels, photos.classes, self.validation_fraction, self.split_seed)
+        return photos.subset(np.flatnonzero(chosen == held))

@@ -13,9 +13,9 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image, UnidentifiedImageError
 
-from datamodules.photos.held_out import split_photos
-from datamodules.photos.photo_source import Photos, PhotoSource, decode, digest_file
-from output.errors import UserError
+from datamodules.photos.held_out import SplitSource
+from datamodules.photos.photo_source import Photos, decode, digest_file
+from output.errors import UserError, reason_of
 
 # What splits for validation are called, the first that is there being taken.
 VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
@@ -23,7 +23,7 @@ VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
 SAVED = ("dataset_dict.json", "state.json")
 
 
-class HuggingFaceDataset(PhotoSource):
+class HuggingFaceDataset(SplitSource):
     """An image classification data set of the Hugging Face Hub, or a local one.
 
     The photos are those of the only column of type Image, their classes those of the only one of type ClassLabel. It
@@ -38,7 +38,8 @@ class HuggingFaceDataset(PhotoSource):
         label: Column of the classes, where there are several.
         train_split: Split of the training photos.
         validation_split: Split of the validation photos; by default validation, valid, val, dev or test, whichever of
-            them is there first. Without any, a seeded part of the training split is held out.
+            them is there first with a class for every photo. Without any, a seeded part of the training split is held
+            out.
         validation_fraction: Share of each class that is then held out.
         split_seed: Seed of that split.
     """
@@ -76,20 +77,18 @@ class HuggingFaceDataset(PhotoSource):
         """
         self.loaded = self._load()
 
-    def train(self) -> Photos:
-        """Give the training photos."""
-        whole = self._photos("train_split", self.train_split)
-        if self._validation_split() is not None:
-            return whole
-        return split_photos(whole, self.validation_fraction, self.split_seed)[0]
-
-    def validation(self) -> Photos:
-        """Give the validation photos."""
-        split = self._validation_split()
-        if split is not None:
-            return self._photos("validation_split", split)
-        whole = self._photos("train_split", self.train_split)
-        return split_photos(whole, self.validation_fraction, self.split_seed)[1]
+    def splits(self) -> tuple[Photos, Photos | None]:
+        """Give the training and the validation photos, those of the first labelled split where none is named."""
+        if self.validation_split == self.train_split:
+            raise UserError(
+                f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
+            )
+        self.loaded = self.loaded or self._load()
+        train = self._photos("train_split", self.train_split)
+        if self.validation_split is not None:
+            return train, self._photos("validation_split", self.validation_split)
+        there = (self._read(name) for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
+        return train, next((photos for photos in there if photos.labelled), None)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -105,33 +104,26 @@ class HuggingFaceDataset(PhotoSource):
             else:
                 loaded = datasets.load_dataset(str(self.local or self.path), self.subset, revision=self.revision)
         except (OSError, ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-            reason = str(error).partition("\n")[0] or type(error).__name__
             raise UserError(
-                f"path: {self.path} cannot be loaded ({reason}); give a name on the Hugging Face Hub or a folder"
+                f"path: {self.path} cannot be loaded ({reason_of(error)}); "
+                "give a name on the Hugging Face Hub or a folder"
             ) from error
         return {self.train_split: loaded} if isinstance(loaded, datasets.Dataset) else dict(loaded)
 
-    def _validation_split(self) -> str | None:
-        self.loaded = self.loaded or self._load()
-        there = (name for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
-        if self.validation_split == self.train_split:
-            raise UserError(
-                f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
-            )
-        return self.validation_split or next(there, None)
-
     def _photos(self, option: str, split: str) -> HuggingFacePhotos:
-        self.loaded = self.loaded or self._load()
         if split not in self.loaded:
             raise UserError(f"{option}: {self.path} has no split {split!r}; it has {', '.join(self.loaded)}")
-        dataset = self.loaded[split]
-        image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
-        photos = HuggingFacePhotos(dataset, image, label, split)
-        if len(photos) and photos.labels.min() < 0:
+        photos = self._read(split)
+        if not photos.labelled:
             raise UserError(
                 f"{option}: {self.path} has photos without a class in its split {split!r}; give another split"
             )
         return photos
+
+    def _read(self, split: str) -> HuggingFacePhotos:
+        dataset = self.loaded[split]
+        image, label = self._column(dataset, "image", "Image"), self._column(dataset, "label", "ClassLabel")
+        return HuggingFacePhotos(dataset, image, label, split)
 
     def _column(self, dataset: Any, option: str, kind: str) -> str:  # noqa: ANN401 - of a package without types
         """Find the column of a type, or check the one that was named."""
@@ -155,6 +147,9 @@ class HuggingFacePhotos(Photos):
         image: Its column of photos.
         label: Its column of classes.
         split: What the split is called.
+
+    Attributes:
+        labelled: Whether every photo has a class.
     """
 
     def __init__(self, dataset: Any, image: str, label: str, split: str) -> None:  # noqa: ANN401 - see above
@@ -165,6 +160,7 @@ class HuggingFacePhotos(Photos):
         numbers = dataset.select_columns([label]).with_format(None)[:][label]
         self.labels = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
         self.names = [f"{split}/{place}" for place in range(len(numbers))]
+        self.labelled = bool((self.labels >= 0).all())
         self.classes = tuple(dataset.features[label].names)
 
     def read(self, index: int) -> Image.Image:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from http.client import HTTPException
 from pathlib import Path
 
 from datamodules.photos.class_folders import require_folder
-from datamodules.photos.download import fetch_once
-from datamodules.photos.photo_source import PhotoFiles, PhotoSource
+from datamodules.photos.download import FetchedSource, by_torchvision
+from datamodules.photos.photo_source import PhotoFiles
 from output.errors import UserError
-from store.cache import cache_folder
 
 TARGET = "binary-category"
-HOMEPAGE = "https://www.robots.ox.ac.uk/~vgg/data/pets/"
-_FOLDER = "oxford-iiit-pet"
 
 
-class OxfordPets(PhotoSource):
+class OxfordPets(FetchedSource):
     """Oxford-IIIT Pet with two classes, cat and dog; training on `trainval`, validation on `test`.
 
     Args:
@@ -25,22 +21,18 @@ class OxfordPets(PhotoSource):
     """
 
     name = "oxford_pets"
+    subfolder = "oxford-iiit-pet"
 
     def __init__(self, root: str | None = None, download: bool = False) -> None:
-        self.root = cache_folder() / "datasets" if root is None else Path(root).expanduser()
-        self.rooted = root is not None
-        self.download = download
+        super().__init__(root, "datasets", download)
 
-    def prepare(self, cache: Path | None = None) -> None:
-        """Download the data set, if that is asked for and it is missing.
+    def fill(self, partial: Path) -> Path:
+        """Let torchvision download the data set."""
+        from torchvision.datasets import OxfordIIITPet
 
-        Args:
-            cache: The cache folder, for a source that was given no root.
-        """
-        if not self.rooted and cache is not None:
-            self.root = cache / "datasets"
-        if self.download:
-            fetch_once(self.root / _FOLDER, _fetch)
+        with by_torchvision("the Oxford-IIIT Pet data set"):
+            OxfordIIITPet(partial, target_types=TARGET, download=True)
+        return partial / self.subfolder
 
     def train(self) -> PhotoFiles:
         """List the photos of the `trainval` split."""
@@ -51,8 +43,8 @@ class OxfordPets(PhotoSource):
         return self._read("test")
 
     def _read(self, split: str) -> PhotoFiles:
-        folder = self.root / _FOLDER
-        require_folder(folder, f"give the folder that holds {_FOLDER}/, or fetch it with download=true")
+        folder = self.root / self.subfolder
+        require_folder(folder, f"give the folder that holds {self.subfolder}/, or fetch it with download=true")
         from torchvision.datasets import OxfordIIITPet  # slow to import, and other sources are named without it
 
         try:
@@ -67,19 +59,6 @@ class OxfordPets(PhotoSource):
             raise _incomplete(folder, f"{len(missing)} photos of the {split} split are missing, {missing[0]} first")
         names = [path.relative_to(folder).as_posix() for path in paths]
         return PhotoFiles(folder, names, labels, dataset.bin_classes)
-
-
-def _fetch(partial: Path) -> Path:
-    from torchvision.datasets import OxfordIIITPet
-
-    try:
-        OxfordIIITPet(partial, target_types=TARGET, download=True)
-    except (OSError, HTTPException, RuntimeError) as error:
-        raise UserError(
-            f"download: torchvision cannot fetch the Oxford-IIIT Pet data set from {HOMEPAGE} "
-            f"({error}); set root to a folder that holds a local copy"
-        ) from error
-    return partial / _FOLDER
 
 
 def _incomplete(folder: Path, reason: str) -> UserError:

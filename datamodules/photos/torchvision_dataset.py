@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +10,9 @@ import numpy as np
 from PIL import Image
 
 from datamodules.photos.class_folders import require_folder
-from datamodules.photos.download import fetch_once
-from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
-from output.errors import UserError
-from store.cache import cache_folder
+from datamodules.photos.download import FetchedSource, by_torchvision
+from datamodules.photos.photo_source import PhotoFiles, Photos
+from output.errors import UserError, reason_of
 
 Arguments = dict[str, Any]
 
@@ -64,7 +62,7 @@ FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",),
 CLASS_LISTS = ("wnids", "classes", "categories")
 
 
-class TorchvisionDataset(PhotoSource):
+class TorchvisionDataset(FetchedSource):
     """A classification data set of torchvision.
 
     All of those whose photos have one class each, but for: FER2013 (no download, and no labels in one form of its test
@@ -80,10 +78,8 @@ class TorchvisionDataset(PhotoSource):
     """
 
     def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
+        super().__init__(root, f"datasets/torchvision/{name}", download)
         self.name = name
-        self.root = None if root is None else Path(root).expanduser()
-        self.folder = self.root or _default_root(None, name)
-        self.download = download
 
     def prepare(self, cache: Path | None = None) -> None:
         """Download the data set, if that is asked for and the root is missing or empty.
@@ -91,10 +87,8 @@ class TorchvisionDataset(PhotoSource):
         Args:
             cache: The cache folder, for a source that was given no root.
         """
-        self.folder = self.root or _default_root(cache, self.name)
         self._splits()
-        if self.download:
-            fetch_once(self.folder, self._fetch)
+        super().prepare(cache)
 
     def train(self) -> Photos:
         """Give the training photos."""
@@ -112,33 +106,29 @@ class TorchvisionDataset(PhotoSource):
             raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
         return SPLITS[self.name]
 
-    def _fetch(self, partial: Path) -> Path:
+    def fill(self, partial: Path) -> Path:
+        """Let torchvision download the data set."""
         if self.name in BY_HAND:
             raise UserError(
                 f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
                 "documentation names them, into root"
             )
-        try:
+        with by_torchvision(self.name):
             for arguments in SPLITS[self.name]:
                 if arguments is not None:
                     self._create(partial, **{**arguments, "download": True})
-        except (OSError, HTTPException, RuntimeError) as error:
-            raise UserError(
-                f"download: torchvision cannot fetch {self.name} ({_one_line(error)}); "
-                "set root to a folder that holds a local copy"
-            ) from error
         return partial
 
     def _read(self, arguments: Arguments) -> Photos:
         require_folder(
-            self.folder, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
+            self.root, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
         )
         try:
-            dataset = self._create(self.folder, **arguments)
-            return _files(dataset, self.folder) or DatasetPhotos(dataset)
+            dataset = self._create(self.root, **arguments)
+            return _files(dataset, self.root) or DatasetPhotos(dataset)
         except (OSError, RuntimeError, ValueError) as error:
             raise UserError(
-                f"root: torchvision finds no complete {self.name} in {self.folder} ({_one_line(error)}); "
+                f"root: torchvision finds no complete {self.name} in {self.root} ({reason_of(error)}); "
                 "download=true fills a missing or empty folder only"
             ) from error
 
@@ -199,11 +189,3 @@ def _files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one
 def _class_names(dataset: Any, labels: list[int]) -> tuple[str, ...]:  # noqa: ANN401 - one of torchvision's classes
     named = next((getattr(dataset, name) for name in CLASS_LISTS if getattr(dataset, name, None)), None)
     return tuple(named or map(str, range(max(labels, default=-1) + 1)))
-
-
-def _default_root(cache: Path | None, name: str) -> Path:
-    return (cache or cache_folder()) / "datasets" / "torchvision" / name
-
-
-def _one_line(error: Exception) -> str:
-    return str(error).partition("\n")[0] or type(error).__name__

@@ -14,8 +14,8 @@ from modules.networks.custom_code import split_path
 from modules.networks.libraries import LIBRARIES, Library
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
-from modules.networks.weights import first_line, load_weights
-from output.errors import UserError
+from modules.networks.weights import load_weights
+from output.errors import UserError, reason_of
 
 # Arguments by which the libraries' constructors load weights; some of them would unpickle a file.
 WEIGHT_ARGUMENTS = ("pretrained", "weights", "checkpoint", "load_weights", "require_pretrained")
@@ -57,7 +57,7 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
         stage = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
         network = make(**spec.arguments)
     except Exception as error:  # code of the user's own
-        raise UserError(f"{stage}: {type(error).__name__}: {first_line(error)}") from error
+        raise UserError(f"{stage}: {type(error).__name__}: {reason_of(error)}") from error
     if not isinstance(network, nn.Module):
         raise UserError(f"{terms.model}: {spec.model} gives a {type(network).__name__}, not a torch.nn.Module")
     return network if spec.weights is None else load_weights(network, spec.weights, None)
@@ -95,8 +95,8 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 def _explain(error: Exception, spec: NetworkSpec, model: str, weights: str | None, arguments: Mapping[str, Any]) -> str:
     """Tell whether the arguments or the download were at fault."""
     if weights is None or isinstance(error, TypeError | ValueError):
-        return f"{spec.terms.arguments}: {model} cannot be created with {dict(arguments)}: {first_line(error)}"
+        return f"{spec.terms.arguments}: {model} cannot be created with {dict(arguments)}: {reason_of(error)}"
     return (
-        f"weights: {weights!r} of {model} could not be downloaded or loaded ({first_line(error)}); check the "
+        f"weights: {weights!r} of {model} could not be downloaded or loaded ({reason_of(error)}); check the "
         "connection, or name a local .safetensors or .pth file"
     )

@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
-from output.errors import UserError
+from output.errors import UserError, reason_of
 
 
 def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -> tuple[str, str]:
@@ -70,8 +70,7 @@ def _find_spec(module: str, term: str) -> ModuleSpec | None:
     try:
         return find_spec(module)
     except Exception as error:  # a package's own code runs, and may raise anything
-        reason = (str(error) or type(error).__name__).splitlines()[0]
-        raise UserError(f"{term}: the module {module!r} cannot be found: {reason}") from error
+        raise UserError(f"{term}: the module {module!r} cannot be found: {reason_of(error)}") from error
 
 
 def _is_within(module: str, allowed: str) -> bool:

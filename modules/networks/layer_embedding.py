@@ -14,8 +14,8 @@ from modules.networks.embedding_strategy import Prefix
 from modules.networks.layer_records import Point, Record, recording
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.taps import LOGITS, PENULTIMATE, Tap
-from modules.networks.weights import first_line, linear_heads
-from output.errors import UserError
+from modules.networks.weights import linear_heads
+from output.errors import UserError, reason_of
 
 # Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
 REPEATS_WITHIN = 1e-3
@@ -134,7 +134,7 @@ class LayerEmbedding(nn.Module):
         except Exception as error:  # code of any network
             raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
-                f"{self.forward_args}: {type(error).__name__}: {first_line(error)}"
+                f"{self.forward_args}: {type(error).__name__}: {reason_of(error)}"
             ) from error
 
     def _run(self, photos: Tensor, points: Sequence[Point]) -> list[Record]:

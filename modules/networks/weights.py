@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from output.errors import UserError
+from output.errors import UserError, reason_of
 
 LISTED = 5
 # What DataParallel and DistributedDataParallel put before every key.
@@ -23,11 +23,6 @@ PARALLEL = "module."
 OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 
 Head = TypeVar("Head", nn.Linear, nn.Conv2d)
-
-
-def first_line(error: Exception) -> str:
-    """Give the first line of an error's message, or its kind where it has none."""
-    return (str(error) or type(error).__name__).splitlines()[0]
 
 
 def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Module] | None) -> nn.Module:
@@ -94,7 +89,7 @@ def _reason(error: Exception) -> str:
     """Say why torch cannot read a file, without its advice to trust it."""
     if re.search(OBJECTS, str(error)):
         return "it holds more than tensors; save its state_dict() instead"
-    return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else first_line(error)
+    return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else reason_of(error)
 
 
 def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:

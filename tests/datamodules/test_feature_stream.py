@@ -12,7 +12,7 @@ import torch
 from datamodules import row_computation
 from datamodules.feature_stream import FeatureStream
 from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import PhotoFiles
+from datamodules.photos.photo_source import Photos
 from datamodules.sample_stream import SampleStream, draw_validation
 from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
@@ -91,10 +91,10 @@ def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, comp
 
 def test_splits_share_their_features(set_up: SetUp, computed: list[str], photo_folder: Path) -> None:
     class Swapped(ClassFolders):
-        def train(self) -> PhotoFiles:
+        def train(self) -> Photos:
             return super().validation()
 
-        def validation(self) -> PhotoFiles:
+        def validation(self) -> Photos:
             return super().train()
 
     first = set_up(FeatureStream, max_samples=12)

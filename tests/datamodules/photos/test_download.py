@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from datamodules.photos import download
-from datamodules.photos.download import fetch_archive
+from datamodules.photos.download import fetch_once, unpack_from
 from output.errors import UserError
 
 CONTENT = {"set/train/cats/cat.0.jpg": b"cat" * 1000, "set/train/dogs/dog.0.jpg": b"dog", "set/notes.py": b""}
@@ -59,6 +59,10 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         yield running
         running.shutdown()
         thread.join()
+
+
+def fetch_archive(url: str, folder: Path, sha256: str | None = None) -> None:
+    fetch_once(folder, lambda partial: unpack_from(url, sha256, partial))
 
 
 def archive(content: dict[str, bytes]) -> bytes:

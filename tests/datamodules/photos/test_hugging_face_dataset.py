@@ -116,6 +116,21 @@ def test_splits_are_found_or_named(save: Build) -> None:
         HuggingFaceDataset(folder, validation_split="none").validation()
 
 
+def test_unlabelled_splits_are_passed_over(save: Build, tmp_path: Path) -> None:
+    columns = {"image": "image", "labels": "label"}
+    unlabelled = make(tmp_path / "files", "test", 4, {"image": "image", "labels": "unlabelled"})
+    splits = {"train": make(tmp_path / "files", "train", 20, columns), "validation": unlabelled}
+    labelled = {**splits, "test": make(tmp_path / "files", "dev", 6, columns)}
+    for name, made in (("part", splits), ("whole", labelled)):
+        datasets.DatasetDict(made).save_to_disk(str(tmp_path / name))
+    assert list(HuggingFaceDataset(str(tmp_path / "whole")).validation().names) == [f"test/{i}" for i in range(6)]
+    assert len(HuggingFaceDataset(str(tmp_path / "whole")).train()) == 20
+    held = HuggingFaceDataset(str(tmp_path / "part"))
+    assert (len(held.train()), len(held.validation())) == (16, 4)
+    with pytest.raises(UserError, match=r"^validation_split: .* photos without a class in its split 'validation'"):
+        HuggingFaceDataset(str(tmp_path / "part"), validation_split="validation").validation()
+
+
 TWO = {"photo": "image", "mask": "image", "kind": "label", "colour": "label", "words": "text"}
 
 
