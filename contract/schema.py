@@ -144,9 +144,7 @@ def _form(value: object) -> str:
 
 
 _Entries = Annotated[
-    tuple[ModelEntry, ...],
-    _AS_LIST,
-    Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names."),
+    tuple[ModelEntry, ...], _AS_LIST, Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
 ]
 _SUBMITTED = Field(
     min_length=MIN_ENTRIES,

@@ -16,15 +16,7 @@ from pydantic import TypeAdapter
 from contract.documents import Catalog, Registry
 from contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
-from contract.schema import (
-    BLUE_SUBMISSION,
-    CONTRACT_VERSION,
-    MAX_ENTRIES,
-    RED_SUBMISSION,
-    ModelEntry,
-    Stimulus,
-    Team,
-)
+from contract.schema import BLUE_SUBMISSION, CONTRACT_VERSION, MAX_ENTRIES, RED_SUBMISSION, ModelEntry, Stimulus, Team
 from contract.schema_problems import check_document, describe_version
 from contract.untrusted_json import parse_json, read_limited
 

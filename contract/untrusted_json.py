@@ -146,10 +146,7 @@ def _refuse_constant(text: str) -> _BadNumber:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_read_object,
-    parse_int=_read_integer,
-    parse_float=_read_float,
-    parse_constant=_refuse_constant,
+    object_pairs_hook=_read_object, parse_int=_read_integer, parse_float=_read_float, parse_constant=_refuse_constant
 )
 
 

@@ -118,8 +118,7 @@ class Canvas:
         """Fills a rectangle, its edges subdivided so that the warp bends them."""
         middle = (left + right) / 2
         self.polygon(
-            [(left, top), (middle, top), (right, top), (right, bottom), (middle, bottom), (left, bottom)],
-            fill,
+            [(left, top), (middle, top), (right, top), (right, bottom), (middle, bottom), (left, bottom)], fill
         )
 
     def stroke(self, points: ArrayLike, width: float, fill: Color, end_width: float | None = None) -> None:

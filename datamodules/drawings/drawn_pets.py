@@ -40,11 +40,7 @@ class _Coat:
 def _sample_coat(rng: Generator, ground: Color) -> _Coat:
     for _ in range(8):
         hue, saturation, value = _COATS[rng.integers(len(_COATS))]
-        main = hsv(
-            hue + rng.uniform(-0.04, 0.04),
-            saturation + rng.uniform(-0.1, 0.1),
-            value + rng.uniform(-0.1, 0.1),
-        )
+        main = hsv(hue + rng.uniform(-0.04, 0.04), saturation + rng.uniform(-0.1, 0.1), value + rng.uniform(-0.1, 0.1))
         if contrast(main, ground) > 70.0:
             break
     light = blend(main, (245, 238, 228), rng.uniform(0.3, 0.8))
@@ -182,11 +178,7 @@ def _sitting(canvas: Canvas, rng: Generator, coat: _Coat, build: _Build) -> None
     for x in (-0.16, 0.16):
         _leg(canvas, coat, build, (x, 0.3), (x * rng.uniform(0.9, 1.3), 0.92))
     face = build.front if rng.random() < 0.75 else build.profile
-    face(
-        canvas.within(rng.uniform(-0.08, 0.08), -0.42, rng.uniform(0.4, 0.5), rng.uniform(-0.25, 0.25)),
-        rng,
-        coat,
-    )
+    face(canvas.within(rng.uniform(-0.08, 0.08), -0.42, rng.uniform(0.4, 0.5), rng.uniform(-0.25, 0.25)), rng, coat)
 
 
 def _standing(canvas: Canvas, rng: Generator, coat: _Coat, build: _Build) -> None:
@@ -212,11 +204,7 @@ def _lying(canvas: Canvas, rng: Generator, coat: _Coat, build: _Build) -> None:
     for y in (0.62, 0.7):
         _leg(canvas, coat, build, (0.3, y), (rng.uniform(0.75, 0.95), y))
     face = build.front if rng.random() < 0.6 else build.profile
-    face(
-        canvas.within(0.5, rng.uniform(-0.1, 0.15), rng.uniform(0.36, 0.46), rng.uniform(-0.35, 0.35)),
-        rng,
-        coat,
-    )
+    face(canvas.within(0.5, rng.uniform(-0.1, 0.15), rng.uniform(0.36, 0.46), rng.uniform(-0.35, 0.35)), rng, coat)
 
 
 _POSES = (_head_only, _sitting, _standing, _lying)

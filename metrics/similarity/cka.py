@@ -77,9 +77,7 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
     return _products(read).cka([x.name for x in read], debiased)
 
 
-def biased_and_debiased_cka(
-    embeddings: Iterable[Embedding],
-) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Compute the linear CKA of every pair of m embeddings by both estimates, for the price of one.
 
     Args:
