@@ -10,8 +10,7 @@ from pathlib import Path
 
 from contract.names import canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
-from contract.schema import CATALOG_LINE, REGISTRY, ModelEntry, ModelRegistry, Stimulus
-from contract.schema_problems import check_document
+from contract.schema import CATALOG_LINE, REGISTRY, ModelEntry, ModelRegistry, Stimulus, check_document
 from contract.untrusted_json import parse_json, read_limited
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model

@@ -1,8 +1,12 @@
-"""The evaluation contract's documents as typed models; the JSON Schema files are generated from them."""
+"""The evaluation contract's documents as typed models, and what is wrong with a parsed one in the contract's words.
+
+The JSON Schema files are generated from the models.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+import re
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
     BaseModel,
@@ -12,11 +16,18 @@ from pydantic import (
     Field,
     Tag,
     TypeAdapter,
+    ValidationError,
     ValidationInfo,
     field_validator,
 )
 
-from contract.names import DATASET_PATTERN, IDENTIFIER_PATTERN, LONGEST_NAME, TEXT_PATTERN
+from contract.names import DATASET_PATTERN, IDENTIFIER_PATTERN, LONGEST_NAME, PATTERN_RULES, TEXT_PATTERN
+from contract.problems import Problem, join_pointer, short_json
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
+T = TypeVar("T")
 
 CONTRACT_VERSION = "1.0"
 
@@ -185,8 +196,7 @@ _RegistryForm = Annotated[Annotated[ModelRegistry, Tag(OBJECT)] | Annotated[_Ent
 # The four documents; of the catalog, which is JSON lines, one line.
 REGISTRY: TypeAdapter[ModelRegistry | tuple[ModelEntry, ...]] = TypeAdapter(_RegistryForm)
 CATALOG_LINE: TypeAdapter[Stimulus] = TypeAdapter(Stimulus)
-BLUE_SUBMISSION: TypeAdapter[BlueSubmission] = TypeAdapter(BlueSubmission)
-RED_SUBMISSION: TypeAdapter[RedSubmission] = TypeAdapter(RedSubmission)
+SUBMISSIONS: dict[Team, TypeAdapter[Any]] = {"blue": TypeAdapter(BlueSubmission), "red": TypeAdapter(RedSubmission)}
 
 
 def json_schemas() -> dict[str, dict[str, Any]]:
@@ -195,12 +205,8 @@ def json_schemas() -> dict[str, dict[str, Any]]:
     A schema says what it can: that a crop fits into what it is cut from, that names are in the registry and that none
     comes twice in another spelling is checked by the code alone.
     """
-    adapters: dict[str, TypeAdapter[Any]] = {
-        "model_registry": REGISTRY,
-        "stimuli_catalog": CATALOG_LINE,
-        "blue_submission": BLUE_SUBMISSION,
-        "red_submission": RED_SUBMISSION,
-    }
+    submissions = {f"{team}_submission": adapter for team, adapter in SUBMISSIONS.items()}
+    adapters: dict[str, TypeAdapter[Any]] = {"model_registry": REGISTRY, "stimuli_catalog": CATALOG_LINE, **submissions}
     return {
         name: {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -210,3 +216,57 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         }
         for name, adapter in adapters.items()
     }
+
+
+_RULES = {
+    "missing": "is required",
+    "extra_forbidden": "is not a field of the contract",
+    "model_type": "must be an object",
+    "dict_type": "must be an object",
+    "tuple_type": "must be a list",
+    "string_too_short": "must not be empty",
+}
+
+
+def check_document(document: object, adapter: TypeAdapter[T]) -> tuple[T | None, list[Problem]]:
+    """Check a parsed document's types, fields and bounds, and give it typed, or None and all problems at once."""
+    try:
+        return adapter.validate_python(document), []
+    except ValidationError as error:
+        found = error.errors(include_url=False)
+        return None, [_describe(detail) for detail in found if not _counts_valid_entries_alone(detail)]
+
+
+def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
+    """Tell whether a list is long enough, and only appears too short because of entries with problems of their own."""
+    return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
+
+
+def describe_version(asked: object) -> Problem:
+    """Refuse a document of another version of the contract, with a problem that names both."""
+    value = short_json(asked)
+    rule = f"contract version {value} is asked for, and the version here is {short_json(CONTRACT_VERSION)}"
+    return Problem("/contract_version", value, rule)
+
+
+def _describe(detail: ErrorDetails) -> Problem:
+    place = [part for part in detail["loc"] if part not in TAGS]
+    if place == ["contract_version"]:
+        return describe_version(detail["input"])
+    value = "" if detail["type"] == "missing" else short_json(detail["input"])
+    return Problem(join_pointer(place), value, _rule(detail))
+
+
+def _rule(detail: ErrorDetails) -> str:
+    kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "too_short":
+        return f"must have at least {context['min_length']} items, not {len(detail['input'])}"
+    if kind == "too_long":
+        return f"must have at most {context['max_length']} items, not {len(detail['input'])}"
+    if kind == "string_pattern_mismatch":
+        return PATTERN_RULES[context["pattern"]]
+    if kind == "union_tag_invalid":
+        return f"must be {context['expected_tags'].replace(', ', ' or ')}".replace("'", "")
+    if kind == "value_error":
+        return str(context["error"])
+    return _RULES.get(kind) or re.sub(r"^\w+ should ", "must ", detail["msg"])

@@ -11,18 +11,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
-
 from contract.documents import Catalog, Registry
 from contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
-from contract.schema import BLUE_SUBMISSION, CONTRACT_VERSION, MAX_ENTRIES, RED_SUBMISSION, ModelEntry, Stimulus, Team
-from contract.schema_problems import check_document, describe_version
+from contract.schema import (
+    CONTRACT_VERSION,
+    MAX_ENTRIES,
+    SUBMISSIONS,
+    ModelEntry,
+    Stimulus,
+    Team,
+    check_document,
+    describe_version,
+)
 from contract.untrusted_json import parse_json, read_limited
 
 DEFAULT_MAX_BYTES = 1_000_000
 KEYS: dict[Team, str] = {"blue": "models", "red": "differentiating_images"}
-_ADAPTERS: dict[Team, TypeAdapter[Any]] = {"blue": BLUE_SUBMISSION, "red": RED_SUBMISSION}
 
 # Looking for a close name takes milliseconds, and a submission may hold many thousand unknown ones.
 _SUGGESTIONS = 5
@@ -76,7 +81,7 @@ def read_submission(
         # Before the schema, which would describe every wrong entry of hundreds of thousands.
         rule = f"must have at most {MAX_ENTRIES} items, not {len(entries)}"
         raise ContractError(document, [Problem(f"/{KEYS[found]}", "", rule)])
-    checked, problems = check_document(parsed, _ADAPTERS[found])
+    checked, problems = check_document(parsed, SUBMISSIONS[found])
     if team not in (None, found):
         rule = f"this is a {found.title()} Team submission, and one of the {str(team).title()} Team is asked for"
         problems.insert(0, Problem(f"/{KEYS[found]}", "", rule))

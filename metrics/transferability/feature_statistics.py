@@ -51,7 +51,6 @@ class FeatureStatistics:
     Attributes:
         samples: Number of samples.
         dimensions: Number of features.
-        class_labels: The labels that occur, ascending, `[classes]`.
         class_sizes: How many samples each class has, `[classes]`.
         counts: The same where the features lie, `[classes, 1]`.
         labels: Class of every row of `centred`, counted from 0 without gaps, ascending, `[samples]`.
@@ -70,7 +69,7 @@ class FeatureStatistics:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
         _check_magnitude(values)
         self.samples, self.dimensions = values.shape
-        order, self.labels, self.class_labels, self.class_sizes = sort_by_class(labels, self.samples)
+        order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
         self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
         # Relative to one of the rows, constant features are exactly 0.
         origin = values[0]

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.transferability.dataset_statistics import TargetStatistics
 from metrics.transferability.feature_statistics import sum_by_class
 from metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
-from metrics.transferability.inputs import Inputs, Pool
+from metrics.transferability.inputs import Inputs, Pool, TargetStatistics
 from metrics.transferability.leep import leep
 from metrics.transferability.trans_rate import EPSILON, coding_rate
 

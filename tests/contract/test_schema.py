@@ -20,9 +20,9 @@ from contract.schema import (
     ModelRegistry,
     RedSubmission,
     Stimulus,
+    check_document,
     json_schemas,
 )
-from contract.schema_problems import check_document
 
 # The contract's own example.
 RESNET50: dict[str, Any] = {

@@ -7,14 +7,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import metrics.transferability.dataset_statistics as module
+import metrics.transferability.inputs as module
 from evaluation.sources.scores import Score
 from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.transferability.catalogue import METRICS
-from metrics.transferability.dataset_statistics import DatasetStatistics, TargetStatistics
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
-from metrics.transferability.inputs import Pool
+from metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
