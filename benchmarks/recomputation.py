@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import tempfile
-import time
 from pathlib import Path
 
 import jsonargparse
 import torch
 
-from benchmarks.command import train
+from benchmarks.command import timed, train
 from modules import BackboneSpec
 
 ORDERINGS, EVALUATIONS = 20, 250
@@ -32,10 +31,8 @@ def main(
     size = 1000
     with torch.inference_mode():
         backbone(pictures)
-        start = time.perf_counter()
-        for _ in range(PASSES * size // len(pictures)):
-            backbone(pictures)
-        one_pass = (time.perf_counter() - start) / PASSES
+        passes = PASSES * size // len(pictures)
+        one_pass = timed(lambda: [backbone(pictures) for _ in range(passes)])[0] / PASSES
     again = one_pass * ORDERINGS * EVALUATIONS
     options = ["--config=configs/cats_and_dogs.yaml", "--model.methods={mean: modules.NearestClassMean}"]
     options += [f"--data.photos.root={photos}", f"--data.backbone.weights={weights}", "--trainer.logger=false"]

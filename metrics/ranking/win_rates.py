@@ -66,9 +66,9 @@ class Wins:
         kept = np.arange(len(self.decided)) != without
         won = (self.split if ties == "split" else self.last)[kept].sum(axis=0)
         decided = self.decided[kept].sum(axis=0)
-        rates = np.where(decided > 0, 100 * won.T / np.maximum(decided, 1), np.nan)
         known = decided > 0
-        average = rates[:, known].mean(axis=1) if known.any() else np.full(len(rates), np.nan)
+        rates = np.where(known, 100 * won.T / np.maximum(decided, 1), np.nan)
+        average = rates[:, known].mean(axis=1) if known.any() else rates[:, 0]
         return np.column_stack([rates, average])
 
     def percent_without_each(self, ties: Ties) -> Values:

@@ -101,12 +101,6 @@ class FeatureStatistics:
         """The number of classes that occur."""
         return len(self.class_sizes)
 
-    @property
-    def class_rows(self) -> list[Array]:
-        """Rows of `centred` of every class."""
-        ends = np.cumsum(self.class_sizes).tolist()
-        return [self.centred[end - size : end] for end, size in zip(ends, self.class_sizes.tolist(), strict=True)]
-
     @cached_property
     def gram(self) -> Array:
         """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
@@ -201,6 +195,12 @@ def as_labels(name: str, labels: Array, samples: int) -> NDArray[np.integer]:
     if array.dtype.kind not in "iub":
         raise ValueError(f"{name} must be integers, not {array.dtype}")
     return array
+
+
+def class_slices(class_sizes: NDArray[np.int64]) -> list[slice]:
+    """Give where the rows of every class are that are sorted by class."""
+    ends = np.cumsum(class_sizes)
+    return list(map(slice, ends - class_sizes, ends))
 
 
 def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.arrays import Array
-from metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class, sum_by_class
+from metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sort_by_class, sum_by_class
 
 # Second moments of all classes together, in bytes. Beyond it a target's Gram matrix is computed from its rows.
 MOMENTS_BUDGET = 2**30
@@ -145,8 +145,7 @@ class DatasetStatistics:
         offsets = sum_by_class(self.within, self.sizes) / self.sizes[:, None]
         self.within -= offsets[codes]
         self.means = whole.mean + origins + offsets
-        ends = np.cumsum(self.sizes).tolist()
-        self.rows = [slice(end - size, end) for end, size in zip(ends, self.sizes.tolist(), strict=True)]
+        self.rows = class_slices(self.sizes)
 
     @cached_property
     def moments(self) -> NDArray[np.float64] | None:

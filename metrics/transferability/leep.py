@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
-from metrics.transferability.feature_statistics import sort_by_class, sum_by_class
+from metrics.transferability.feature_statistics import class_slices, sort_by_class, sum_by_class
 
 # Softmax in bfloat16 misses a sum of 1 by up to about this much.
 SUM_TOLERANCE = 1e-2
@@ -54,12 +54,9 @@ def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> floa
     conditional = joint / xp.where(marginal > 0, marginal, xp.ones_like(marginal))
     if len(class_sizes) == 1:
         return 0.0
-    total, end = 0.0, 0
-    for label, size in enumerate(class_sizes.tolist()):
-        # A sample's own share in P(y | z) keeps its prediction above 0.
-        total += float(xp.log(rows[end : end + size] @ conditional[label]).sum())
-        end += size
-    return min(total / end, 0.0)
+    # A sample's own share in P(y | z) keeps its prediction above 0.
+    parts = zip(class_slices(class_sizes), conditional, strict=True)
+    return min(sum(float(xp.log(rows[part] @ shares).sum()) for part, shares in parts) / len(rows), 0.0)
 
 
 def nce(source_labels: Array, target_labels: Array) -> float:

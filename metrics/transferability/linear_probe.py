@@ -41,18 +41,7 @@ def linear_probe_accuracy(
     if folds > statistics.samples:
         raise ValueError(f"folds must be at most the number of samples, {statistics.samples}, not {folds}")
     number = draw_folds(statistics.class_sizes, folds, seed)
-    accuracies = []
-    for fold in range(folds):
-        fitted, held = (like(np.flatnonzero(chosen), statistics.centred) for chosen in (number != fold, number == fold))
-        accuracies.append(
-            _accuracy(
-                statistics.centred[fitted],
-                statistics.labels[number != fold],
-                statistics.centred[held],
-                statistics.labels[number == fold],
-            )
-        )
-    return float(np.mean(accuracies))
+    return float(np.mean([_accuracy(statistics, number == fold) for fold in range(folds)]))
 
 
 def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
@@ -62,14 +51,16 @@ def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray
     return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])
 
 
-def _accuracy(rows: Array, labels: NDArray[np.int64], held: Array, expected: NDArray[np.int64]) -> float:
+def _accuracy(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> float:
+    """Give the accuracy on the chosen samples of a fit to the others."""
+    rows, held = (statistics.centred[like(np.flatnonzero(part), statistics.centred)] for part in (~chosen, chosen))
     xp = namespace(rows)
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
     deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
-    present, codes = np.unique(labels, return_inverse=True)
+    present, codes = np.unique(statistics.labels[~chosen], return_inverse=True)
     weight, intercept = _fit((rows - mean) / deviation, codes, len(present))
     scores = ((held - mean) / deviation) @ weight + intercept
-    return float((present[to_host(scores.argmax(1))] == expected).mean())
+    return float((present[to_host(scores.argmax(1))] == statistics.labels[chosen]).mean())
 
 
 def _fit(rows: Array, labels: NDArray[np.int64], classes: int) -> tuple[Array, Array]:

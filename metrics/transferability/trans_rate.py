@@ -7,7 +7,7 @@ from numbers import Real
 import numpy as np
 
 from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.feature_statistics import FeatureStatistics, class_slices
 
 # The distortion of the published scores.
 EPSILON = 1e-4
@@ -42,7 +42,8 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
         return 0.0
     whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
-    for x in statistics.class_rows:
+    for rows in class_slices(statistics.class_sizes):
+        x = statistics.centred[rows]
         size, dimensions = x.shape
         eigenvalues = namespace(x).linalg.eigvalsh(x.T @ x if dimensions <= size else x @ x.T)
         least = max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
