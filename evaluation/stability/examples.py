@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,29 +42,23 @@ class FigureChoice:
         Raises:
             UserError: A metric or target is not in the study, or it is not two metrics.
         """
-        for name in self.metrics or []:
-            if name not in table.metrics:
-                raise UserError(f"figures.metrics: {name!r} is not in the study, which has {', '.join(table.metrics)}")
+        given = {"metrics": (self.metrics or [], table.metrics), "target": ([self.target or ""], ["", *table.targets])}
+        for option, (names, known) in given.items():
+            for name in names:
+                if name not in known:
+                    there = ", ".join(filter(None, known))
+                    raise UserError(f"figures.{option}: {name!r} is not in the study, which has {there}")
         if self.metrics is not None and len(set(self.metrics)) != 2:
             raise UserError(f"figures.metrics: {self.metrics} given; two different ones are compared")
-        if self.target is not None and self.target not in table.targets:
-            raise UserError(
-                f"figures.target: {self.target!r} is not in the study, which has {', '.join(table.targets)}"
-            )
 
     def pairs(self, table: TransferTable) -> list[tuple[int, int]]:
-        """Give the pairs of metrics that are compared.
+        """Give the pairs of metrics that are compared, as indices."""
+        chosen = table.metrics if self.metrics is None else self.metrics
+        return list(combinations(map(table.metrics.index, chosen), 2))
 
-        Args:
-            table: What is studied.
-
-        Returns:
-            Indices of two metrics each.
-        """
-        if self.metrics is None:
-            return list(combinations(range(len(table.metrics)), 2))
-        first, second = (table.metrics.index(name) for name in self.metrics)
-        return [(first, second)]
+    def targets(self, table: TransferTable) -> list[int]:
+        """Give the targets that may be shown where the target does not vary, as indices."""
+        return [place for place, name in enumerate(table.targets) if self.target in (None, name)]
 
 
 @dataclass(frozen=True)
@@ -84,87 +78,32 @@ class Panel:
     up: int
 
     def points(self, study: Study) -> Values:
-        """Give the outcomes of the pools that are shown.
-
-        Args:
-            study: A complete study.
-
-        Returns:
-            `[pools, 2]`, without undefined ones.
-        """
+        """Give the defined outcomes of the pools that are shown, `[pools, 2]`."""
         points = study.shown[:, self.target, self.measure][:, [self.across, self.up]]
         return points[np.isfinite(points).all(axis=1)]
 
-    def lead(self, study: Study) -> float:
-        """Say how much more often the metric on the vertical axis is better.
-
-        Args:
-            study: A complete study.
-
-        Returns:
-            Share of the pools where it is less the share where the other one is; 0 where there are no points.
-        """
-        points = self.points(study)
-        signs = np.sign(points[:, 1] - points[:, 0])
-        return float(signs.mean()) if len(signs) else 0.0
-
-    def gap(self, study: Study) -> float:
-        """Give the mean difference of the two metrics.
-
-        Args:
-            study: A complete study.
-
-        Returns:
-            Vertical less horizontal metric; 0 where there are no points.
-        """
-        points = self.points(study)
-        return float((points[:, 1] - points[:, 0]).mean()) if len(points) else 0.0
-
 
 def varying_target(study: Study, choice: FigureChoice, measure: int) -> list[Panel]:
-    """Find two targets on which two metrics contradict each other most.
-
-    Args:
-        study: A complete study.
-        choice: What is fixed.
-        measure: Index of the measure.
-
-    Returns:
-        Two panels that differ in the target; one, if there is only one target.
-    """
+    """Find two targets on which two metrics contradict each other most; one, if there is only one target."""
     targets = range(len(study.table.targets))
-    return _most_contrary(
-        ([Panel(target, measure, *pair) for target in targets] for pair in choice.pairs(study.table)), study
-    )
+    pairs = choice.pairs(study.table)
+    return _most_contrary(([Panel(target, measure, *pair) for target in targets] for pair in pairs), study)
 
 
 def varying_measure(study: Study, choice: FigureChoice) -> list[Panel]:
-    """Find two correlations by which two metrics on the same target contradict each other most.
-
-    Args:
-        study: A complete study.
-        choice: What is fixed.
-
-    Returns:
-        Two panels that differ in the measure.
-    """
+    """Find two correlations by which two metrics on the same target contradict each other most."""
     # Rel@1 lies on another scale than the three correlations.
     measures = [MEASURES.index(name) for name in ("weighted_kendall", "kendall", "pearson")]
-    return _most_contrary(
-        (
-            [Panel(target, measure, *pair) for measure in measures]
-            for target in _targets(study, choice)
-            for pair in choice.pairs(study.table)
-        ),
-        study,
-    )
+    places = product(choice.targets(study.table), choice.pairs(study.table))
+    return _most_contrary(([Panel(target, each, *pair) for each in measures] for target, pair in places), study)
 
 
 def _most_contrary(alternatives: Iterable[list[Panel]], study: Study) -> list[Panel]:
     """Find, among panels that differ in one component, the two that lie farthest on either side of equality."""
     candidates = []
     for panels in alternatives:
-        gaps = [panel.gap(study) for panel in panels]
+        differences = [_differences(panel, study) for panel in panels]
+        gaps = [float(each.mean()) if len(each) else 0.0 for each in differences]
         # By rank, so that these are two also where all gaps are the same.
         low, high = (int(place) for place in np.argsort(gaps, kind="stable")[[0, -1]])
         candidates.append((min(gaps[high], -gaps[low]), list(dict.fromkeys([panels[low], panels[high]]))))
@@ -172,32 +111,22 @@ def _most_contrary(alternatives: Iterable[list[Panel]], study: Study) -> list[Pa
 
 
 def varying_pool(study: Study, choice: FigureChoice, measure: int) -> list[Panel]:
-    """Find targets on which the pool alone decides which of two metrics wins.
-
-    Args:
-        study: A complete study.
-        choice: What is fixed.
-        measure: Index of the measure.
-
-    Returns:
-        Up to two panels, with different targets where the choice leaves that open.
-    """
-    ranked = sorted(
-        (Panel(target, measure, *pair) for target in _targets(study, choice) for pair in choice.pairs(study.table)),
-        key=lambda panel: -_indecision(panel, study),
-    )
-    other = [panel for panel in ranked[1:] if choice.target is not None or panel.target != ranked[0].target]
-    return [ranked[0], *other[:1]]
+    """Find up to two targets on which the pool alone decides which of two metrics wins, different if that is open."""
+    places = product(choice.targets(study.table), choice.pairs(study.table))
+    panels = [Panel(target, measure, *pair) for target, pair in places]
+    first, *others = sorted(panels, key=lambda panel: -_indecision(panel, study))
+    return [first, *(panel for panel in others if choice.target is not None or panel.target != first.target)][:2]
 
 
 def _indecision(panel: Panel, study: Study) -> float:
     """Say how evenly the wins are spread, and how wide the differences."""
-    points = panel.points(study)
-    if not len(points):
+    differences = _differences(panel, study)
+    if not len(differences):
         return 0.0
-    return (1 - abs(panel.lead(study))) * float(np.abs(points[:, 1] - points[:, 0]).mean())
+    return (1 - abs(float(np.sign(differences).mean()))) * float(np.abs(differences).mean())
 
 
-def _targets(study: Study, choice: FigureChoice) -> list[int]:
-    targets = study.table.targets
-    return list(range(len(targets))) if choice.target is None else [targets.index(choice.target)]
+def _differences(panel: Panel, study: Study) -> Values:
+    """Give by how much the metric on the vertical axis is better in each pool."""
+    points = panel.points(study)
+    return points[:, 1] - points[:, 0]

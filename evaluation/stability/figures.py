@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -19,17 +20,23 @@ from evaluation.stability.table import metric_title
 from metrics.ranking.outcome_agreement import agreement_vectors
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
 from output.figures import INK, LINE_STYLES, LineStyle, drawing, save
-from output.files import replacing
+from output.files import write_together
 
 PANEL, PANELS_ACROSS = 2.5, 5
 # Components in the order of the coordinates of an experiment: target, measure, pool.
 COMPONENTS = {"target": "#2a9d5c", "measure": "#3b6fd1", "pool": "#d9822b"}
+HEADLINES = {
+    "target": "Another target, another winner",
+    "measure": "Another measure, another winner",
+    "pool": "Another pool, another winner: points on both sides",
+}
 # Where an experiment stands, by its coordinates of 0 or 1: a cube seen from the side, in inches.
 STEP = {"target": (5.6, 0.0), "measure": (0.0, 4.0), "pool": (2.5, 1.75)}
 # Where on an edge its label stands: not where edges cross.
 LABEL = {"target": 0.67, "measure": 0.3, "pool": 0.5}
 # How the two pools are called.
 POOLS = ("S₁", "S₂")
+CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
 # Metrics in one line of an experiment.
 LINE = 5
 
@@ -64,7 +71,8 @@ def draw_figures(study: Study, choice: FigureChoice, measure: Measure, folder: P
         "components": _draw_components(study, examples),
         "experiments": _draw_graph(study, examples["target"], place),
     }
-    return [_write(figure, folder / f"{name}.png") for name, figure in figures.items() if figure is not None]
+    drawn = {f"{name}.png": partial(save, figure) for name, figure in figures.items() if figure is not None}
+    return write_together(folder, drawn)
 
 
 def _draw_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
@@ -108,7 +116,7 @@ def _draw_components(study: Study, examples: dict[str, list[Panel]]) -> Figure:
     styles = _styles(len(study.table.targets))
     rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
     for letter, row, (component, panels) in zip("abc", rows, examples.items(), strict=True):
-        row.suptitle(f"({letter}) {_headline(component)}", x=0.02, ha="left", fontsize=11)
+        row.suptitle(f"({letter}) {HEADLINES[component]}", x=0.02, ha="left", fontsize=11)
         for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
             points = panel.points(study)
             style = styles[panel.target]
@@ -122,14 +130,6 @@ def _draw_components(study: Study, examples: dict[str, list[Panel]]) -> Figure:
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
     return figure
-
-
-def _headline(component: str) -> str:
-    return {
-        "target": "Another target, another winner",
-        "measure": "Another measure, another winner",
-        "pool": "Another pool, another winner: points on both sides",
-    }[component]
 
 
 def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float, float]) -> None:
@@ -190,19 +190,15 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
     axes.set(xlim=(-1.5, 9.5), ylim=(-1.5, 7.2), aspect="equal")
     axes.set_axis_off()
     means = _draw_edges(axes, outcomes, study.tie_tolerance)
+    box = {"boxstyle": "round,pad=0.5", "facecolor": "#f6f6f6", "edgecolor": "#bbbbbb"}
     for experiment in product((0, 1), repeat=3):
         target, place, pool = experiment
         title = f"{study.table.targets[targets[target]]}, {_title((measure, other)[place])}, {POOLS[pool]}"
-        _draw_experiment(axes, experiment, title, _ranking(study, outcomes[experiment]))
+        text = f"{title}\n{_ranking(study, outcomes[experiment])}"
+        across, up = _place(experiment)
+        axes.text(across, up, text, fontsize=8, bbox=box, zorder=3, linespacing=1.5, **CENTRED)
     _draw_legend(axes, means)
-    axes.text(
-        -1.3,
-        -1.3,
-        _describe_pools(study, pools),
-        fontsize=8.5,
-        va="bottom",
-        linespacing=1.5,
-    )
+    axes.text(-1.3, -1.3, _describe_pools(study, pools), fontsize=8.5, va="bottom", linespacing=1.5)
     return figure
 
 
@@ -237,26 +233,8 @@ def _draw_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float)
         across, up = start + LABEL[component] * (end - start)
         label = f"{agreement:z.1f}".replace("-", "−") if np.isfinite(agreement) else "–"
         box = {"boxstyle": "round,pad=0.22", "facecolor": "white", "edgecolor": "none"}
-        axes.text(
-            across, up, label, color=COMPONENTS[component], fontsize=11, ha="center", va="center", bbox=box, zorder=2
-        )
+        axes.text(across, up, label, color=COMPONENTS[component], fontsize=11, bbox=box, zorder=2, **CENTRED)
     return {component: float(np.mean(values)) if values else np.nan for component, values in found.items()}
-
-
-def _draw_experiment(axes: Axes, experiment: Experiment, title: str, ranking: str) -> None:
-    box = {"boxstyle": "round,pad=0.5", "facecolor": "#f6f6f6", "edgecolor": "#bbbbbb"}
-    across, up = _place(experiment)
-    axes.text(
-        across,
-        up,
-        f"{title}\n{ranking}",
-        fontsize=8,
-        ha="center",
-        va="center",
-        bbox=box,
-        zorder=3,
-        linespacing=1.5,
-    )
 
 
 def _ranking(study: Study, outcome: NDArray[np.float64]) -> str:
@@ -280,9 +258,3 @@ def _describe_pools(study: Study, pools: list[int]) -> str:
         outside = [source for place, source in enumerate(sources) if place not in study.shown_pools[pool]]
         lines.append(f"{name}: all sources but {', '.join(outside)}")
     return "\n".join(lines)
-
-
-def _write(figure: Figure, path: Path) -> Path:
-    with replacing(path) as partial:
-        save(figure, partial)
-    return path

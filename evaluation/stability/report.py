@@ -23,6 +23,7 @@ TIES: tuple[Ties, ...] = ("split", "last")
 SAME = 1e-9
 
 Rows = list[list[Any]]
+Percent = NDArray[np.float64]
 
 
 def describe(study: Study, ties: Ties) -> dict[str, Any]:
@@ -36,7 +37,6 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         Numbers at full precision, None where one is undefined.
     """
     stability, wins, metrics = study.setup_stability, study.wins, study.table.metrics
-    left_out = {kind: wins.percent_without_each(kind) for kind in TIES}
     return {
         "experiments": study.experiments,
         "undefined_experiments": study.undefined,
@@ -51,46 +51,30 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         **{f"win_rate_percent_ties_{kind}": _by_metric(metrics, wins.percent(kind)) for kind in TIES},
         "tied_winners_percent": dict(zip(MEASURES, map(_number, wins.tied_percent()), strict=True)),
         "leave_one_target_out": {
-            f"win_rate_percent_ties_{kind}": _by_metric(
-                metrics, np.stack([left_out[kind].min(axis=0), left_out[kind].max(axis=0)], axis=-1)
-            )
-            for kind in TIES
+            f"win_rate_percent_ties_{kind}": _by_metric(metrics, _rates(study, kind)[2]) for kind in TIES
         },
     }
 
 
 def setup_stability_rows(study: Study) -> tuple[list[str], Rows]:
-    """Tabulate the setup stability.
-
-    Args:
-        study: A complete study.
-
-    Returns:
-        Names of the columns, and the rows.
-    """
+    """Tabulate the setup stability: the names of the columns, and the rows."""
     rows = [[name, found.mean, found.groups, found.pairs] for name, found in study.setup_stability.items()]
     return ["varying", "setup_stability", "groups", "pairs"], rows
 
 
 def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
-    """Tabulate the win rates under both treatments of ties.
+    """Tabulate the win rates under both treatments of ties: the names of the columns, and the rows.
 
-    Args:
-        study: A complete study.
-
-    Returns:
-        Names of the columns, and the rows: percentages at full precision, rounded to add up to 100, and the lowest and
-        highest with one target left out.
+    A row has the percentage at full precision, rounded so that all add up to 100, and the lowest and the highest with
+    one target left out.
     """
     rows: Rows = []
     for kind in TIES:
-        percent, left_out = study.wins.percent(kind), study.wins.percent_without_each(kind)
+        percent, whole, left_out = _rates(study, kind)
         for place, column in enumerate(RATED):
-            whole = _whole(percent[:, place])
             for metric, name in enumerate(study.table.metrics):
-                others = left_out[:, metric, place]
-                values = [_number(value) for value in (percent[metric, place], others.min(), others.max())]
-                rows.append([kind, column, name, values[0], whole[metric], *values[1:]])
+                exact, *ends = map(_number, (percent[metric, place], *left_out[metric, place]))
+                rows.append([kind, column, name, exact, whole[place][metric], *ends])
     columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
     return columns, rows
 
@@ -127,17 +111,29 @@ def _stability_table(study: Study) -> list[list[str]]:
 
 
 def _win_rate_table(study: Study, ties: Ties) -> list[list[str]]:
-    percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
-    whole = [_whole(percent[:, place]) for place in range(len(RATED))]
+    _, whole, left_out = _rates(study, ties)
     rows = [["metric", *RATED.values()]]
     for metric, name in enumerate(study.table.metrics):
         cells = []
-        for place in range(len(RATED)):
-            low, high = left_out[:, metric, place].min(), left_out[:, metric, place].max()
+        for place, (low, high) in enumerate(left_out[metric]):
             between = f" [{low:.0f}, {high:.0f}]" if math.isfinite(low) else ""
             cells.append("–" if whole[place][metric] is None else f"{whole[place][metric]}{between}")
         rows.append([metric_title(name), *cells])
     return rows
+
+
+def _rates(study: Study, ties: Ties) -> tuple[Percent, list[Sequence[int | None]], Percent]:
+    """Give the win rates in percent, by metric and what they are given by.
+
+    Returns:
+        At full precision `[m, e + 1]`; whole, so that they add up to 100, `[e + 1][m]`, None where undefined; from the
+        lowest to the highest with one target left out, `[m, e + 1, 2]`.
+    """
+    percent, left_out = study.wins.percent(ties), study.wins.percent_without_each(ties)
+    whole: list[Sequence[int | None]] = [
+        [None] * len(rates) if np.isnan(rates).any() else round_to_100(rates) for rates in percent.T
+    ]
+    return percent, whole, np.stack([left_out.min(axis=0), left_out.max(axis=0)], axis=-1)
 
 
 def _what_ties_change(study: Study) -> list[str]:
@@ -192,10 +188,6 @@ def _by_metric(metrics: Sequence[str], values: NDArray[np.float64]) -> dict[str,
         }
         for metric, row in zip(metrics, values, strict=True)
     }
-
-
-def _whole(percent: NDArray[np.float64]) -> Sequence[int | None]:
-    return [None] * len(percent) if np.isnan(percent).any() else round_to_100(percent)
 
 
 def _number(value: float) -> float | None:

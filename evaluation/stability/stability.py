@@ -6,10 +6,9 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from math import comb
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
@@ -24,7 +23,7 @@ from evaluation.tables import csv_text
 from metrics.ranking.ranking_measures import MEASURES, Measure
 from metrics.ranking.win_rates import Ties
 from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError
+from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results, replacing, write_texts
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
@@ -32,16 +31,8 @@ POOL_SHARE = 0.7
 CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}
 
 
-@dataclass(frozen=True)
-class Preset:
-    """The conventions behind published tables.
-
-    Attributes:
-        sources: Sources in the table.
-        targets: Targets in the table.
-        pool_size: Sources in a pool.
-        measure: Measure of the figures.
-    """
+class Preset(NamedTuple):
+    """The conventions behind published tables: their sizes, the sources in a pool, and the measure of the figures."""
 
     sources: int
     targets: int
@@ -106,8 +97,8 @@ def stability(
         What stability.json holds.
     """
     start = time.perf_counter()
-    if metrics is not None and len(set(metrics)) < max(2, len(metrics)):
-        raise UserError(f"metrics: {', '.join(metrics) or 'none'} given; two or more are compared, none of them twice")
+    if metrics is not None:
+        require_different("metrics", metrics, least=2)
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)

@@ -60,19 +60,6 @@ class Study:
         return {"target": self.varying_target, "measure": self.varying_measure, "pool": self.varying_pool}
 
 
-def count_pools(table: TransferTable, pool_size: int) -> int:
-    """Count the pools of all sources.
-
-    Args:
-        table: What is studied.
-        pool_size: Sources in a pool.
-
-    Returns:
-        Number of pools.
-    """
-    return comb(len(table.sources), pool_size)
-
-
 def run_study(
     table: TransferTable,
     pool_size: int,
@@ -92,7 +79,7 @@ def run_study(
         Setup stability, wins and a sample of the outcomes.
     """
     groups = len(table.targets), len(MEASURES)
-    pools, metrics = count_pools(table, pool_size), len(table.metrics)
+    pools, metrics = comb(len(table.sources), pool_size), len(table.metrics)
     drawn = np.sort(np.random.default_rng(0).choice(pools, min(pools, SHOWN), replace=False))
     study = Study(
         table,

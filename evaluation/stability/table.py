@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import math
 import re
@@ -10,11 +9,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.tables import finite_number
+from evaluation.tables import finite_number, read_csv
 from metrics.transferability.catalogue import METRICS
 from output.errors import UserError
 
@@ -72,15 +72,8 @@ class TransferTable:
     left_out: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class _Cell:
-    """A row of the table.
-
-    Attributes:
-        line: Its line in the file, from 1.
-        score: Score by the metric, NaN where it is missing.
-        performance: Performance of the source on the target, NaN where it is missing.
-    """
+class _Cell(NamedTuple):
+    """A row of the table: its line in the file, from 1, and its values, NaN where they are missing."""
 
     line: int
     score: float
@@ -92,14 +85,7 @@ Cells = dict[Key, list[_Cell]]
 
 
 def metric_title(name: str) -> str:
-    """Give a metric's name as reports write it.
-
-    Args:
-        name: The name in the table, such as `nleep` or `n_leep`.
-
-    Returns:
-        The title, such as N-LEEP; the name itself for a metric that is not in the catalogue.
-    """
+    """Give the title of a metric that a table calls `nleep` or `n_leep`, N-LEEP; its name if the catalogue has none."""
     return TITLES.get(_plain(name), name)
 
 
@@ -163,24 +149,19 @@ def _read_cells(path: Path, trainable: bool, metrics: Sequence[str] | None) -> t
     cells: Cells = defaultdict(list)
     wrong: list[str] = []
     present: dict[str, None] = {}
-    try:
-        with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            header = reader.fieldnames or []
-            names = {field: _find_column(field, header) for field in HEADERS}
-            for row in reader:
-                try:
-                    counts = TRAINABLE not in header or _truth(row[TRAINABLE], TRAINABLE) == trainable
-                    metric, source, target = (_text(row, names[field]) for field in ("metric", "source", "target"))
-                    if counts:
-                        present[metric] = None
-                    if counts and (metrics is None or metric in metrics):
-                        values = [_value(row, names[field]) for field in ("score", "performance")]
-                        cells[metric, source, target].append(_Cell(reader.line_num, *values))
-                except ValueError as error:
-                    wrong.append(f"line {reader.line_num}, {error}")
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"table: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
+    header, lines = read_csv("table", path)
+    names = {field: _find_column(field, header) for field in HEADERS}
+    for line, row in lines:
+        try:
+            counts = TRAINABLE not in header or _truth(row[TRAINABLE], TRAINABLE) == trainable
+            metric, source, target = (_text(row, names[field]) for field in ("metric", "source", "target"))
+            if counts:
+                present[metric] = None
+            if counts and (metrics is None or metric in metrics):
+                values = [_value(row, names[field]) for field in ("score", "performance")]
+                cells[metric, source, target].append(_Cell(line, *values))
+        except ValueError as error:
+            wrong.append(f"line {line}, {error}")
     if wrong:
         raise UserError(_list_kinds({"wrong entries": wrong}))
     if not present:

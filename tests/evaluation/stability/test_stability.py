@@ -222,13 +222,13 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
     options = ["--pool_size=4", "--dashboard.name=mine", f"--output={tmp_path}"]
     evaluate.main(["stability", f"--table={table}", *options])
-    [(options_given, job, title, config, document, tables, files, folder)] = published
-    assert (options_given.name, job, folder) == ("mine", "stability", tmp_path)
-    assert title == "stability, 4 metrics, 6 sources, 4 targets"
-    assert (config["pool_size"], config["ties"]) == (4, "split")
-    assert document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
-    assert {name: len(rows) for name, (_, rows) in tables.items()} == {"setup_stability": 3, "win_rates": 40}
-    assert {"scatter.png", "components.png", "experiments.png", "win_rates.csv"} <= {path.name for path in files}
+    [(options_given, result, folder)] = published
+    assert (options_given.name, result.job_type, folder) == ("mine", "stability", tmp_path)
+    assert result.title == "stability, 4 metrics, 6 sources, 4 targets"
+    assert (result.config["pool_size"], result.config["ties"]) == (4, "split")
+    assert result.document["experiments"] == comb(SOURCES, 4) * TARGETS * 4
+    assert {name: len(rows) for name, (_, rows) in result.tables.items()} == {"setup_stability": 3, "win_rates": 40}
+    assert {"scatter.png", "components.png", "experiments.png", "win_rates.csv"} <= {path.name for path in result.files}
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
         (["--pool_size=1"], "pool_size: 1 is given; 2 to 6 is allowed"),
         (["--preset=scenario1"], "preset: scenario1 is for a table of 17 sources and 17 targets, and "),
         (["--metrics=[right, foo]"], "metrics: 'foo' not in the table; it has right, gbc, h_score, leep"),
-        (["--metrics=[right]"], "metrics: right given; two or more are compared, none of them twice"),
+        (["--metrics=[right]"], "metrics: right given; two or more are needed, none of them twice"),
         (["--metrics=[leep, gbc, leep]"], "metrics: leep, gbc, leep given; two or more"),
         (["--metrics=[]"], "metrics: none given; two or more"),
         (["--figures.metrics=[right]"], "figures.metrics: ['right'] given; two different ones"),
