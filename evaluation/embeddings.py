@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from jsonargparse.typing import NonNegativeInt
 
 from contract.schema import ModelEntry, Stimulus
 from contract.stimulus_files import locate_stimuli
@@ -10,7 +14,6 @@ from datamodules.photos.photo_source import Pictures
 from datamodules.photos.stimuli import Stimuli
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
-from evaluation.extraction import Extraction
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
 from output.errors import UserError
@@ -19,14 +22,31 @@ from store.row_store import StoredRows
 from store.segments import StoreError
 
 
-def find_stimuli(stimuli: Sequence[Stimulus]) -> Stimuli:
-    """Find the files of stimuli.
+@dataclass(frozen=True)
+class Extraction:
+    """How embeddings are computed.
 
     Args:
-        stimuli: The stimuli.
+        precision: Arithmetic of the networks; float32 is the contract's.
+        device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are those of one
+            kind of device.
+        num_workers: Processes that decode stimuli; null for one per processor.
+        cache_dir: Folder that embeddings are kept in; by default that of HEADSTART_CACHE, else one in the user's
+            cache directory.
+        seed: Seed of models without weights; together with a model's name it gives its random weights.
+        allow_modules: Python modules that models of source `custom` may come from; none by default.
+    """
 
-    Returns:
-        The same stimuli as pictures, in order.
+    precision: Literal["float32", "bfloat16"] = "float32"
+    device: Literal["auto", "cpu", "cuda", "mps"] = "auto"
+    num_workers: NonNegativeInt | None = None
+    cache_dir: str | None = None
+    seed: int = 0
+    allow_modules: list[str] = field(default_factory=list)
+
+
+def find_stimuli(stimuli: Sequence[Stimulus]) -> Stimuli:
+    """Find the files of stimuli, which are pictures in the same order.
 
     Raises:
         ContractError: A file is missing or lies outside of its data set's root; all such are listed.
@@ -39,11 +59,8 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
     """Tell where embeddings are taken.
 
     Args:
-        entry: The model.
-        layers: Layers to take instead of the entry's, their outputs as they are but for an average over positions.
-
-    Returns:
-        The entry's layer, or one tap for each of the layers.
+        entry: The model, whose own layer is taken by default.
+        layers: Layers to take instead, their outputs as they are but for an average over positions.
     """
     if layers is None:
         return [Tap(entry.layer, entry.embedding, entry.output_dim)]

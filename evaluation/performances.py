@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from evaluation.runs import Run, read_runs, require_different_orderings, require_same
 from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
 from metrics.sample_efficiency.paired_comparison import restricted
+from modules.networks.spec import WEIGHT_FILES
 from output.errors import UserError
 from output.files import output_folder, write_texts
 from output.tables import format_number, print_lines, print_table
@@ -24,11 +25,10 @@ Pairs = Mapping[tuple[str, str], Sequence[Run]]
 Outcomes = Mapping[tuple[str, str], NDArray[np.float64]]
 
 BASELINE = "baseline"
-WEIGHT_FILES = (".safetensors", ".pth", ".pt")
 # What must be the same for all runs, for all sources of a target, and for all targets of a source.
 EVERYWHERE = ("batch_size", "evaluate_every", "inputs", "feature_precision")
 OF_A_TARGET = ("classes", "train_size", "validation_size", "seed")
-OF_A_SOURCE = ("weights_sha256",)
+OF_A_SOURCE = ("weights_sha256", "model_args", "preprocessing")
 
 
 def performances(
@@ -127,35 +127,24 @@ def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> 
     """Check that performances differ in nothing but source, target and orderings."""
     fixed = EVERYWHERE if performance == "accuracy" else (*EVERYWHERE, "max_samples")
     runs = [run for joined in pairs.values() for run in joined]
-    settings = [{**_settings(run, fixed), **_method(run, method), **_criterion(run, performance)} for run in runs]
+    settings = [_settings(run, fixed) for run in runs]
+    for run, its in zip(runs, settings, strict=True):
+        its[method] = run.model["baseline"] if method == BASELINE else run.model["methods"][method]
+        if performance == "samples_to_criterion":
+            its |= {"threshold": run.curves.threshold, "consecutive": run.curves.consecutive}
     require_same(runs, settings, "only sources, targets and orderings may differ")
     for place, what, keys in ((0, "source", OF_A_SOURCE), (1, "target", OF_A_TARGET)):
         for name in dict.fromkeys(pair[place] for pair in pairs):
             same = [run for pair, joined in pairs.items() if pair[place] == name for run in joined]
-            settings = [{**_settings(run, keys), **(_preparation(run) if what == "source" else {})} for run in same]
-            require_same(same, settings, f"both are of the {what} {name}")
+            require_same(same, [_settings(run, keys) for run in same], f"both are of the {what} {name}")
     for (source, target), joined in pairs.items():
         require_same(joined, [run.settings for run in joined], f"both are of {source} on {target}")
         require_different_orderings(joined)
 
 
 def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
-    return {key: run.protocol.get(key) for key in keys}
-
-
-def _preparation(run: Run) -> dict[str, Any]:
-    """Give what of a backbone's options its weights do not tell."""
-    return {key: run.backbone.get(key) for key in ("model_args", "preprocessing")}
-
-
-def _method(run: Run, method: str) -> dict[str, Any]:
-    return {method: run.model["baseline"] if method == BASELINE else run.model["methods"][method]}
-
-
-def _criterion(run: Run, performance: Performance) -> dict[str, Any]:
-    if performance != "samples_to_criterion":
-        return {}
-    return {"threshold": run.curves.threshold, "consecutive": run.curves.consecutive}
+    """Give what was fed, or what of a backbone's options its weights do not tell."""
+    return {key: run.protocol[key] if key in run.protocol else run.backbone.get(key) for key in keys}
 
 
 def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArray[np.float64]:

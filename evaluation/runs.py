@@ -111,14 +111,7 @@ def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], all
 
 
 def require_different_orderings(runs: Sequence[Run]) -> None:
-    """Check that no ordering comes twice.
-
-    Args:
-        runs: The runs.
-
-    Raises:
-        UserError: One does.
-    """
+    """Check that no ordering comes twice; a UserError names those that do."""
     numbers = np.concatenate([run.curves.orderings for run in runs])
     twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
     if len(twice):

@@ -19,33 +19,14 @@ SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds"
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write a table as CSV.
-
-    Args:
-        columns: Names of the columns.
-        rows: Its rows; None is an empty cell.
-
-    Returns:
-        The text, with numbers at full precision.
-    """
+    """Write a table as CSV, with numbers at full precision and None as an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
     return text.getvalue()
 
 
 def finite_number(text: str | None, name: str) -> float:
-    """Read a number of a CSV file.
-
-    Args:
-        text: What stands there.
-        name: Name of the column.
-
-    Returns:
-        The number.
-
-    Raises:
-        ValueError: It is none, or not finite.
-    """
+    """Read a number in the column `name` of a CSV file; a ValueError where it is none, or not finite."""
     try:
         number = float(text or "")
     except ValueError:
@@ -119,20 +100,6 @@ def read_performances(
 def write_scores(
     folder: Path, names: Sequence[str], document: Mapping[str, Any], rows: Iterable[Sequence[Any]], report: str
 ) -> list[Path]:
-    """Write what the metrics say.
-
-    Args:
-        folder: Folder of the files.
-        names: Names of the document, the table and the report.
-        document: JSON values.
-        rows: Under `SCORE_COLUMNS`.
-        report: Markdown.
-
-    Returns:
-        The files.
-
-    Raises:
-        UserError: The folder cannot be written.
-    """
+    """Write the document, the table under `SCORE_COLUMNS` and the report under their names, as `write_texts` does."""
     texts = json.dumps(document, indent=1, allow_nan=False) + "\n", csv_text(SCORE_COLUMNS, rows), report
     return write_texts(folder, dict(zip(names, texts, strict=True)))

@@ -87,13 +87,7 @@ def drawing() -> Iterator[None]:
 
 
 def save(figure: Figure, path: Path, form: str = "png") -> None:
-    """Write a figure; the same one gives the same bytes.
-
-    Args:
-        figure: The figure.
-        path: File to write.
-        form: One of `FORMATS`.
-    """
+    """Write a figure in one of `FORMATS`; the same one gives the same bytes."""
     times = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure.set_dpi(DPI)
     canvas = get_registered_canvas_class(form)(figure)
@@ -103,12 +97,7 @@ def save(figure: Figure, path: Path, form: str = "png") -> None:
 
 
 def writers(name: str, figure: Figure) -> dict[str, Callable[[Path], None]]:
-    """Give what writes a figure in every format, by file name.
-
-    Args:
-        name: Name of the files, without ending.
-        figure: The figure.
-    """
+    """Give what writes a figure in every format, by file names that begin with `name`."""
     return {f"{name}.{form}": partial(save, figure, form=form) for form in FORMATS}
 
 

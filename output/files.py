@@ -7,6 +7,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -121,23 +122,9 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts that appear together.
-
-    Args:
-        folder: Folder of the files, created where it is missing.
-        texts: Contents by file name.
-
-    Returns:
-        The files, in order.
-
-    Raises:
-        UserError: The folder cannot be written.
-    """
+    """Write texts by file name, as `write_together` does; a UserError where the folder cannot be written."""
+    writers = {name: partial(Path.write_text, data=text, encoding="utf-8", newline="") for name, text in texts.items()}
     try:
-        return write_together(folder, {name: _writer(text) for name, text in texts.items()})
+        return write_together(folder, writers)
     except OSError as error:
         raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
-
-
-def _writer(text: str) -> Callable[[Path], object]:
-    return lambda path: path.write_text(text, encoding="utf-8", newline="")

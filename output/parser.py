@@ -25,16 +25,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         super().__init__(*args, **{"allow_abbrev": False, **kwargs})
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
-        """Parse options.
-
-        Args:
-            args: The options; those of the process by default.
-            rest: As of the base class.
-            kwargs: As of the base class.
-
-        Raises:
-            UsageError: One has no such name or type.
-        """
+        """Parse options, as the base class does; a UsageError where one has no such name or type."""
         given = list(sys.argv[1:] if args is None else args)
         if not self.exit_on_error:
             # What is passed on to the parser of a class has been read as YAML and written as Python before.
@@ -43,26 +34,14 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
 
     def validate(self, namespace: Any, skip_unset: bool = True, *rest: Any, **kwargs: Any) -> None:  # noqa: ANN401 - a namespace
-        """Check values, in classes also those that are null.
-
-        Args:
-            namespace: The values.
-            skip_unset: Whether to leave null unchecked.
-            rest: As of the base class.
-            kwargs: As of the base class.
-        """
+        """Check values as the base class does, in classes also those that are null."""
         super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
-        """Raise a mistake.
+        """Raise a mistake as a UsageError.
 
-        Args:
-            message: What is wrong.
-            ex: The exception behind it.
-
-        Raises:
-            UsageError: Always, but in the parser of a class: its mistake passes through the parser of the option that
-                the class was given by, which knows the whole name.
+        That of the parser of a class passes through the parser of the option that the class was given by, which knows
+        the whole name.
         """
         if not self.exit_on_error:
             raise MistakeWithin(message, self._names()) from ex
@@ -82,17 +61,6 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__
-
-
-def fail(message: str, code: int) -> NoReturn:
-    """Print one line to the error stream and exit.
-
-    Args:
-        message: What is wrong and how to mend it.
-        code: The exit code.
-    """
-    print(f"error: {message}", file=sys.stderr)
-    raise SystemExit(code)
 
 
 @contextmanager
@@ -119,10 +87,13 @@ def one_line_errors() -> Iterator[None]:
     try:
         with mistakes_of_users():
             yield
+        return
     except UserError as error:
-        fail(" ".join(str(error).split()), error.code)
+        message, code = " ".join(str(error).split()), error.code
     except KeyboardInterrupt:
-        fail("interrupted", INTERRUPTED)
+        message, code = "interrupted", INTERRUPTED
+    print(f"error: {message}", file=sys.stderr)
+    raise SystemExit(code)
 
 
 def run_function(function: Callable[..., object], args: Sequence[str] | None = None) -> None:

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Self, TypeVar
 if TYPE_CHECKING:
     import rich.progress
 
-BYTES = "bytes"
-MEGABYTE = 1_000_000
 BAR = 16
 # Seconds between two lines: the fewest at a tenth of the whole, and elsewhere.
 AT_A_TENTH, ELSEWHERE = 5.0, 30.0
@@ -27,11 +25,11 @@ class Progress:
 
     Args:
         title: What is computed.
-        total: How much there is to do; None where that is not known.
-        unit: What is counted, in the plural; `bytes` are shown as megabytes.
+        total: How much there is to do.
+        unit: What is counted, in the plural.
     """
 
-    def __init__(self, title: str, total: int | None, unit: str) -> None:
+    def __init__(self, title: str, total: int, unit: str) -> None:
         self.title, self.total, self.unit = title, total, unit
         self.done = self._told = self._tenths = 0
         self.note = ""
@@ -45,11 +43,7 @@ class Progress:
         return self
 
     def advance(self, amount: int = 1) -> None:
-        """Show that more is done.
-
-        Args:
-            amount: How much more.
-        """
+        """Show that so much more is done."""
         self.show(self.done + amount, self.note)
 
     def show(self, done: int, note: str = "") -> None:
@@ -78,17 +72,15 @@ class Progress:
 
     def _print(self, now: float) -> None:
         seconds = now - self._started
-        remaining = (self.total or 0) - self.done
+        remaining = self.total - self.done
         left = f", {_clock(seconds * remaining / self.done)} left" if self.done and remaining > 0 else ""
         print(f"{self.title}: {self._state(now)}, {_clock(seconds)} passed{left}", file=sys.stderr, flush=True)
         self._printed, self._told = now, self.done
 
     def _state(self, now: float) -> str:
-        scale, unit = (MEGABYTE, "MB") if self.unit == BYTES else (1, self.unit)
-        total = "" if self.total is None else f"/{self.total // scale:,}"
         # A clock may be too coarse for the first of many.
-        speed = self.done / scale / max(now - self._started, 1e-3)
-        return f"{self.done // scale:,}{total} {unit}, {speed:.3g}/s" + (f", {self.note}" if self.note else "")
+        speed = self.done / max(now - self._started, 1e-3)
+        return f"{self.done:,}/{self.total:,} {self.unit}, {speed:.3g}/s" + (f", {self.note}" if self.note else "")
 
 
 def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
@@ -108,7 +100,7 @@ def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
             progress.advance()
 
 
-def _open_bar(title: str, total: int | None) -> rich.progress.Progress | None:
+def _open_bar(title: str, total: int) -> rich.progress.Progress | None:
     """Open a bar; None on a terminal that cannot move its cursor."""
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn

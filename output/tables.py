@@ -82,11 +82,7 @@ def _fold(name: str, width: int) -> str:
 
 
 def print_lines(lines: Iterable[str]) -> None:
-    """Print sentences, each on one line unless a terminal is narrower.
-
-    Args:
-        lines: The sentences.
-    """
+    """Print sentences, each on one line unless a terminal is narrower."""
     console = Console(highlight=False)
     for line in lines:
         console.print(Text(_encodable(line)), soft_wrap=not console.is_terminal)
@@ -103,39 +99,20 @@ def _encodable(text: str) -> str:
 
 
 def markdown_table(rows: Rows) -> list[str]:
-    """Write a table in Markdown.
-
-    Args:
-        rows: The header, and the rows.
-
-    Returns:
-        Its lines.
-    """
+    """Give the lines of a table in Markdown; the first row is the header."""
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))
     return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]
 
 
 def format_number(value: float | None, form: str = ".4g") -> str:
-    """Write a number that may be missing.
-
-    Args:
-        value: The number.
-        form: How it is written.
-
-    Returns:
-        A dash where it is missing.
-    """
+    """Write a number, or a dash where it is missing."""
     # Added to 0, a negative 0 loses its sign.
     return "–" if value is None else format(value + 0.0, form)
 
 
 def print_scores(document: dict[str, Any]) -> None:
-    """Print the scores of a results document.
-
-    Args:
-        document: The content of `results.json`.
-    """
+    """Print the scores of the content of a `results.json`."""
     criterion, protocol = document["criterion"], document["protocol"]
     title = (
         f"Samples to criterion: {criterion['threshold']:.0%} validation accuracy at {criterion['consecutive']} "

@@ -16,7 +16,7 @@ from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, result_files, write_score
 from evaluation.alignment.score_log import log_folder
 from evaluation.alignment.scoring import Rows, check_compared, compare, conditions, score
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
 from evaluation.alignment.scoring import Rows, conditions, naming_models, represent
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
 from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
 from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities

@@ -14,7 +14,7 @@ from typing import Any
 from contract.documents import Catalog, Registry, read_catalog, read_registry
 from contract.submissions import Submission, read_submission
 from evaluation.alignment.scoring import Rows, score
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from output.errors import UserError
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
@@ -108,10 +108,10 @@ def score_on_modal(
 
 
 def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Score a submission; this runs on Modal.
+    """Score the content of a submission's file on Modal, where this runs.
 
     Args:
-        submission: Content of the submission's file.
+        submission: The content.
         team: Its team.
         options: Fields of `Extraction`.
 

@@ -99,12 +99,7 @@ def write_score(
 
 
 def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
-    """Print the score and where its files are.
-
-    Args:
-        document: The content of `score.json` or `cka.json`.
-        files: The files.
-    """
+    """Print the content of `score.json` or `cka.json`, and where the files are."""
     if "team" in document:
         version = document["contract_version"]
         print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}")

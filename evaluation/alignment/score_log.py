@@ -18,15 +18,7 @@ LOG = "scores.jsonl"
 
 
 def log_folder(chosen: str | None, output: Path) -> Path:
-    """Choose the folder of the log; it need not exist yet.
-
-    Args:
-        chosen: The folder that the user named, if any.
-        output: Folder of the score's other files.
-
-    Returns:
-        The chosen folder, else the one in the environment variable HACKATHON_LOG_DIR, else `output`.
-    """
+    """Choose the folder of the log: the one that the user named, else that of HACKATHON_LOG_DIR, else `output`."""
     return Path(chosen or os.environ.get("HACKATHON_LOG_DIR") or output).expanduser()
 
 
@@ -66,8 +58,12 @@ def _append(path: Path, line: bytes) -> None:
     try:
         size = os.fstat(descriptor).st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
+        whole = b"\n" + line if torn else line
         try:
-            _write(descriptor, b"\n" + line if torn else line)
+            written = os.write(descriptor, whole)
+            if written != len(whole):
+                raise OSError(errno.ENOSPC, f"{written} of {len(whole)} bytes written")
+            os.fsync(descriptor)
         except OSError:
             # A line that is reported as not logged must not be read as a score later.
             with suppress(OSError):
@@ -77,13 +73,6 @@ def _append(path: Path, line: bytes) -> None:
         os.close(descriptor)
     if size == 0:
         _sync_folder(path.parent)
-
-
-def _write(descriptor: int, line: bytes) -> None:
-    written = os.write(descriptor, line)
-    if written != len(line):
-        raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes written")
-    os.fsync(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:

@@ -15,10 +15,9 @@ from numpy.typing import NDArray
 from contract.documents import Catalog, Registry
 from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.submissions import Submission
-from evaluation.embeddings import choose_taps, embed, find_stimuli
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction, choose_taps, embed, find_stimuli
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from output.errors import UserError
+from output.errors import UserError, require_different
 
 Rows = dict[str, NDArray[np.float32]]
 
@@ -58,9 +57,6 @@ def represent(
         options: How embeddings are computed.
         layers: Layers of the one model that is named, to be compared with each other.
 
-    Returns:
-        The embeddings.
-
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
@@ -96,16 +92,7 @@ def naming_models(names: Sequence[str]) -> Iterator[None]:
 
 
 def conditions(registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
-    """Tell what a result depends on besides what is compared, by its place in the result.
-
-    Args:
-        registry: The models.
-        catalog: The stimuli.
-        options: How embeddings are computed.
-
-    Returns:
-        JSON values, as `output.files.refuse_other_results` takes them.
-    """
+    """Tell what a result depends on besides what is compared, by its place in the result."""
     return {
         "contract_version": CONTRACT_VERSION,
         "extraction": {"precision": options.precision, "seed": options.seed},
@@ -125,16 +112,11 @@ def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry
     Raises:
         UserError: A model is unknown, or there are not two different things to compare.
     """
-    unknown = [name for name in models if name not in registry.entries]
-    if unknown:
-        raise UserError(
-            f"models: {', '.join(map(repr, unknown))} not in the registry; it has {', '.join(registry.entries)}"
-        )
+    registry.require("models", models)
     if layers is not None and len(models) != 1:
         raise UserError(f"models: {len(models)} models are given, but layers are compared within one")
     option, compared = ("models", models) if layers is None else ("layers", layers)
-    if not 2 <= len(set(compared)) == len(compared):
-        raise UserError(f"{option}: {', '.join(compared) or 'none'} given; two or more different ones are compared")
+    require_different(option, compared, least=2)
 
 
 def compare(
@@ -229,10 +211,5 @@ def _describe(
 
 
 def mean_key(measure: str, estimate: str) -> str:
-    """Tell under which key a result holds its mean over pairs; `mean_cka_...` is linear CKA by the contract.
-
-    Args:
-        measure: Name of the measure.
-        estimate: `biased` or `debiased`.
-    """
+    """Tell under which key a result holds its mean over pairs; `mean_cka_...` is linear CKA by the contract."""
     return f"mean_cka_{estimate}" if measure == DEFAULT_MEASURE else f"mean_{estimate}"

@@ -16,11 +16,7 @@ LEGEND = (
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
-    """Print the sources of every target, ranked, and why scores are missing.
-
-    Args:
-        results: What the metrics say on each target.
-    """
+    """Print the sources of every target, ranked, and why scores are missing."""
     for found in results:
         print_table(f"{found.target.name}: {_photos(found)}", ranked_table(found, "source"))
         print_lines(_remarks(found))

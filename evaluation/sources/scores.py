@@ -32,15 +32,7 @@ class Score:
 
 
 def score_one(compute: Callable[[Inputs], float], given: Inputs) -> Score:
-    """Compute one score.
-
-    Args:
-        compute: The metric, or a part of it.
-        given: What it is computed from.
-
-    Returns:
-        The score; none where the metric cannot be computed or is not finite.
-    """
+    """Compute one score by a metric or a part of it; none where it cannot be computed or is not finite."""
     return score_jointly(lambda: np.array([compute(given)]), 1)[0]
 
 
@@ -48,11 +40,8 @@ def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> lis
     """Compute scores of several targets at once, and share the time among them.
 
     Args:
-        compute: Gives the scores, `[targets]`.
+        compute: Gives the scores, `[targets]`; those that are not finite, or all after a ValueError, are none.
         count: Number of targets.
-
-    Returns:
-        The scores; none where they cannot be computed or are not finite.
     """
     start = time.perf_counter()
     try:

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contract.schema import ModelEntry
-from evaluation.embeddings import choose_taps, embed
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction, choose_taps, embed
 from evaluation.sources.targets import Target
 from modules.networks.spec import CLASSIFIERS, NetworkSpec
 from modules.networks.taps import SOURCE_HEAD

@@ -14,7 +14,7 @@ from jsonargparse.typing import NonNegativeInt
 from contract.documents import Registry, read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources

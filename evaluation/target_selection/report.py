@@ -30,11 +30,7 @@ VARYING_WARNING = (
 
 
 def print_target_ranking(results: RankedTargets) -> None:
-    """Print the metrics, the targets that rank first, and the warnings.
-
-    Args:
-        results: What the metrics say.
-    """
+    """Print the metrics, the targets that rank first, and the warnings."""
     more = len(results.targets) - PRINTED_TARGETS
     print_table("metrics", _metric_table(results))
     title = f"targets by mean rank{f'; {more} more are in report.md' if more > 0 else ''}"
@@ -51,8 +47,8 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
     """
     settings = (
         f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
-        f"{document['class_share']}, seed {document['seed']}); source model {results.source}; GBC along the axes of "
-        f"{document['gbc_axes']}."
+        f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "
+        f"of {document['gbc_axes']}."
     )
     lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
     lines += [f"- {line}" for line in _remarks(results)]

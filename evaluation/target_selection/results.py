@@ -19,12 +19,10 @@ class RankedTargets(Scored):
     """What the metrics say of the targets of a pool.
 
     Attributes:
-        source: The source model.
         classes: Numbers of classes of each target, ascending.
         photos: Number of photos of each target.
     """
 
-    source: str
     classes: Sequence[NDArray[np.int64]]
     photos: Sequence[int]
 
@@ -46,8 +44,7 @@ class RankedTargets(Scored):
     def kendall_with_num_classes(self) -> dict[str, float | None]:
         """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
 
-        Returns:
-            Kendall's tau-b by metric; None where the metric or NumC ranks nothing.
+        Kendall's tau-b by metric; None where the metric or NumC ranks nothing.
         """
         return self._measure(kendall, [-float(size) for size in self.sizes])
 

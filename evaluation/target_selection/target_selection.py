@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
@@ -119,7 +119,7 @@ def target_selection(
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
     scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.items()}
-    results = RankedTargets(chosen, scores, reached, source, pool, [each["photos"] for each in described.values()])
+    results = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()])
     config["extraction"] = asdict(extraction)
     config["digests"] = {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint}
     summary = {
@@ -135,10 +135,7 @@ def target_selection(
     if logger:
         title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
         pool_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]
-        tables = {
-            "scores": (SCORE_COLUMNS, rows),
-            "targets": (("target", "classes", "photos"), pool_rows),
-        }
+        tables = {"scores": (SCORE_COLUMNS, rows), "targets": (("target", "classes", "photos"), pool_rows)}
         publish(dashboard, Result("target-selection", title, config, summary, tables, files), folder)
     return document
 

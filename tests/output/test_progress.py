@@ -37,17 +37,6 @@ def test_lines_come_at_tenths_and_after_silence(clock: list[float], capsys: pyte
     ]
 
 
-def test_without_a_known_end(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
-    with Progress("pictures.zip", None, "bytes") as shown:
-        for seconds in (29, 30, 45):
-            clock[0] = 100.0 + seconds
-            shown.advance(40_000_000)
-    assert capsys.readouterr().err.splitlines() == [
-        "pictures.zip: 80 MB, 2.67/s, 0:30 passed",
-        "pictures.zip: 120 MB, 2.67/s, 0:45 passed",
-    ]
-
-
 def test_what_is_quick_prints_nothing(clock: list[float], capsys: pytest.CaptureFixture[str]) -> None:
     assert [item * 2 for item in track([1, 2, 3], "quick", "things")] == [2, 4, 6]
     for _ in track([], "nothing", "things"):

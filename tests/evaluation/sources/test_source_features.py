@@ -17,7 +17,7 @@ from torch import nn
 from contract.documents import read_registry
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.row_computation import ComputedRows
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from evaluation.sources.source_features import SourceFeatures, source_features
 from evaluation.sources.targets import read_target
 from modules.networks.build import build

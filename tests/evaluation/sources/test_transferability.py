@@ -15,7 +15,7 @@ import torchvision
 import evaluate
 from contract.documents import read_registry
 from datamodules.photos.class_folders import ClassFolders
-from evaluation.extraction import Extraction
+from evaluation.embeddings import Extraction
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import read_target
 from metrics.transferability.gbc import gbc
