@@ -182,9 +182,7 @@ def _search_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> I
 
 def _names(entry: object) -> tuple[str, str]:
     """Give both names of a submitted stimulus, or empty ones where they cannot be compared."""
-    if not isinstance(entry, dict):
-        return "", ""
-    dataset, identifier = entry.get("dataset_name"), entry.get("image_identifier")
-    if not isinstance(dataset, str) or not isinstance(identifier, str):
-        return "", ""
-    return (dataset, identifier) if max(len(dataset), len(identifier)) <= LONGEST_NAME else ("", "")
+    match entry:
+        case {"dataset_name": str(dataset), "image_identifier": str(identifier)}:
+            return (dataset, identifier) if max(len(dataset), len(identifier)) <= LONGEST_NAME else ("", "")
+    return "", ""

@@ -5,6 +5,7 @@ python -m scripts.draw_grids
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -19,20 +20,19 @@ _GAP = 4
 _CAPTION = 14
 
 
-def tile(rows: Sequence[Sequence[Image.Image]], captions: Sequence[Sequence[str]]) -> Image.Image:
-    """Lays rows of pictures of one size out, each picture with its caption below, on a white ground.
+def tile(drawings: Sequence[tuple[Image.Image, str]], columns: int) -> Image.Image:
+    """Lays pictures of one size out in rows, each with its caption below, on a white ground.
 
     The palette has 256 colours, because noise hardly compresses otherwise.
     """
-    size = rows[0][0].width
+    size = drawings[0][0].width
     across, down = size + _GAP, size + _GAP + _CAPTION
-    sheet = Image.new("RGB", (len(rows[0]) * across + _GAP, len(rows) * down + _GAP), "white")
+    sheet = Image.new("RGB", (columns * across + _GAP, math.ceil(len(drawings) / columns) * down + _GAP), "white")
     pen = ImageDraw.Draw(sheet)
-    for y, (pictures, texts) in enumerate(zip(rows, captions, strict=True)):
-        for x, (picture, text) in enumerate(zip(pictures, texts, strict=True)):
-            left, top = _GAP + x * across, _GAP + y * down
-            sheet.paste(picture, (left, top))
-            pen.text((left + size // 2, top + size + 1), text, fill="black", anchor="ma", font_size=10)
+    for place, (picture, text) in enumerate(drawings):
+        left, top = _GAP + place % columns * across, _GAP + place // columns * down
+        sheet.paste(picture, (left, top))
+        pen.text((left + size // 2, top + size + 1), text, fill="black", anchor="ma", font_size=10)
     return sheet.quantize(256, dither=Image.Dither.NONE)
 
 
@@ -46,18 +46,11 @@ def draw_grids(output: Path = IMAGES, columns: int = 10, size: int = 64, seed: i
         seed: The family of drawings shown.
     """
     output.mkdir(parents=True, exist_ok=True)
-    labels = (0, 0, 1, 1)
-    pets = [
-        [draw_pet(label, row * columns + i, seed, size) for i in range(columns)] for row, label in enumerate(labels)
-    ]
-    tile(pets, [[PET_CLASSES[label]] * columns for label in labels]).save(output / "drawn_pets.png", optimize=True)
-
-    blank = Image.new("RGB", (size, size), "white")
-    missing = -len(SOURCE_CLASSES) % columns
-    objects = [draw_object(label, 0, seed, size) for label in range(len(SOURCE_CLASSES))] + [blank] * missing
-    names = [*SOURCE_CLASSES, *[""] * missing]
-    rows = [slice(start, start + columns) for start in range(0, len(objects), columns)]
-    tile([objects[row] for row in rows], [names[row] for row in rows]).save(output / "drawn_objects.png", optimize=True)
+    labels = [label for label in (0, 1) for _ in range(2 * columns)]
+    pets = [(draw_pet(label, index, seed, size), PET_CLASSES[label]) for index, label in enumerate(labels)]
+    objects = [(draw_object(label, 0, seed, size), name) for label, name in enumerate(SOURCE_CLASSES)]
+    for name, drawings in (("drawn_pets", pets), ("drawn_objects", objects)):
+        tile(drawings, columns).save(output / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
