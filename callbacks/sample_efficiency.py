@@ -9,7 +9,7 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.criterion import extend_streaks, required_correct
+from metrics.sample_efficiency.curves import extend_streaks, required_correct
 from modules.comparison import Comparison
 
 BAND = (10, 90)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from evaluation.runs import Run, read_runs, require_different_orderings, require_same
 from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
-from metrics.sample_efficiency.paired_comparison import restricted
+from metrics.sample_efficiency.scores import restricted
 from modules.networks.spec import WEIGHT_FILES
 from output.errors import UserError
 from output.files import output_folder, write_texts

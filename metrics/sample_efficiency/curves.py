@@ -1,14 +1,65 @@
-"""Accuracy traces of a comparison."""
+"""Accuracy traces, and the criterion of sample efficiency: accuracy reached and kept for consecutive evaluations."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.criterion import required_correct, samples_to_criterion
+
+def required_correct(threshold: float, validation_size: int) -> int:
+    """Give the fewest correct predictions of a validation set whose accuracy is at least the threshold in [0, 1].
+
+    The threshold is taken as the decimal number that it prints as, so that exactly 80.0 % passes 0.8 whatever
+    the rounding of `0.8 * validation_size` in binary.
+    """
+    return math.ceil(Fraction(repr(float(threshold))) * validation_size)
+
+
+def extend_streaks(streaks: NDArray[np.int64], correct: NDArray[np.int64], required: int) -> NDArray[np.int64]:
+    """Give the lengths of the running streaks, of any shape, after one more evaluation.
+
+    Args:
+        streaks: Consecutive evaluations at or above the threshold so far.
+        correct: Correct predictions at the new evaluation, same shape.
+        required: Fewest correct predictions that count.
+    """
+    return np.where(correct >= required, streaks + 1, 0)
+
+
+def samples_to_criterion(
+    correct: NDArray[np.int64], samples_seen: NDArray[np.int64], required: int, consecutive: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find where traces of accuracy first meet the criterion.
+
+    Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
+
+    Args:
+        correct: Correct predictions at every evaluation, `[..., evaluations]`.
+        samples_seen: Samples seen at every evaluation, `[evaluations]`.
+        required: Fewest correct predictions that count as reached, see `required_correct`.
+        consecutive: Length of the streak that is needed.
+
+    Returns:
+        Samples to criterion (samples seen at the last evaluation of the first full streak) and onset (samples
+        seen at its first), each `[...]`, infinite where the trace never meets the criterion.
+    """
+    evaluations = correct.shape[-1]
+    if evaluations < consecutive:
+        never = np.full(correct.shape[:-1], np.inf)
+        return never, never.copy()
+    passed = np.cumsum(correct >= required, axis=-1)
+    before = np.concatenate([np.zeros_like(passed[..., :1]), passed], axis=-1)[..., :-consecutive]
+    full = passed[..., consecutive - 1 :] - before == consecutive
+    first = full.argmax(axis=-1)
+    met = full.any(axis=-1)
+    samples = np.where(met, samples_seen[first + consecutive - 1], np.inf)
+    onset = np.where(met, samples_seen[first], np.inf)
+    return samples, onset
 
 
 @dataclass(frozen=True)

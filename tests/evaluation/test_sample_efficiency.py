@@ -12,8 +12,7 @@ import pytest
 
 from evaluate import main
 from evaluation.sample_efficiency import sample_efficiency
-from metrics.sample_efficiency.criterion import required_correct, samples_to_criterion
-from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
 from output.errors import UserError
 from tests.material.runs import TRACES, write_run
 
