@@ -10,6 +10,7 @@ import torch
 
 from benchmarks.command import timed, train
 from modules import BackboneSpec
+from modules.networks.backbone import build_backbone
 
 ORDERINGS, EVALUATIONS = 20, 250
 PASSES = 2
@@ -26,7 +27,7 @@ def main(
         photos: Folder of cats and dogs.
         weights: Weights of MobileNetV2.
     """
-    backbone = BackboneSpec(weights=weights).build(0).folded()
+    backbone = build_backbone(BackboneSpec(weights=weights).network(0)).folded()
     pictures = torch.randint(0, 256, (4, 3, 224, 224), dtype=torch.uint8)
     size = 1000
     with torch.inference_mode():

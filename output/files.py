@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import secrets
@@ -42,6 +43,25 @@ def output_folder(option: str, chosen: str | Path) -> Path:
             f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
         )
     return path
+
+
+def digest_file(path: Path) -> str:
+    """Digest the bytes of a file.
+
+    Args:
+        path: The file.
+
+    Returns:
+        Their SHA-256, hexadecimal.
+
+    Raises:
+        UserError: It cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
 
 
 def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], overwrite: bool) -> None:

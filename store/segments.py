@@ -17,11 +17,11 @@ import secrets
 import stat
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cached_property
+from io import FileIO
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -60,16 +60,8 @@ class RowSource(Protocol):
         """What is to be kept of single rows, by their places, known once their chunk is."""
 
 
-@dataclass(frozen=True)
-class Chunk:
-    """Rows that were written together, from the first one's place in the segment to the end.
-
-    Attributes:
-        first: Place of the first row.
-        end: Place behind the last.
-        remarks: What is noted of single rows, by name.
-        sha256: Digest of the rows and of all that is said of them.
-    """
+class Chunk(NamedTuple):
+    """Rows that were written together: the places of the first and behind the last, remarks by name, and the digest."""
 
     first: int
     end: int
@@ -167,12 +159,24 @@ class Segment:
 
     def is_being_written(self) -> bool:
         """Tell whether rows are still to come: not where the process that wrote them was ended."""
-        return len(self.names) < len(self.promised) and _is_held(self.path.with_suffix(LOCK))
+        return len(self.names) < len(self.promised) and not self.wait(0)
 
-    def wait(self) -> None:
-        """Wait until no more rows are to come."""
-        with FileLock(self.path.with_suffix(LOCK)):
-            self.path.with_suffix(LOCK).unlink(missing_ok=True)
+    def wait(self, seconds: float = -1) -> bool:
+        """Wait until no more rows are to come.
+
+        Args:
+            seconds: How long; a negative number for as long as it takes.
+
+        Returns:
+            Whether that is so.
+        """
+        lock = self.path.with_suffix(LOCK)
+        try:
+            with FileLock(lock, seconds):
+                lock.unlink(missing_ok=True)
+        except Timeout:
+            return False
+        return True
 
 
 class SegmentWriter:
@@ -192,15 +196,14 @@ class SegmentWriter:
         self.done = 0
         # Segments in the order of their names are in that in which they were begun.
         self.path = table / f"{time.time_ns():020}-{secrets.token_hex(4)}{JOURNAL}"
-        self.lock = FileLock(self.path.with_suffix(LOCK))
-        self.lock.acquire()
-        try:
-            self.rows = self.path.with_suffix(ROWS).open("xb")
+        lock = FileLock(self.path.with_suffix(LOCK))
+        with ExitStack() as files:
+            files.callback(self._leave, lock)
+            lock.acquire()
+            self.rows = files.enter_context(self.path.with_suffix(ROWS).open("xb", buffering=0))
             _write_whole(self.path, json.dumps({"key": dict(key), "names": list(names)}) + "\n")
-            self.journal = self.path.open("ab")
-        except BaseException:
-            self._end()
-            raise
+            self.journal = files.enter_context(self.path.open("ab", buffering=0))
+            self.files = files.pop_all()
 
     def __enter__(self) -> SegmentWriter:
         """Begin."""
@@ -208,10 +211,7 @@ class SegmentWriter:
 
     def __exit__(self, *exception: object) -> None:
         """End; what is there stays."""
-        for file in (self.rows, self.journal):
-            with suppress(OSError):  # what could not be written was said
-                file.close()
-        self._end()
+        self.files.close()
 
     def write(self, source: RowSource) -> None:
         """Compute the rows and write them.
@@ -238,16 +238,14 @@ class SegmentWriter:
         origin = {"form": [rows.dtype.str, list(rows.shape[1:])], "notes": dict(source.notes)}
         said: list[Any] = [] if self.done else [origin]
         said.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
-        self.rows.write(rows.data)
-        self.rows.flush()
-        self.journal.write("".join(json.dumps(line) + "\n" for line in said).encode())
-        self.journal.flush()
+        _write_all(self.rows, rows.data.cast("B"))
+        _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in said).encode()))
         self.done = end
 
-    def _end(self) -> None:
+    def _leave(self, lock: FileLock) -> None:
         if not self.done:
             drop(self.path)
-        self.lock.release()
+        lock.release()
         self.path.with_suffix(LOCK).unlink(missing_ok=True)
 
 
@@ -345,12 +343,7 @@ def _write_whole(path: Path, text: str) -> None:
         partial.unlink(missing_ok=True)
 
 
-def _is_held(path: Path) -> bool:
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return True
-    lock.release()
-    path.unlink(missing_ok=True)
-    return False
+def _write_all(file: FileIO, content: memoryview) -> None:
+    # Without a buffer, which would be written once more when a full disk is left.
+    while content:
+        content = content[file.write(content) :]

@@ -2,31 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 
-from datamodules.photos.photo_source import Photos, PhotoSource, PhotoSubset
+from datamodules.photos.photo_source import Photos, PhotoSource
 from output.errors import UserError, naming
 
 MOST_NAMED = 20
-
-
-class SelectedClasses(PhotoSubset):
-    """The photos of some classes, numbered anew.
-
-    Args:
-        photos: The photos to select from.
-        kept: The classes to keep, by their numbers there, in the order of their new numbers.
-    """
-
-    def __init__(self, photos: Photos, kept: Sequence[int]) -> None:
-        super().__init__(photos, np.flatnonzero(np.isin(photos.labels, kept)))
-        numbers = np.empty(len(photos.classes), dtype=np.int64)
-        numbers[list(kept)] = np.arange(len(kept))
-        self.labels = numbers[self.labels]
-        self.classes = tuple(photos.classes[number] for number in kept)
 
 
 class ClassSubset(PhotoSource):
@@ -75,4 +59,8 @@ class ClassSubset(PhotoSource):
                 f"classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
                 f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
             )
-        return SelectedClasses(photos, [photos.classes.index(name) for name in self.kept])
+        numbers = [photos.classes.index(name) for name in self.kept]
+        chosen = photos.subset(np.flatnonzero(np.isin(photos.labels, numbers)))
+        chosen.labels = np.array([numbers.index(label) for label in chosen.labels], dtype=np.int64)
+        chosen.classes = tuple(self.kept)
+        return chosen

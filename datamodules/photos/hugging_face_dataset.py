@@ -14,8 +14,9 @@ from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image, UnidentifiedImageError
 
 from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import Photos, decode, digest_file
+from datamodules.photos.photo_source import Photos, decode
 from output.errors import UserError, reason_of
+from output.files import digest_file
 
 # What splits for validation are called, the first that is there being taken.
 VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")

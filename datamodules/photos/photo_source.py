@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from output.errors import UserError
+from output.files import digest_file
 
 
 class Pictures(ABC):
@@ -170,24 +171,6 @@ def decode(
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         # Pillow's decoders raise these, too, on damaged files.
         raise OSError(str(error)) from error
-
-
-def digest_file(path: Path) -> str:
-    """Digest the bytes of a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Their SHA-256, hexadecimal.
-
-    Raises:
-        UserError: It cannot be read.
-    """
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
-        raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
 
 
 class PhotoFiles(Photos):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from datamodules.photos.photo_source import Pictures, decode, digest_file
+from datamodules.photos.photo_source import Pictures, decode
+from output.files import digest_file
 
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")

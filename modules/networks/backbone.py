@@ -13,7 +13,7 @@ from torch.fx.experimental.optimization import fuse
 from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
-from modules.networks.weights import find_heads, weights_digest
+from modules.networks.weights import linear_heads, weights_digest
 from output.errors import UserError, naming
 
 TIMM_PREFIX = "timm/"
@@ -118,7 +118,9 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
         raise UserError(
             f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
         )
-    heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else find_heads(network)
+    heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else linear_heads(network)
+    if not heads and not hasattr(network, "num_features"):
+        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
     for name in heads:
         network.set_submodule(name, nn.Identity())
     # Two classifiers that are averaged are no linear head of one layer's features.
@@ -184,17 +186,3 @@ class BackboneSpec:
             allowed_modules=None,
             terms=TERMS,
         )
-
-    def build(self, seed: int) -> Backbone:
-        """Build the backbone with its weights.
-
-        Args:
-            seed: Seed of random weights.
-
-        Returns:
-            As `build_backbone`.
-
-        Raises:
-            UserError: As `build_backbone`.
-        """
-        return build_backbone(self.network(seed))

@@ -14,6 +14,7 @@ from typing import Any, Literal
 from modules.networks.custom_code import find_code
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
+from output.files import digest_file
 
 LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"
@@ -101,12 +102,12 @@ class NetworkSpec:
             return {"identifier": self.weights, **(drawn if self.arguments.get("num_classes") else {})}
         if not self.weights.is_file():
             raise UserError(f"weights: there is no file {str(self.weights)!r}")
-        return {"file": _digest(self.weights)}
+        return {"file": digest_file(self.weights)}
 
     def _digest_code(self) -> str:
         digest = hashlib.sha256()
         for name, path in find_code(self.model, self.allowed_modules, self.terms.model).items():
-            digest.update(f"{name}\0{_digest(path)}\0".encode(errors="surrogateescape"))
+            digest.update(f"{name}\0{digest_file(path)}\0".encode(errors="surrogateescape"))
         return digest.hexdigest()
 
 
@@ -125,8 +126,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

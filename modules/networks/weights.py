@@ -51,8 +51,7 @@ def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Mod
 def _head_shapes(network: nn.Module) -> dict[str, torch.Size]:
     """Give the weights' shapes of the linear classifiers, or of the convolution that classifies in their place."""
     heads: dict[str, nn.Linear] | dict[str, nn.Conv2d] = linear_heads(network)
-    if not heads:
-        heads = _pick_heads(network, nn.Conv2d)
+    heads = heads or _pick_heads(network, nn.Conv2d)
     return {f"{name}.weight": head.weight.shape for name, head in heads.items()}
 
 
@@ -122,27 +121,15 @@ def _enumerate(names: Sequence[str]) -> str:
     return ", ".join(names[:LISTED]) + more
 
 
-def find_heads(network: nn.Module) -> dict[str, nn.Linear]:
-    """Find the classifier of a network.
+def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
+    """Give the linear classifiers of a network by module path.
 
     Args:
-        network: A classifier of timm (which names its own) or torchvision (the last linear layer).
+        network: A classifier of timm (which names its own) or another (the last linear layer).
 
     Returns:
-        Linear layers by module path: one, two for networks that average two classifiers, none for networks of timm
-        that come without.
-
-    Raises:
-        UserError: A network of torchvision has no linear classifier.
+        One, two for networks that average two classifiers, none for networks that come without.
     """
-    heads = linear_heads(network)
-    if not heads and not hasattr(network, "num_features"):
-        raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
-    return heads
-
-
-def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
-    """Give the linear classifiers of a network by module path, as `find_heads` does; none where there are none."""
     return _pick_heads(network, nn.Linear)
 
 

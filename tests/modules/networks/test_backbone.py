@@ -9,7 +9,7 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from modules.networks.backbone import Backbone, BackboneSpec
+from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
@@ -26,9 +26,9 @@ def draw_photos(count: int = 3, side: int = 32) -> Tensor:
 def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
     if name == "squeezenet1_0":
         with pytest.raises(Exception, match="no linear classifier"):
-            BackboneSpec(name, "random").build(seed=3)
+            build_backbone(BackboneSpec(name, "random").network(seed=3))
         return
-    backbone = BackboneSpec(name, "random", preprocessing=Preprocessing(64, 64)).build(seed=3)
+    backbone = build_backbone(BackboneSpec(name, "random", preprocessing=Preprocessing(64, 64)).network(seed=3))
     torch.manual_seed(3)
     network = torchvision.models.get_model(name, weights=None).eval()
     head = [module for module in network.modules() if isinstance(module, nn.Linear)][-1]
@@ -44,10 +44,10 @@ def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
 
 def test_random_weights_are_drawn_by_the_seed_alone() -> None:
     torch.manual_seed(0)
-    first = TINY.build(seed=1)
+    first = build_backbone(TINY.network(seed=1))
     state = torch.get_rng_state()
     torch.manual_seed(99)
-    again, other = TINY.build(seed=1), TINY.build(seed=2)
+    again, other = build_backbone(TINY.network(seed=1)), build_backbone(TINY.network(seed=2))
     assert first.digest() == again.digest() != other.digest()
     torch.manual_seed(0)
     assert torch.equal(torch.get_rng_state(), state)  # the global generator is left alone
@@ -58,7 +58,7 @@ def test_timm_model() -> None:
     import timm
 
     name = "test_resnet.r160_in1k"
-    backbone = BackboneSpec(f"timm/{name}", "random").build(seed=4)
+    backbone = build_backbone(BackboneSpec(f"timm/{name}", "random").network(seed=4))
     torch.manual_seed(4)
     network = timm.create_model(name, num_classes=1000).eval()
     photos = draw_photos(side=160)
@@ -72,15 +72,18 @@ def test_timm_model() -> None:
 
 def test_timm_model_with_two_heads() -> None:
     name = "timm/deit_tiny_distilled_patch16_224"
-    backbone = BackboneSpec(name, "random", {"depth": 1}).build(seed=0)
+    backbone = build_backbone(BackboneSpec(name, "random", {"depth": 1}).network(seed=0))
     with torch.no_grad():
         assert backbone(draw_photos(2, 224)).shape == (2, backbone.width) == (2, 192)
     assert backbone.source_head is None
 
 
 def test_embedded_weights() -> None:
-    backbone = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=0)
-    assert backbone.digest() == BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=1).digest()
+    backbone = build_backbone(BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).network(seed=0))
+    assert (
+        backbone.digest()
+        == build_backbone(BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).network(seed=1)).digest()
+    )
     assert (backbone.preprocessing.resize, backbone.preprocessing.crop) == (64, 64)
     assert backbone.source_head is not None
     assert backbone.source_head.shape[1] == backbone.width
@@ -88,14 +91,14 @@ def test_embedded_weights() -> None:
 
 @pytest.mark.parametrize("name", ["features.0.0.weight", "features.18.1.running_var", "features.5.conv.1.1.bias"])
 def test_digest_changes_with_any_one_value(name: str) -> None:
-    backbone = TINY.build(seed=0)
+    backbone = build_backbone(TINY.network(seed=0))
     before = backbone.digest()
     backbone.network.state_dict()[name][-1] += 1e-3
     assert backbone.digest() != before
 
 
 def test_digest_is_that_of_the_content() -> None:
-    backbone = TINY.build(seed=0)
+    backbone = build_backbone(TINY.network(seed=0))
     before = backbone.digest()
     backbone.network.to(memory_format=torch.contiguous_format)
     backbone(draw_photos())
@@ -118,7 +121,7 @@ def draw_statistics(backbone: Backbone) -> None:
 @pytest.mark.parametrize("seed", [0, 1])
 def test_folded_backbone_gives_the_same_features(name: str, seed: int) -> None:
     preparation = Preprocessing(160, 160) if name.startswith("timm/") else Preprocessing(64, 64)
-    backbone = BackboneSpec(name, "random", preprocessing=preparation).build(seed)
+    backbone = build_backbone(BackboneSpec(name, "random", preprocessing=preparation).network(seed))
     draw_statistics(backbone)
     photos, digest = draw_photos(4, preparation.crop), backbone.digest()
     folded = backbone.folded()
@@ -139,7 +142,7 @@ def train_a_step(backbone: Backbone) -> None:
 
 
 def test_statistics_stay_while_weights_are_trained() -> None:
-    backbone = BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).build(seed=0)
+    backbone = build_backbone(BackboneSpec("mobilenet_v2", "embedded", {"width_mult": 0.35}).network(seed=0))
     before = {name: value.clone() for name, value in backbone.network.state_dict().items()}
     train_a_step(backbone)
     after = backbone.network.state_dict()
@@ -151,7 +154,7 @@ def test_statistics_stay_while_weights_are_trained() -> None:
 
 
 def test_evaluation_mode_whichever_is_asked_for() -> None:
-    backbone = TINY.build(seed=0)
+    backbone = build_backbone(TINY.network(seed=0))
     parent = nn.ModuleList([backbone]).train()
     assert parent.training
     assert not any(module.training for module in backbone.modules())
@@ -189,24 +192,30 @@ def own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
     spec = BackboneSpec(f"{own}.classifier", "random", {"width": 7}, SMALL)
-    backbone = spec.build(seed=0)
+    backbone = build_backbone(spec.network(seed=0))
     photos = draw_photos()
     network = backbone.network
     with torch.no_grad():
         expected = network[:3](SMALL.normalize(photos))  # type: ignore[index]
         torch.testing.assert_close(backbone(photos), expected)
     assert (backbone.width, backbone.source_head) == (7, None)
-    assert backbone.digest() == spec.build(seed=0).digest() != spec.build(seed=1).digest()
+    assert (
+        backbone.digest()
+        == build_backbone(spec.network(seed=0)).digest()
+        != build_backbone(spec.network(seed=1)).digest()
+    )
     head = nn.Linear(7, 4)
     torch.save({**network.state_dict(), "3.weight": head.weight, "3.bias": head.bias}, tmp_path / "w.pth")
-    loaded = BackboneSpec(f"{own}.classifier", str(tmp_path / "w.pth"), {"width": 7}, SMALL).build(seed=1)
+    loaded = build_backbone(
+        BackboneSpec(f"{own}.classifier", str(tmp_path / "w.pth"), {"width": 7}, SMALL).network(seed=1)
+    )
     assert loaded.digest() == backbone.digest()
     assert loaded.source_head is not None
     assert torch.equal(loaded.source_head, head.weight)
 
 
 def test_own_network_that_gives_features(own: str) -> None:
-    backbone = BackboneSpec(f"{own}.Features", "random", preprocessing=SMALL).build(seed=0)
+    backbone = build_backbone(BackboneSpec(f"{own}.Features", "random", preprocessing=SMALL).network(seed=0))
     with torch.no_grad():
         assert backbone(draw_photos()).shape == (3, 6)
     assert (backbone.width, backbone.source_head) == (6, None)
@@ -234,9 +243,9 @@ def test_mistakes_in_naming_an_own_network(
     own: str, name: str, weights: str, preprocessing: Preprocessing | None, message: str
 ) -> None:
     with pytest.raises(UserError, match=message):
-        BackboneSpec(f"{own}.{name}", weights, preprocessing=preprocessing).build(seed=0)
+        build_backbone(BackboneSpec(f"{own}.{name}", weights, preprocessing=preprocessing).network(seed=0))
 
 
 def test_module_that_is_not_there() -> None:
     with pytest.raises(UserError, match=r"^name: no_such_module\.Net cannot be imported: ModuleNotFoundError"):
-        BackboneSpec("no_such_module.Net", "random", preprocessing=SMALL).build(seed=0)
+        build_backbone(BackboneSpec("no_such_module.Net", "random", preprocessing=SMALL).network(seed=0))

@@ -14,7 +14,7 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor
 
-from modules.networks.backbone import BackboneSpec
+from modules.networks.backbone import BackboneSpec, build_backbone
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
@@ -38,7 +38,7 @@ def spec(path: Path | str) -> BackboneSpec:
 
 def refusal(wrong: BackboneSpec) -> str:
     with pytest.raises(UserError) as caught:
-        wrong.build(seed=0)
+        build_backbone(wrong.network(seed=0))
     assert "\n" not in str(caught.value)
     return str(caught.value)
 
@@ -55,7 +55,7 @@ WRITERS: dict[str, Callable[[State, Path], Any]] = {
 def test_local_file_with_a_head_of_any_size(tmp_path: Path, name: str, classes: int) -> None:
     state = draw_state(classes)
     WRITERS[name](state, tmp_path / name)
-    backbone = spec(tmp_path / name).build(seed=0)
+    backbone = build_backbone(spec(tmp_path / name).network(seed=0))
     loaded = backbone.network.state_dict()
     assert set(loaded) == {key for key in state if not key.startswith("classifier.1")}
     assert all(torch.equal(loaded[key], state[key]) for key in loaded)
@@ -67,7 +67,7 @@ def test_local_file_with_a_head_of_any_size(tmp_path: Path, name: str, classes: 
 def test_file_in_the_home_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     save_file(draw_state(), tmp_path / "weights.safetensors")
-    spec("~/weights.safetensors").build(seed=0)
+    build_backbone(spec("~/weights.safetensors").network(seed=0))
 
 
 def test_misfitting_keys_are_listed(tmp_path: Path) -> None:
@@ -144,7 +144,7 @@ def test_file_with_objects(tmp_path: Path) -> None:
     for name in ("module.pth", "options.pth", "code.pth", "script.pt"):
         message = refusal(spec(tmp_path / name))
         assert message.endswith(f"{name}' cannot be read: it holds more than tensors; save its state_dict() instead")
-    spec(tmp_path / "old.pth").build(seed=0)
+    build_backbone(spec(tmp_path / "old.pth").network(seed=0))
     (tmp_path / "text.pth").write_bytes(b"no weights")
     assert refusal(spec(tmp_path / "text.pth")).endswith("it is no file of torch.save, or a damaged one")
 
