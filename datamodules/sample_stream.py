@@ -12,7 +12,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning.pytorch import LightningDataModule
 from numpy.typing import NDArray
 from torch import Tensor
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader
 
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
@@ -52,33 +52,6 @@ def draw_validation(samples: int, size: int, seed: int) -> NDArray[np.int64]:
     """
     # The third number keeps this apart from every ordering's generator.
     return np.sort(np.random.default_rng((seed, 0, 1)).permutation(samples)[:size])
-
-
-class OrderedBatches(Dataset[tuple[Tensor, Tensor]]):
-    """Batch b of every ordering at once.
-
-    Args:
-        inputs: All training inputs, `[samples, ...]`.
-        labels: Their classes, `[samples]`.
-        orders: Which sample stands where, `[orderings, positions]`.
-        batch_size: Samples in a batch; the last is smaller where it does not divide the positions.
-    """
-
-    def __init__(self, inputs: Tensor, labels: Tensor, orders: Tensor, batch_size: int) -> None:
-        self.inputs = inputs
-        self.labels = labels
-        self.batches = orders.split(batch_size, dim=1)
-
-    def __len__(self) -> int:
-        """Give the number of batches."""
-        return len(self.batches)
-
-    def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
-        """Give inputs `[orderings, batch, ...]` and labels `[orderings, batch]`."""
-        if index >= len(self):
-            raise IndexError(index)
-        places = self.batches[index]
-        return self.inputs[places], self.labels[places]
 
 
 class SampleStream(LightningDataModule):
@@ -234,17 +207,19 @@ class SampleStream(LightningDataModule):
         )
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Feed the batches of all orderings."""
+        """Feed batch b of every ordering at once; the last is smaller where their size does not divide the samples."""
         drawn = [draw_ordering(len(self.train_labels), k, self.seed)[: self.max_samples] for k in self.orderings]
         orders = torch.from_numpy(np.stack(drawn)).to(self.train_inputs.device)
+        batches: Any = orders.split(self.batch_size, dim=1)
         return DataLoader(
-            OrderedBatches(self.train_inputs, self.train_labels, orders, self.batch_size), batch_size=None
+            batches, batch_size=None, collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places])
         )
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Feed the validation set in chunks, in one order."""
         inputs, labels = (x.split(self.validation_chunk) for x in (self.validation_inputs, self.validation_labels))
-        return DataLoader(list(zip(inputs, labels, strict=True)), batch_size=None)  # type: ignore[arg-type]
+        chunks: Any = list(zip(inputs, labels, strict=True))
+        return DataLoader(chunks, batch_size=None)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, for the results."""

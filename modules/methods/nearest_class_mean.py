@@ -19,19 +19,25 @@ class NearestClassMean(Method):
 
     sums: Tensor
     counts: Tensor
+    # How many vectors of the features' width a sample is placed by.
+    spaces = 1
 
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, start.features))
+        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, self.spaces * start.features))
         self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Add the batch to the sums and counts of its classes."""
         one_hot = torch.nn.functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
-        self.sums.baddbmm_(one_hot.mT, self.features(inputs))
+        self.sums.baddbmm_(one_hot.mT, self.place(inputs))
         self.counts += one_hot.sum(1)
+
+    def place(self, inputs: Tensor) -> Tensor:
+        """Give the vectors whose class means are taken, the features here; `inputs` are as for `forward`."""
+        return self.features(inputs)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Score by the negative squared distance to the class means."""

@@ -8,11 +8,12 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Method, Start, linear_logits
+from modules.method import Start, linear_logits
+from modules.methods.nearest_class_mean import NearestClassMean
 from output.errors import UserError
 
 
-class SemanticClassMean(Method):
+class SemanticClassMean(NearestClassMean):
     """Nearest class mean where a sample lies among the source classes that the source head takes it for.
 
     The source head knows which directions of the features tell things apart and which source classes are alike.
@@ -42,8 +43,7 @@ class SemanticClassMean(Method):
 
     source_head: Tensor
     source_bias: Tensor
-    sums: Tensor
-    counts: Tensor
+    spaces = 2
 
     def __init__(
         self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, evidence: PositiveFloat = 10.0
@@ -67,8 +67,6 @@ class SemanticClassMean(Method):
         self.register_buffer("source_bias", start.source_bias, persistent=False)
         centred = start.source_head - start.source_head.mean(0)
         self.register_buffer("source_head", centred, persistent=False)
-        self.register_buffer("sums", torch.zeros(start.orderings, start.classes, 2 * start.features))
-        self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
         # The same validation samples come after every batch, and placing them costs more than all the rest.
         self.placed = WeakTensorKeyDictionary()
 
@@ -86,13 +84,6 @@ class SemanticClassMean(Method):
         probabilities = ((features @ self.source_head.mT + self.source_bias) / self.temperature).softmax(-1)
         semantic = functional.normalize(probabilities @ self.source_head, dim=-1)
         return torch.cat([semantic, functional.normalize(features, dim=-1)], -1)
-
-    @torch.no_grad()
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Add the batch to the sums and counts of its classes."""
-        one_hot = functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
-        self.sums.baddbmm_(one_hot.mT, self.place(inputs))
-        self.counts += one_hot.sum(1)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Score by the negative squared distances to the class means in both spaces."""

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.networks.embedding_strategy import Prefix
-from modules.networks.layer_records import Point, Record, recording
+from modules.networks.layer_records import Record, recording
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.taps import LOGITS, PENULTIMATE, Tap
 from modules.networks.weights import linear_heads
@@ -36,7 +36,6 @@ class LayerEmbedding(nn.Module):
         forward_args: Further arguments of the network's forward call.
 
     Attributes:
-        points: The side of the layer that each tap was found to mean.
         widths: Columns of each tap's embedding.
 
     Raises:
@@ -59,10 +58,10 @@ class LayerEmbedding(nn.Module):
         self.forward_args = dict(forward_args or {})
         self.eval()
         headless = getattr(network, "num_classes", None) == 0
-        candidates = [self._find_points(tap) for tap in taps if not (tap.of_classifier and headless)]
-        passes = zip(*self._probe([point for points in candidates for point in points]), strict=True)
-        chosen = [self._choose([next(passes) for _ in points]) for points in candidates]
-        self.points = [record.point for record, _ in chosen]
+        candidates = [self._find_sides(tap) for tap in taps if not (tap.of_classifier and headless)]
+        passes = zip(*self._probe([side for sides in candidates for side in sides]), strict=True)
+        chosen = [self._choose([next(passes) for _ in sides]) for sides in candidates]
+        self.sides = [side for side, _ in chosen]
         self.widths = [width for _, width in chosen]
 
     @property
@@ -88,17 +87,16 @@ class LayerEmbedding(nn.Module):
             UserError: A layer is called more or less than once, or gives another shape than before.
         """
         rows = []
-        for record, width in zip(self._run(photos, self.points), self.widths, strict=True):
+        for record, width in zip(self._run(photos, self.sides), self.widths, strict=True):
             self._check_calls(record)
             if record.rows is None or record.rows.shape[1] != width:
-                raise UserError(f"{self._layer(record.point)}: {record}, where one photo gave {width} columns")
+                raise UserError(f"{self._layer(record)}: {record}, where one photo gave {width} columns")
             rows.append(record.rows)
         return torch.cat(rows, 1)
 
-    def _find_points(self, tap: Tap) -> list[Point]:
+    def _find_sides(self, tap: Tap) -> list[Record]:
         path = self._resolve(tap.layer)
-        prefix = Prefix.around(self.network, path)
-        output = Point(path, "output", tap.strategy, tap.width, prefix)
+        output = Record(path, "output", tap.strategy, tap.width, Prefix.around(self.network, path))
         inputs = replace(output, side="input")
         if tap.layer == PENULTIMATE != path:
             return [inputs]
@@ -123,55 +121,54 @@ class LayerEmbedding(nn.Module):
             msg = f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close or 'none'}"
         raise UserError(msg)
 
-    def _probe(self, points: list[Point]) -> tuple[list[Record], list[Record]]:
+    def _probe(self, sides: list[Record]) -> tuple[list[Record], list[Record]]:
         """Record two passes of one photo, with different random numbers where the network draws any."""
         side = self.preprocessing.crop
         noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
         photo = noise.to(self.device)
         try:
             with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-                return self._run(photo, points), self._run(photo, points)
+                return self._run(photo, sides), self._run(photo, sides)
         except Exception as error:  # code of any network
             raise UserError(
                 f"model {self.name!r}: the network cannot run on a photo of {side} x {side} pixels with forward_args "
                 f"{self.forward_args}: {type(error).__name__}: {reason_of(error)}"
             ) from error
 
-    def _run(self, photos: Tensor, points: Sequence[Point]) -> list[Record]:
+    def _run(self, photos: Tensor, sides: Sequence[Record]) -> list[Record]:
         # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
         images = self.preprocessing.normalize(photos).contiguous()
-        records = [Record(point, len(photos)) for point in points]
+        records = [replace(side, photos=len(photos)) for side in sides]
         with recording(self.network, records):
             self.network(images, **self.forward_args)
         return records
 
     def _choose(self, sides: list[tuple[Record, Record]]) -> tuple[Record, int]:
         """Choose the side of a layer, each recorded twice, that gives the embedding, and tell its columns."""
-        records = [record for record, _ in sides]
-        point = records[0].point
-        self._check_calls(records[0])
+        first = sides[0][0]
+        self._check_calls(first)
         for record, again in sides:
-            if record.rows is not None and point.width in {None, record.rows.shape[1]}:
+            if record.rows is not None and record.width in {None, record.rows.shape[1]}:
                 self._check_repeats(record.rows, again)
                 return record, record.rows.shape[1]
-        expected = "" if point.width is None else f", and output_dim is {point.width}"
-        how = "" if point.strategy is None else f" with embedding {point.strategy!r}"
-        raise UserError(f"{self._layer(point)}{how}: {'; '.join(map(str, records))}{expected}")
+        expected = "" if first.width is None else f", and output_dim is {first.width}"
+        how = "" if first.strategy is None else f" with embedding {first.strategy!r}"
+        raise UserError(f"{self._layer(first)}{how}: {'; '.join(str(record) for record, _ in sides)}{expected}")
 
     def _check_repeats(self, rows: Tensor, again: Record) -> None:
         same = again.rows is not None and again.rows.shape == rows.shape
         if not same or (again.rows - rows).norm() > REPEATS_WITHIN * rows.norm():  # type: ignore[operator]
             raise UserError(
-                f"{self._layer(again.point)} gives other values in a second pass of the same photo; the network draws "
+                f"{self._layer(again)} gives other values in a second pass of the same photo; the network draws "
                 "random numbers in its forward pass, and has to be made without (forward_args, model_parameters)"
             )
 
     def _check_calls(self, record: Record) -> None:
         if record.calls != 1:
             raise UserError(
-                f"{self._layer(record.point)} is called {record.calls} times in one forward pass; "
+                f"{self._layer(record)} is called {record.calls} times in one forward pass; "
                 "name a layer that is called once"
             )
 
-    def _layer(self, point: Point) -> str:
-        return f"model {self.name!r}: layer {point.path or LOGITS!r}"
+    def _layer(self, record: Record) -> str:
+        return f"model {self.name!r}: layer {record.path or LOGITS!r}"

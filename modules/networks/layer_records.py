@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from torch import Tensor, nn
@@ -14,9 +14,9 @@ from modules.networks.embedding_strategy import InapplicableError, Prefix, embed
 from modules.networks.taps import Strategy
 
 
-@dataclass(frozen=True)
-class Point:
-    """One side of a layer, and how it is read.
+@dataclass
+class Record:
+    """What one forward pass gives at one side of a layer.
 
     Args:
         path: Module path of the layer.
@@ -24,21 +24,6 @@ class Point:
         strategy: How it becomes one row per photo; None for the shape's usual one.
         width: Expected columns, None for any.
         prefix: What the network puts before patch tokens.
-    """
-
-    path: str
-    side: Literal["output", "input"]
-    strategy: Strategy | None
-    width: int | None
-    prefix: Prefix
-
-
-@dataclass
-class Record:
-    """What one forward pass gave at a point.
-
-    Args:
-        point: The point.
         photos: Number of photos in the pass.
 
     Attributes:
@@ -48,12 +33,16 @@ class Record:
         problem: Why there is none.
     """
 
-    point: Point
-    photos: int
-    calls: int = 0
-    shape: str = "no tensor"
-    rows: Tensor | None = None
-    problem: str = ""
+    path: str
+    side: Literal["output", "input"]
+    strategy: Strategy | None
+    width: int | None
+    prefix: Prefix
+    photos: int = 1
+    calls: int = field(default=0, init=False)
+    shape: str = field(default="no tensor", init=False)
+    rows: Tensor | None = field(default=None, init=False)
+    problem: str = field(default="", init=False)
 
     def take(self, given: object) -> None:
         """Embed what a call of the layer gave; of several tensors the first."""
@@ -70,14 +59,14 @@ class Record:
             self.problem = f"its first axis should have {self.photos} entries, one per photo"
             return
         try:
-            self.rows = embed(values, self.point.strategy, self.point.prefix)
+            self.rows = embed(values, self.strategy, self.prefix)
         except InapplicableError as error:
             self.problem = str(error)
 
     def __str__(self) -> str:
         """Describe shape and columns, or why there are none."""
         what = self.problem if self.rows is None else f"{self.rows.shape[1]} columns"
-        return f"the {self.point.side} is {self.shape}{what and f' ({what})'}"
+        return f"the {self.side} is {self.shape}{what and f' ({what})'}"
 
 
 @contextmanager
@@ -90,14 +79,14 @@ def recording(network: nn.Module, records: Sequence[Record]) -> Iterator[None]:
     """
     with ExitStack() as hooks:
         for record in records:
-            hooks.callback(_hook(network.get_submodule(record.point.path), record).remove)
+            hooks.enter_context(_hook(network.get_submodule(record.path), record))
         yield
 
 
 def _hook(layer: nn.Module, record: Record) -> RemovableHandle:
+    if record.side == "output":
+        return layer.register_forward_hook(lambda _module, _args, output: record.take(output))
     # An input is read before the call, because a layer may overwrite it.
-    if record.point.side == "input":
-        return layer.register_forward_pre_hook(
-            lambda _, args, kwargs: record.take([*args, *kwargs.values()]), with_kwargs=True
-        )
-    return layer.register_forward_hook(lambda _module, _args, output: record.take(output))
+    return layer.register_forward_pre_hook(
+        lambda _, args, kwargs: record.take([*args, *kwargs.values()]), with_kwargs=True
+    )

@@ -15,7 +15,7 @@ from torch import Tensor
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
-from datamodules.sample_stream import OrderedBatches, SampleStream, draw_ordering, draw_validation
+from datamodules.sample_stream import SampleStream, draw_ordering, draw_validation
 from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
@@ -47,20 +47,11 @@ def test_validation_part_is_drawn_by_the_seed_alone() -> None:
     assert set(drawn.tolist()) < set(draw_validation(100, 31, seed=0).tolist())
 
 
-@pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 10), (4, [4, 4, 2]), (5, [5, 5]), (16, [10])])
-def test_batches_cover_the_orders_one_after_another(batch_size: int, sizes: list[int]) -> None:
-    inputs, labels = torch.randn(30, 3), torch.arange(30)
-    orders = torch.stack([torch.randperm(30)[:10] for _ in range(4)])
-    dataset = OrderedBatches(inputs, labels, orders, batch_size)
-    batches = [dataset[i] for i in range(len(dataset))]
-    assert [batch.shape[1] for _, batch in batches] == sizes
-    assert torch.equal(torch.cat([batch for _, batch in batches], 1), orders)
-    assert torch.equal(torch.cat([batch for batch, _ in batches], 1), inputs[orders])
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 8, 64])
-def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size: int) -> None:
+@pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 20), (3, [3] * 6 + [2]), (10, [10] * 2), (64, [20])])
+def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size: int, sizes: list[int]) -> None:
     stream = set_up(FeatureStream, orderings=3, first_ordering=2, batch_size=batch_size, seed=5)
+    assert [labels.shape[1] for _, labels in stream.train_dataloader()] == sizes
+    assert len(stream.train_dataloader()) == len(sizes)
     inputs, labels = fed(stream)
     assert inputs.shape[:2] == labels.shape == (3, 20)
     for row, ordering in enumerate((2, 3, 4)):

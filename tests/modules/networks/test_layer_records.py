@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.networks.embedding_strategy import Prefix
-from modules.networks.layer_records import Point, Record, recording
+from modules.networks.layer_records import Record, recording
 
 ROWS = torch.tensor([[1.0, 2.0]])
 
@@ -22,7 +22,7 @@ class Fail(nn.Module):
 
 
 def record(path: str, side: Literal["output", "input"]) -> Record:
-    return Record(Point(path, side, None, None, Prefix()), len(ROWS))
+    return Record(path, side, None, None, Prefix(), len(ROWS))
 
 
 def count_hooks(network: nn.Module) -> int:
