@@ -88,12 +88,7 @@ class DashboardLogger(WandbLogger):
         super().log_metrics(metrics)
 
     def publish(self, document: dict[str, Any], files: list[Path]) -> None:
-        """Log the scores, the table of orderings, the pictures and the files, and finish the run.
-
-        Args:
-            document: The content of `results.json`.
-            files: The run's files.
-        """
+        """Log the scores, the table of orderings, the pictures and the files, and finish the run."""
         run = self.experiment
         run.summary.update(_summary(document))
         log_files(run, "results", {"orderings": _table(document)}, files)

@@ -60,16 +60,7 @@ def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
 
 
 def draw_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure:
-    """Draw the share of orderings that have met the criterion against samples seen.
-
-    Args:
-        curves: The traces.
-        title: Title of the picture.
-        complete: Whether nothing was left to measure; else that is stamped on it.
-
-    Returns:
-        The figure, with panels as in `draw_learning_curves`.
-    """
+    """Draw the share of orderings that have met the criterion, with arguments and panels of `draw_learning_curves`."""
     with drawing():
         figure, panels = _begin(curves, title, complete)
         samples, _ = curves.samples_to_criterion()

@@ -36,12 +36,7 @@ class Publisher(Protocol):
     """A logger that takes a run's results."""
 
     def publish(self, document: dict[str, Any], files: list[Path]) -> None:
-        """Take the results, and end the run's log.
-
-        Args:
-            document: The content of `results.json`.
-            files: The run's files.
-        """
+        """Take the content of `results.json` and the run's files, and end the run's log."""
 
 
 class Results(Callback):

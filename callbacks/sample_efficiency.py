@@ -56,12 +56,7 @@ class SampleEfficiency(Callback):
         return bool(self.met.all()) or self.evaluations == len(self._samples_seen)
 
     def evaluations_within(self, max_samples: int, batch_size: int) -> int:
-        """Count the evaluations of a whole stream.
-
-        Args:
-            max_samples: Samples that an ordering feeds.
-            batch_size: Samples in a batch; the last may be smaller.
-        """
+        """Count the evaluations of a stream of `max_samples` in batches, of which the last may be smaller."""
         batches = math.ceil(max_samples / batch_size)
         return int(batches // self.evaluate_every)
 

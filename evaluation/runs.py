@@ -51,13 +51,7 @@ class Run:
 
 
 def read_runs(patterns: str | Sequence[str]) -> list[Run]:
-    """Read runs.
-
-    Args:
-        patterns: Folder of a run, or a pattern of the shell for several; or a list of these.
-
-    Returns:
-        The runs, of each pattern in the order of their names, none twice.
+    """Read the runs that patterns of the shell match, of each in the order of their names, none twice.
 
     Raises:
         UserError: A pattern matches nothing, or a folder holds no run.

@@ -42,21 +42,16 @@ def sample_efficiency(
     if output is not None and not Path(output).absolute().parent.is_dir():
         raise UserError(f"output: the folder of {output!r} does not exist; create it first")
     found = read_runs(runs)
-    traces = [run.curves for run in found]
+    asked: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
+    asked |= {} if consecutive is None else {"consecutive": int(consecutive)}
+    traces = [replace(run.curves, **asked) for run in found]
+    criteria = [{"threshold": curves.threshold, "consecutive": curves.consecutive} for curves in traces]
     settings = [
-        {
-            **run.settings,
-            "methods": run.curves.methods,
-            "model": run.model,
-            **_criterion(run.curves, threshold, consecutive),
-        }
-        for run in found
+        {**run.settings, "methods": run.curves.methods, "model": run.model, **criterion}
+        for run, criterion in zip(found, criteria, strict=True)
     ]
     require_same(found, settings, "only orderings may differ")
     require_different_orderings(found)
-    least = traces[0].threshold if threshold is None else float(threshold)
-    streak = traces[0].consecutive if consecutive is None else int(consecutive)
-    traces = [replace(curves, threshold=least, consecutive=streak) for curves in traces]
     met = [curves.samples_to_criterion() for curves in traces]
     samples, onset = (np.concatenate(part, axis=1) for part in zip(*met, strict=True))
     final = np.concatenate([curves.accuracy[..., -1] for curves in traces], axis=1)
@@ -64,7 +59,7 @@ def sample_efficiency(
     document = {
         "runs": [str(run.folder) for run in found],
         "complete": all(run.document["complete"] for run in found),
-        "criterion": {"threshold": least, "consecutive": streak},
+        "criterion": criteria[0],
         "protocol": {**found[0].protocol, "orderings": samples.shape[1]},
         "orderings": np.concatenate([curves.orderings for curves in traces]).tolist(),
         "restricted_at": limit,
@@ -75,13 +70,6 @@ def sample_efficiency(
         with replacing(Path(output)) as partial:
             partial.write_text(json.dumps(document, indent=1, allow_nan=False))
     return document
-
-
-def _criterion(curves: Curves, threshold: float | None, consecutive: int | None) -> dict[str, Any]:
-    """Give those parts of a run's criterion that are not replaced."""
-    own = {"threshold": curves.threshold, "consecutive": curves.consecutive}
-    replaced = {"threshold": threshold, "consecutive": consecutive}
-    return {name: value for name, value in own.items() if replaced[name] is None}
 
 
 def _known_until(curves: Curves) -> int:

@@ -37,18 +37,7 @@ def finite_number(text: str | None, name: str) -> float:
 
 
 def read_csv(option: str, path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Read a CSV file.
-
-    Args:
-        option: What the file was given by, with which errors begin.
-        path: The file.
-
-    Returns:
-        Its columns, and its rows with the numbers of their lines, from 1.
-
-    Raises:
-        UserError: It cannot be read.
-    """
+    """Read the columns of a CSV file, and its rows with the numbers of their lines; errors begin with the option."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.DictReader(file)

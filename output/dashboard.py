@@ -6,7 +6,7 @@ import os
 import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
@@ -88,14 +88,7 @@ def check_dashboard(options: Dashboard) -> None:
 
 
 def require_wandb(option: str) -> None:
-    """Check that wandb is installed.
-
-    Args:
-        option: The option that asks for it.
-
-    Raises:
-        UserError: It is not.
-    """
+    """Check that wandb is installed; a UserError names the option that asks for it."""
     if find_spec("wandb") is None:
         raise UserError(f"{option}: wandb is not installed; pip install wandb, or go without: --{option}=false")
 
@@ -136,14 +129,7 @@ def _resolve_mode(mode: Mode) -> str | None:
 
 
 def find_problem(url: str) -> str | None:
-    """Ask a server whether it is there.
-
-    Args:
-        url: Its address.
-
-    Returns:
-        Why it cannot be reached; None where it answers within seconds, whatever it says.
-    """
+    """Ask a server why it cannot be reached; None where it answers within seconds, whatever it says."""
     found: list[str | None] = [f"no answer within {PATIENCE:g} seconds"]
 
     def ask() -> None:
@@ -205,14 +191,7 @@ def _warn_of_going_offline(problem: str) -> None:
 
 
 def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> None:  # noqa: ANN401 - wandb's run
-    """Log tables, and files as an artifact; PNG files also as pictures, under their names without the ending.
-
-    Args:
-        run: The run.
-        kind: Type of the artifact.
-        tables: The tables.
-        files: The files.
-    """
+    """Log tables, and files as an artifact of a kind; PNG files also as pictures, by their names without the ending."""
     import wandb
 
     logged = {
@@ -237,18 +216,9 @@ def publish(options: Dashboard, result: Result, folder: Path) -> None:
     import wandb
 
     folder.mkdir(parents=True, exist_ok=True)
-    chosen = {
-        "project": options.project,
-        "entity": options.entity,
-        "name": options.name or result.title,
-        "group": options.group,
-        "tags": options.tags,
-        "job_type": result.job_type,
-        "dir": folder,
-        "config": dict(result.config),
-    }
+    chosen = {"name": options.name or result.title, "job_type": result.job_type, "config": dict(result.config)}
     try:
-        with begin_run(options.mode, chosen) as run:
+        with begin_run(options.mode, {**asdict(options), **chosen, "dir": folder}) as run:
             run.summary.update(dict(_scalars(result.document)))
             log_files(run, "score", result.tables, result.files)
     except wandb.Error as error:

@@ -8,14 +8,11 @@ from pathlib import Path
 
 
 def first_line(module: str, name: str) -> str:
-    """Read the first line of a docstring from the source.
+    """Read the first line of a docstring from the source, of which only the packages above it are imported.
 
     Args:
-        module: The module, such as `datamodules.photos.cats_and_dogs`; only the packages above it are imported.
+        module: The module, such as `datamodules.photos.cats_and_dogs`.
         name: A function or class that it defines.
-
-    Returns:
-        The line, empty where there is none.
     """
     spec = find_spec(module)
     assert spec is not None

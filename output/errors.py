@@ -50,16 +50,7 @@ def naming(option: str) -> Iterator[None]:
 
 
 def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
-    """Check that something is given, and nothing twice.
-
-    Args:
-        option: What the values are called in messages.
-        values: The values.
-        least: How many are needed, 1 or 2.
-
-    Raises:
-        UserError: There are fewer, or one comes twice.
-    """
+    """Check that so many values or more are given for an option, and none of them twice; else a UserError says so."""
     if not least <= len(set(values)) == len(values):
         needed = ("one", "two")[least - 1]
         raise UserError(

@@ -105,12 +105,6 @@ def shorten(names: Sequence[str]) -> list[str]:
     """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
 
     Those that would look the same keep more of their characters, as many as tell them apart.
-
-    Args:
-        names: The names.
-
-    Returns:
-        Shorter ones, different where the names are.
     """
     longest = dict.fromkeys(names, LONGEST_NAME)
     while True:

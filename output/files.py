@@ -22,9 +22,6 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         option: What the folder is called in messages.
         chosen: The folder.
 
-    Returns:
-        Its path.
-
     Raises:
         UserError: Nothing is given, or the folder, or the closest one above it that exists, cannot be written.
     """
@@ -103,16 +100,10 @@ def _look_up(document: Any, place: str) -> Any:  # noqa: ANN401 - JSON
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path to write to, which takes the file's place once that is done.
+    """Give a temporary path beside a file, which takes the file's place once it is written.
 
     After an exception the file is as it was, and nothing else is left. Two processes that write the same file do not
     meet: one of them has the last word.
-
-    Args:
-        path: The file.
-
-    Yields:
-        A path in the same folder.
     """
     partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
     try:
@@ -128,9 +119,6 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
     Args:
         folder: Their folder, created where it is missing.
         writers: What writes a file to the path that it is given, by file name.
-
-    Returns:
-        The files, in order.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:

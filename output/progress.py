@@ -47,12 +47,7 @@ class Progress:
         self.show(self.done + amount, self.note)
 
     def show(self, done: int, note: str = "") -> None:
-        """Show how much is done.
-
-        Args:
-            done: How much, from the beginning.
-            note: What else is to be told.
-        """
+        """Show how much is done from the beginning, and what else is to be told."""
         self.done, self.note = done, note
         now = time.monotonic()
         if self._bar is not None:
@@ -84,16 +79,7 @@ class Progress:
 
 
 def track(items: Sequence[Item], title: str, unit: str) -> Iterator[Item]:
-    """Iterate, showing how many items are done.
-
-    Args:
-        items: What to iterate over.
-        title: What is computed.
-        unit: What the items are, in the plural.
-
-    Yields:
-        The items.
-    """
+    """Iterate, showing how many items are done of what is computed; the unit is what they are, in the plural."""
     with Progress(title, len(items), unit) as progress:
         for item in items:
             yield item

@@ -51,12 +51,7 @@ WHOLE = (
 
 
 class MistakeWithin(argparse.ArgumentError):
-    """A mistake in an option of a class.
-
-    Args:
-        message: What is wrong.
-        known: The names of the options that the class has.
-    """
+    """A mistake in an option of a class, with the names of the options that the class has."""
 
     def __init__(self, message: str, known: Sequence[str]) -> None:
         super().__init__(None, message)

@@ -73,7 +73,7 @@ def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         matrix: Similarities `[m, m]`, symmetric; m is at least 2.
 
     Returns:
-        The merges `[m - 1, 4]`, as SciPy gives them, their sides in the order that puts like leaves beside each other.
+        SciPy's merges `[m - 1, 4]`, their sides in the order that puts like leaves beside each other.
     """
     distances = np.clip(1 - (matrix + matrix.T) / 2, 0, None)
     np.fill_diagonal(distances, 0)

@@ -32,17 +32,10 @@ TIMEOUT_SECONDS = 4 * 3600
 
 
 def modal_enabled(registry: str | None, catalog: str | None) -> bool:
-    """Tell whether submissions are scored on Modal.
-
-    Args:
-        registry: The option, which wins over the environment.
-        catalog: The same.
-
-    Returns:
-        Whether HACKATHON_MODAL_ENABLE is `true`.
+    """Tell whether submissions are scored on Modal, as HACKATHON_MODAL_ENABLE says; options win over their variables.
 
     Raises:
-        UserError: It is, but the registry or the catalog is not named, or it is neither `true` nor `false`.
+        UserError: They are, but the registry or the catalog is not named; or it is neither `true` nor `false`.
     """
     value = os.environ.get(ENABLE, "")
     if value.lower() not in {"true", "false", ""}:
@@ -77,7 +70,10 @@ def score_on_modal(
         UserError: Modal's client is not installed or refuses, the scoring there refuses, or what comes back was not
             computed from these documents.
     """
-    modal = _client()
+    try:
+        import modal
+    except ImportError as error:
+        raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
     names = submission.models or tuple(registry.entries)
     # A file of weights that is missing here cannot be mounted there.
     registry.networks(names, options.seed, options.allow_modules)
@@ -108,7 +104,7 @@ def score_on_modal(
 
 
 def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Score the content of a submission's file on Modal, where this runs.
+    """Score the content of a submission's file; this runs on Modal.
 
     Args:
         submission: The content.
@@ -130,15 +126,6 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
             return {"refused": str(error)}
         raise
     return {"document": document}
-
-
-def _client() -> ModuleType:
-    try:
-        import modal
-    except ImportError as error:
-        raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
-    module: ModuleType = modal
-    return module
 
 
 def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image

@@ -102,12 +102,7 @@ def conditions(registry: Registry, catalog: Catalog, options: Extraction) -> dic
 
 
 def check_compared(models: Sequence[str], layers: Sequence[str] | None, registry: Registry) -> None:
-    """Check what is to be compared.
-
-    Args:
-        models: Models of the registry.
-        layers: Layers of the one model, if they are what is compared.
-        registry: The registry.
+    """Check what is to be compared, as `compare` takes it.
 
     Raises:
         UserError: A model is unknown, or there are not two different things to compare.
@@ -138,10 +133,7 @@ def compare(
         measure: Name of the measure of similarity.
 
     Returns:
-        The content of `cka.json`, and the embeddings.
-
-    Raises:
-        UserError: As `represent`, or the similarity is undefined.
+        The content of `cka.json`, and the embeddings; errors as of `represent`, or that the similarity is undefined.
     """
     found = represent(models, catalog.stimuli, registry, options, layers)
     described = _describe(found, registry, catalog, options, measure)

@@ -43,14 +43,11 @@ register_type(MetricName, str, _check_name)
 
 
 def find_metrics(names: Sequence[str]) -> Metrics:
-    """Find metrics by their names.
+    """Find metrics by their names, in order.
 
     Args:
         names: Of the catalogue, or the import paths of functions of `features`, `labels` and, where they name them,
             `probabilities` and `seed`; a higher score is better.
-
-    Returns:
-        The metrics by name, in order.
 
     Raises:
         UserError: There is none, one comes twice, or what an import path names is no such function.

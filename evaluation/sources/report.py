@@ -24,12 +24,7 @@ def print_source_ranking(results: Sequence[RankedSources]) -> None:
 
 
 def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
-    """Write the report in Markdown.
-
-    Args:
-        results: What the metrics say on each target.
-        document: The content of `transferability.json`.
-    """
+    """Write the report in Markdown; the document is the content of `transferability.json`."""
     lines = ["# Transferability", "", LEGEND]
     for found in results:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found)}.", ""]

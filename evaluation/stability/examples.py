@@ -34,14 +34,7 @@ class FigureChoice:
     target: str | None = None
 
     def require_known(self, table: TransferTable) -> None:
-        """Check the names.
-
-        Args:
-            table: What is studied.
-
-        Raises:
-            UserError: A metric or target is not in the study, or it is not two metrics.
-        """
+        """Check the names; a UserError says which is not in the study, or that it is not two metrics."""
         given = {"metrics": (self.metrics or [], table.metrics), "target": ([self.target or ""], ["", *table.targets])}
         for option, (names, known) in given.items():
             for name in names:

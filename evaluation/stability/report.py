@@ -27,14 +27,11 @@ Percent = NDArray[np.float64]
 
 
 def describe(study: Study, ties: Ties) -> dict[str, Any]:
-    """Give the content of `stability.json`, without what only the command knows.
+    """Give the content of `stability.json` but for what only the command knows, with None for what is undefined.
 
     Args:
         study: A complete study.
         ties: How ties of winners count in `win_rate_percent`.
-
-    Returns:
-        Numbers at full precision, None where one is undefined.
     """
     stability, wins, metrics = study.setup_stability, study.wins, study.table.metrics
     return {
@@ -80,12 +77,7 @@ def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
 
 
 def print_study(study: Study, ties: Ties) -> None:
-    """Print the tables of the paper, and what they depend on.
-
-    Args:
-        study: A complete study.
-        ties: How ties count in the first table of win rates.
-    """
+    """Print the tables of the paper, first with ties as they are to count, and what they depend on."""
     table = study.table
     counts = (
         f"{study.experiments:,} experiments: {len(table.metrics)} metrics, {len(table.sources)} sources in pools of "

@@ -39,12 +39,7 @@ def print_target_ranking(results: RankedTargets) -> None:
 
 
 def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
-    """Write the report in Markdown.
-
-    Args:
-        results: What the metrics say.
-        document: The content of `targets.json`.
-    """
+    """Write the report in Markdown; the document is the content of `targets.json`."""
     settings = (
         f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
         f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "

@@ -25,18 +25,17 @@ POOLED_GBC: dict[GbcAxes, Pooled | None] = {
 
 
 def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
-    """Compute metrics of all targets.
+    """Compute metrics of all targets, by name and of each target.
+
+    Every metric ranks targets with the best first: one whose lower scores are better has its sign reversed. The time of
+    a metric is its share of what is computed for all targets at once, and its own for the target, with what it is the
+    first to need of the statistics that metrics share.
 
     Args:
         pool: The targets.
         metrics: The metrics by name.
         gbc_axes: Coordinates in which the classes of GBC overlap: the principal components of the whole `dataset`,
             those of each `target`, or all `features`.
-
-    Returns:
-        Scores by metric, of each target. Every metric ranks targets with the best first: one whose lower scores are
-        better has its sign reversed. The time of a metric is its share of what is computed for all targets at once,
-        and its own for the target, with what it is the first to need of the statistics that metrics share.
     """
     if "gbc" in metrics:
         metrics = {**metrics, "gbc": replace(metrics["gbc"], pooled=POOLED_GBC[gbc_axes])}
