@@ -6,7 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from numpy.typing import NDArray
@@ -93,14 +93,8 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwor
     return FrozenNetwork(spec.name, frozen, backbone.device, [backbone.width], digest)
 
 
-@dataclass(frozen=True)
-class Fault:
-    """Why a picture is black.
-
-    Attributes:
-        reason: What is wrong.
-        lasting: Whether it is wrong with the picture's bytes, rather than with the system of the moment.
-    """
+class Fault(NamedTuple):
+    """Why a picture is black, and whether that lies in its bytes rather than in the system of the moment."""
 
     reason: str
     lasting: bool

@@ -20,10 +20,10 @@ NARROWEST = 12
 # What stands for characters that the output's encoding lacks.
 PLAIN = str.maketrans("–−…", "--.")
 
-Rows = Sequence[Sequence[str]]
+Cells = Sequence[Sequence[str]]
 
 
-def print_table(title: str, rows: Rows, caption: str = "") -> None:
+def print_table(title: str, rows: Cells, caption: str = "") -> None:
     """Print a table that fits the terminal, or 80 columns where the output is none, and breaks no number.
 
     Where it is too wide, headers and names are broken; columns that do not fit even so follow below, beside the names
@@ -98,7 +98,7 @@ def _encodable(text: str) -> str:
     return text
 
 
-def markdown_table(rows: Rows) -> list[str]:
+def markdown_table(rows: Cells) -> list[str]:
     """Give the lines of a table in Markdown; the first row is the header."""
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))

@@ -15,7 +15,7 @@ from contract.submissions import DEFAULT_MAX_BYTES, read_submission
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, result_files, write_score
 from evaluation.alignment.score_log import log_folder
-from evaluation.alignment.scoring import Rows, check_compared, compare, conditions, score
+from evaluation.alignment.scoring import RowsByModel, check_compared, compare, conditions, score
 from evaluation.embeddings import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from output.dashboard import Dashboard, Result, check_dashboard, publish
@@ -77,7 +77,7 @@ def cka(
         raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
     other = None if measure == DEFAULT_MEASURE else measure
-    compute: Callable[[], tuple[dict[str, Any], Rows]]
+    compute: Callable[[], tuple[dict[str, Any], RowsByModel]]
     if models is not None:
         _refuse({"team": team, "log_dir": log_dir}, "it is for submissions, and models are compared without one")
         check_compared(models, layers, known)

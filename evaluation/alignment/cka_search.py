@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
-from evaluation.alignment.scoring import Rows, conditions, naming_models, represent
+from evaluation.alignment.scoring import RowsByModel, conditions, naming_models, represent
 from evaluation.embeddings import Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
 from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
@@ -101,12 +101,12 @@ def cka_search(
     return document
 
 
-def _search_models(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+def _search_models(rows: RowsByModel, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
     similarity, _ = SIMILARITY_MEASURES[measure].pairwise(rows.values())
     return best_model_subset(similarity, size), random_model_subsets(similarity, size, DRAWS, seed)
 
 
-def _search_stimuli(rows: Rows, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
+def _search_stimuli(rows: RowsByModel, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
     embeddings, by = list(rows.values()), SIMILARITY_MEASURES[measure]
     with _progress() as show:
         best = worst_stimulus_subset(embeddings, size, seed, show)

@@ -13,7 +13,7 @@ from typing import Any
 
 from contract.documents import Catalog, Registry, read_catalog, read_registry
 from contract.submissions import Submission, read_submission
-from evaluation.alignment.scoring import Rows, score
+from evaluation.alignment.scoring import RowsByModel, score
 from evaluation.embeddings import Extraction
 from output.errors import UserError
 
@@ -54,7 +54,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
 
 def score_on_modal(
     submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], Rows]:
+) -> tuple[dict[str, Any], RowsByModel]:
     """Score a submission that was checked here on Modal.
 
     Args:

@@ -19,7 +19,7 @@ from evaluation.embeddings import Extraction, choose_taps, embed, find_stimuli
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError, require_different
 
-Rows = dict[str, NDArray[np.float32]]
+RowsByModel = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Representations:
         computed: Rows that were computed, rather than read.
     """
 
-    rows: Rows
+    rows: RowsByModel
     weights: dict[str, str]
     stimuli: int
     seconds: float
@@ -121,7 +121,7 @@ def compare(
     catalog: Catalog,
     options: Extraction,
     measure: str = DEFAULT_MEASURE,
-) -> tuple[dict[str, Any], Rows]:
+) -> tuple[dict[str, Any], RowsByModel]:
     """Compare models, or layers of one model, on the whole catalog, once `check_compared` has passed them.
 
     Args:
@@ -145,7 +145,7 @@ def compare(
 
 def score(
     submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], Rows]:
+) -> tuple[dict[str, Any], RowsByModel]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus

@@ -22,7 +22,7 @@ TIES: tuple[Ties, ...] = ("split", "last")
 # Rates that differ by less differ by rounding errors.
 SAME = 1e-9
 
-Rows = list[list[Any]]
+TableRows = list[list[Any]]
 Percent = NDArray[np.float64]
 
 
@@ -53,19 +53,19 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
     }
 
 
-def setup_stability_rows(study: Study) -> tuple[list[str], Rows]:
+def setup_stability_rows(study: Study) -> tuple[list[str], TableRows]:
     """Tabulate the setup stability: the names of the columns, and the rows."""
     rows = [[name, found.mean, found.groups, found.pairs] for name, found in study.setup_stability.items()]
     return ["varying", "setup_stability", "groups", "pairs"], rows
 
 
-def win_rate_rows(study: Study) -> tuple[list[str], Rows]:
+def win_rate_rows(study: Study) -> tuple[list[str], TableRows]:
     """Tabulate the win rates under both treatments of ties: the names of the columns, and the rows.
 
     A row has the percentage at full precision, rounded so that all add up to 100, and the lowest and the highest with
     one target left out.
     """
-    rows: Rows = []
+    rows: TableRows = []
     for kind in TIES:
         percent, whole, left_out = _rates(study, kind)
         for place, column in enumerate(RATED):
