@@ -14,7 +14,7 @@ import jsonargparse
 import numpy as np
 from scipy import stats
 
-from benchmarks.command import run
+from benchmarks.command import run, timed
 from evaluation.stability.table import TransferTable, read_table
 from metrics.ranking.ranking_measures import kendall, pearson, rel_at_1, weighted_kendall
 
@@ -66,10 +66,7 @@ def _loop(table: TransferTable, document: dict[str, Any]) -> float:
         performances = table.performances[pool, target]
         outcomes.append([measure(scores[pool, target], performances) for scores in table.scores])
     experiment = (time.perf_counter() - start) / SAMPLE
-    start = time.perf_counter()
-    for first, second in pairwise(outcomes):
-        stats.kendalltau(first, second)
-    pair = (time.perf_counter() - start) / (SAMPLE - 1)
+    pair = timed(lambda: [stats.kendalltau(first, second) for first, second in pairwise(outcomes)])[0] / (SAMPLE - 1)
     print(f"scipy: {1e6 * experiment:.0f} us an experiment, {1e6 * pair:.0f} us a pair")
     pairs = int(sum(document["setup_stability_pairs"].values()))
     return experiment * int(document["experiments"]) + pair * pairs

@@ -34,8 +34,10 @@ def read_limited(path: Path, limit: int, document: str) -> bytes:
     Raises:
         ContractError: There is no such file, it cannot be read, is a pipe, device or folder, or is too large.
     """
+    # A pipe that nobody writes to is opened at once instead of when somebody does.
+    at_once = getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(path, "rb", opener=_open_without_waiting) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
             regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
             content = file.read(limit + 1) if regular else b""
     except FileNotFoundError:
@@ -97,11 +99,6 @@ class _RepeatingObject(dict[str, Any]):
     repeated: list[str]
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe that nobody writes to is opened at once instead of when somebody does."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _depth_exceeds_limit(text: str) -> bool:
     """Look for deep nesting before the parser, which recurses, sees it."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
@@ -141,12 +138,11 @@ def _read_float(text: str) -> float | _BadNumber:
     return number if math.isfinite(number) else _BadNumber(text, "is a number beyond the range of 64-bit floats")
 
 
-def _refuse_constant(text: str) -> _BadNumber:
-    return _BadNumber(text, "is not a JSON number")
-
-
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_read_object, parse_int=_read_integer, parse_float=_read_float, parse_constant=_refuse_constant
+    object_pairs_hook=_read_object,
+    parse_int=_read_integer,
+    parse_float=_read_float,
+    parse_constant=lambda text: _BadNumber(text, "is not a JSON number"),
 )
 
 

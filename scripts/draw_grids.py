@@ -16,41 +16,39 @@ from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
+_COLUMNS = 10
 _GAP = 4
 _CAPTION = 14
 
 
-def tile(drawings: Sequence[tuple[Image.Image, str]], columns: int) -> Image.Image:
+def tile(drawings: Sequence[tuple[Image.Image, str]]) -> Image.Image:
     """Lays pictures of one size out in rows, each with its caption below, on a white ground.
 
     The palette has 256 colours, because noise hardly compresses otherwise.
     """
     size = drawings[0][0].width
     across, down = size + _GAP, size + _GAP + _CAPTION
-    sheet = Image.new("RGB", (columns * across + _GAP, math.ceil(len(drawings) / columns) * down + _GAP), "white")
+    sheet = Image.new("RGB", (_COLUMNS * across + _GAP, math.ceil(len(drawings) / _COLUMNS) * down + _GAP), "white")
     pen = ImageDraw.Draw(sheet)
     for place, (picture, text) in enumerate(drawings):
-        left, top = _GAP + place % columns * across, _GAP + place // columns * down
+        left, top = _GAP + place % _COLUMNS * across, _GAP + place // _COLUMNS * down
         sheet.paste(picture, (left, top))
         pen.text((left + size // 2, top + size + 1), text, fill="black", anchor="ma", font_size=10)
     return sheet.quantize(256, dither=Image.Dither.NONE)
 
 
-def draw_grids(output: Path = IMAGES, columns: int = 10, size: int = 64, seed: int = 0) -> None:
+def draw_grids(output: Path = IMAGES) -> None:
     """Writes `drawn_pets.png` (cats above, dogs below) and `drawn_objects.png` (one drawing per class).
 
     Args:
         output: The folder that the two pictures are written to.
-        columns: Drawings per row.
-        size: Width and height of each drawing in pixels.
-        seed: The family of drawings shown.
     """
     output.mkdir(parents=True, exist_ok=True)
-    labels = [label for label in (0, 1) for _ in range(2 * columns)]
-    pets = [(draw_pet(label, index, seed, size), PET_CLASSES[label]) for index, label in enumerate(labels)]
-    objects = [(draw_object(label, 0, seed, size), name) for label, name in enumerate(SOURCE_CLASSES)]
+    labels = [label for label in (0, 1) for _ in range(2 * _COLUMNS)]
+    pets = [(draw_pet(label, index), PET_CLASSES[label]) for index, label in enumerate(labels)]
+    objects = [(draw_object(label, 0), name) for label, name in enumerate(SOURCE_CLASSES)]
     for name, drawings in (("drawn_pets", pets), ("drawn_objects", objects)):
-        tile(drawings, columns).save(output / f"{name}.png", optimize=True)
+        tile(drawings).save(output / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":

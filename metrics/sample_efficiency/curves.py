@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 
@@ -100,16 +100,10 @@ class Curves:
     def load(cls, path: Path) -> Curves:
         """Read curves that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
-            return cls(
-                methods=arrays["methods"].tolist(),
-                orderings=arrays["orderings"],
-                samples_seen=arrays["samples_seen"],
-                correct=arrays["correct"].astype(np.int64),
-                validation_size=int(arrays["validation_size"]),
-                limit=int(arrays["limit"]),
-                threshold=float(arrays["threshold"]),
-                consecutive=int(arrays["consecutive"]),
-            )
+            found = {field.name: arrays[field.name] for field in fields(cls)}
+        numbers = {name: value.item() for name, value in found.items() if not value.ndim}
+        whole = {"methods": found["methods"].tolist(), "correct": found["correct"].astype(np.int64)}
+        return cls(**{**found, **numbers, **whole})
 
     def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Find samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""

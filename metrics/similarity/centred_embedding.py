@@ -57,7 +57,10 @@ class CentredEmbedding:
         Raises:
             ValueError: Naming it, if it is not a matrix of finite real numbers with enough rows for the HSIC.
         """
-        values = _checked(x, name, debiased)
+        values = in_place(name, x)
+        if values.ndim != 2 or values.shape[1] == 0:
+            raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
+        check_rows(len(values), name, debiased)
         with np.errstate(invalid="ignore", over="ignore"):
             mean = _mean(values)
             if not math.isfinite(float(mean.sum())):
@@ -103,14 +106,6 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
     for x in read:
         x.check_alike(read[0].place, read[0].name)
     return read
-
-
-def _checked(x: Embedding, name: str, debiased: bool) -> Array:
-    values = in_place(name, x)
-    if values.ndim != 2 or values.shape[1] == 0:
-        raise ValueError(f"{name}: shape {list(values.shape)}, but a matrix [stimuli, dim] is needed")
-    check_rows(len(values), name, debiased)
-    return values
 
 
 def _mean(values: Array) -> Array:

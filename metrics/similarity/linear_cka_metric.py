@@ -70,8 +70,11 @@ class LinearCKA(Metric):
         Raises:
             ValueError: As `metrics.linear_cka`: too few rows, values that are not finite, or CKA is undefined.
         """
+        moments = self._merged()
         try:
-            value = self._value()
+            if moments is None:
+                raise ValueError("x: no rows so far; update must come before compute")
+            value = float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
         except ValueError:
             # Raised in the midst of forward, it would lose the rows of all earlier batches.
             if not self._in_forward:
@@ -110,12 +113,6 @@ class LinearCKA(Metric):
         if len(x) and before is not None and before.widths != (x.shape[1], y.shape[1]):
             raise ValueError(f"x and y: widths {(x.shape[1], y.shape[1])}, but earlier batches had {before.widths}")
         return before
-
-    def _value(self) -> float:
-        moments = self._merged()
-        if moments is None:
-            raise ValueError("x: no rows so far; update must come before compute")
-        return float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
 
     def _merged(self) -> _Moments | None:
         parts = _Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -58,12 +58,9 @@ def gbc(
 
 def check_options(covariance: str, variant: str) -> None:
     """Refuse by a ValueError options that GBC does not have."""
-    for name, value, allowed in (
-        ("covariance", covariance, ("spherical", "diagonal")),
-        ("variant", variant, ("textbook", "released")),
-    ):
-        if value not in allowed:
-            raise ValueError(f"{name} must be {' or '.join(allowed)}, not {value!r}")
+    for name, value, kind in (("covariance", covariance, Covariance), ("variant", variant, Variant)):
+        if value not in get_args(kind):
+            raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not {value!r}")
 
 
 def class_overlaps(means: Array, variances: Array, covariance: Covariance, variant: Variant) -> Array:
