@@ -9,7 +9,7 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.pytorch import Callback, LightningModule, Trainer
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import extend_streaks, required_correct
+from metrics.sample_efficiency.curves import required_correct
 from modules.comparison import Comparison
 
 BAND = (10, 90)
@@ -80,7 +80,7 @@ class SampleEfficiency(Callback):
         self._correct[self.evaluations] = now.correct
         self._samples_seen[self.evaluations] = now.samples_seen
         self.evaluations += 1
-        self._streaks = extend_streaks(self._streaks, now.correct, self.required)
+        self._streaks = np.where(now.correct >= self.required, self._streaks + 1, 0)
         self.met |= self._streaks >= self.consecutive
         if trainer.loggers:
             self._log(trainer, now.methods)

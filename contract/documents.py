@@ -163,7 +163,11 @@ def read_catalog(path: Path) -> Catalog:
     for number, line in enumerate(content.split(b"\n"), start=1):
         if not line.strip():
             continue
-        stimulus, found = _read_line(line)
+        try:
+            outcome = check_document(parse_json(line, "line"), CATALOG_LINE)
+        except ContractError as error:
+            outcome = None, error.problems
+        stimulus, found = outcome
         problems.extend(Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in found)
         if stimulus is not None:
             stimuli[number] = stimulus
@@ -173,13 +177,6 @@ def read_catalog(path: Path) -> Catalog:
     if problems:
         raise ContractError(document, problems)
     return Catalog(path, tuple(stimuli.values()), hashlib.sha256(content).hexdigest())
-
-
-def _read_line(line: bytes) -> tuple[Stimulus | None, list[Problem]]:
-    try:
-        return check_document(parse_json(line, "line"), CATALOG_LINE)
-    except ContractError as error:
-        return None, error.problems
 
 
 def _choose(chosen: str | None, variable: str, shipped: str) -> Path:

@@ -112,18 +112,15 @@ def _verdict(submission: Submission) -> str:
 
 
 def _as_json(options: argparse.Namespace, submission: Submission | None, errors: dict[Document, ContractError]) -> str:
-    return json.dumps(
-        {
-            "valid": submission is not None,
-            "contract_version": CONTRACT_VERSION,
-            "team": options.team if submission is None else submission.team,
-            "submission": options.submission,
-            "problems": [
-                {"document": kind, **asdict(problem)} for kind, error in errors.items() for problem in error.problems
-            ],
-        },
-        indent=1,
-    )
+    found = [(kind, problem) for kind, error in errors.items() for problem in error.problems]
+    document = {
+        "valid": submission is not None,
+        "contract_version": CONTRACT_VERSION,
+        "team": options.team if submission is None else submission.team,
+        "submission": options.submission,
+        "problems": [{"document": kind, **asdict(problem)} for kind, problem in found],
+    }
+    return json.dumps(document, indent=1)
 
 
 if __name__ == "__main__":

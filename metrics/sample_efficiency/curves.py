@@ -20,17 +20,6 @@ def required_correct(threshold: float, validation_size: int) -> int:
     return math.ceil(Fraction(repr(float(threshold))) * validation_size)
 
 
-def extend_streaks(streaks: NDArray[np.int64], correct: NDArray[np.int64], required: int) -> NDArray[np.int64]:
-    """Give the lengths of the running streaks, of any shape, after one more evaluation.
-
-    Args:
-        streaks: Consecutive evaluations at or above the threshold so far.
-        correct: Correct predictions at the new evaluation, same shape.
-        required: Fewest correct predictions that count.
-    """
-    return np.where(correct >= required, streaks + 1, 0)
-
-
 def samples_to_criterion(
     correct: NDArray[np.int64], samples_seen: NDArray[np.int64], required: int, consecutive: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import Curves, extend_streaks, required_correct, samples_to_criterion
+from metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
 
 
 # In binary 0.55 * 100 is above 55 and 0.57 * 100 below 57.
@@ -60,18 +60,6 @@ def test_counts_equal_to_the_required_pass_and_one_less_does_not() -> None:
     samples, onset = samples_to_criterion(correct, np.array([5, 10, 15]), 8, 2)
     assert samples.tolist() == [10, np.inf, 15]
     assert onset.tolist() == [5, np.inf, 10]
-
-
-def test_extended_streaks_as_in_a_loop() -> None:
-    generator = np.random.default_rng(0)
-    streaks = np.zeros((3, 5), dtype=np.int64)
-    expected = [[0] * 5 for _ in range(3)]
-    for _ in range(50):
-        correct = generator.integers(6, 11, (3, 5))
-        streaks = extend_streaks(streaks, correct, 7)
-        for i, j in np.ndindex(3, 5):
-            expected[i][j] = expected[i][j] + 1 if correct[i, j] >= 7 else 0
-        assert streaks.tolist() == expected
 
 
 def draw_curves(**changes: object) -> Curves:
