@@ -8,10 +8,8 @@ from typing import Literal
 
 from jsonargparse.typing import NonNegativeInt
 
-from contract.schema import ModelEntry, Stimulus
-from contract.stimulus_files import locate_stimuli
+from contract.schema import ModelEntry
 from datamodules.photos.photo_source import Pictures
-from datamodules.photos.stimuli import Stimuli
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
 from modules.networks.spec import NetworkSpec
@@ -45,16 +43,6 @@ class Extraction:
     allow_modules: list[str] = field(default_factory=list)
 
 
-def find_stimuli(stimuli: Sequence[Stimulus]) -> Stimuli:
-    """Find the files of stimuli, which are pictures in the same order.
-
-    Raises:
-        ContractError: A file is missing or lies outside of its data set's root; all such are listed.
-    """
-    names = [f"{stimulus.dataset_name}/{stimulus.image_identifier}" for stimulus in stimuli]
-    return Stimuli(names, locate_stimuli(stimuli))
-
-
 def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[Tap]:
     """Tell where embeddings are taken.
 
@@ -75,9 +63,6 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
         taps: Where embeddings are taken.
         pictures: The pictures.
         options: How embeddings are computed.
-
-    Returns:
-        As `rows` gives them.
 
     Raises:
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.

@@ -86,16 +86,7 @@ def _read(folder: Path) -> Run:
 
 
 def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
-    """Check that runs agree.
-
-    Args:
-        runs: The runs.
-        settings: What must be the same, of each run.
-        allowed: What may differ, for the message.
-
-    Raises:
-        UserError: One of them differs from the first.
-    """
+    """Check that settings of runs agree; a UserError says where one differs from the first, and what may differ."""
     there = settings[0]
     for run, here in zip(runs[1:], settings[1:], strict=True):
         differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]

@@ -87,15 +87,13 @@ def cka_search(
         "extraction": {"precision": extraction.precision, "seed": extraction.seed},
         "digests": {"registry": known.sha256, "catalog": stimuli.sha256},
     }
+    submission: dict[str, Any] = {"contract_version": CONTRACT_VERSION}
     if team == "blue":
-        submission: dict[str, Any] = {"models": [names[i] for i in found.chosen]}
+        submission["models"] = [names[i] for i in found.chosen]
     else:
-        submission = {"differentiating_images": [stimuli.stimuli[i].model_dump() for i in found.chosen]}
-    submission = {"contract_version": CONTRACT_VERSION, **submission}
-    texts = {
-        name: json.dumps(content, indent=1) + "\n" for name, content in ((SUBMISSION, submission), (SEARCH, document))
-    }
-    files = write_texts(folder, texts)
+        submission["differentiating_images"] = [stimuli.stimuli[i].model_dump() for i in found.chosen]
+    written = {SUBMISSION: submission, SEARCH: document}
+    files = write_texts(folder, {name: json.dumps(content, indent=1) + "\n" for name, content in written.items()})
     _report(document, pool, SIMILARITY_MEASURES[measure].title)
     print(f"wrote {', '.join(map(str, files))}")
     return document

@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 
 from contract.documents import Catalog, Registry
 from contract.schema import CONTRACT_VERSION, Stimulus
+from contract.stimulus_files import locate_stimuli
 from contract.submissions import Submission
-from evaluation.embeddings import Extraction, choose_taps, embed, find_stimuli
+from datamodules.photos.stimuli import Stimuli
+from evaluation.embeddings import Extraction, choose_taps, embed
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError, require_different
 
@@ -61,7 +63,7 @@ def represent(
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
     """
     start = time.perf_counter()
-    pictures = find_stimuli(stimuli)
+    pictures = Stimuli([f"{each.dataset_name}/{each.image_identifier}" for each in stimuli], locate_stimuli(stimuli))
     networks = registry.networks(names, options.seed, options.allow_modules)
     found = {
         name: embed(network, choose_taps(registry.entries[name], layers), pictures, options)

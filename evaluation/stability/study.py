@@ -37,9 +37,7 @@ class Study:
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
-        varying_target: Agreement of experiments with the same pool and measure.
-        varying_measure: Agreement of experiments with the same pool and target.
-        varying_pool: Agreement of experiments with the same target and measure.
+        setup_stability: Agreement of experiments that differ in the target, the measure or the pool alone.
     """
 
     table: TransferTable
@@ -50,14 +48,9 @@ class Study:
     shown: Outcomes
     experiments: int = 0
     undefined: int = 0
-    varying_target: MeanAgreement = field(default_factory=MeanAgreement)
-    varying_measure: MeanAgreement = field(default_factory=MeanAgreement)
-    varying_pool: MeanAgreement = field(default_factory=MeanAgreement)
-
-    @property
-    def setup_stability(self) -> dict[str, MeanAgreement]:
-        """The agreement by the component that varies."""
-        return {"target": self.varying_target, "measure": self.varying_measure, "pool": self.varying_pool}
+    setup_stability: dict[str, MeanAgreement] = field(
+        default_factory=lambda: {name: MeanAgreement() for name in ("target", "measure", "pool")}
+    )
 
 
 def run_study(
@@ -96,8 +89,8 @@ def run_study(
         outcomes, used = _outcomes(table, block)
         each_block(outcomes)
         vectors, defined = agreement_vectors(outcomes, tie_tolerance)
-        study.varying_target.add(vectors.sum(axis=1), defined.sum(axis=1))
-        study.varying_measure.add(vectors.sum(axis=2), defined.sum(axis=2))
+        study.setup_stability["target"].add(vectors.sum(axis=1), defined.sum(axis=1))
+        study.setup_stability["measure"].add(vectors.sum(axis=2), defined.sum(axis=2))
         by_target_and_measure += vectors.sum(axis=0)
         defined_by_target_and_measure += defined.sum(axis=0)
         study.wins.add(outcomes, tie_tolerance)
@@ -106,7 +99,7 @@ def run_study(
         study.undefined += experiments - int(defined.sum())
         here = slice(*np.searchsorted(drawn, (start, start + len(block))))
         study.shown_pools[here], study.shown[here] = block[drawn[here] - start], outcomes[drawn[here] - start]
-    study.varying_pool.add(by_target_and_measure, defined_by_target_and_measure)
+    study.setup_stability["pool"].add(by_target_and_measure, defined_by_target_and_measure)
     return study
 
 
