@@ -72,7 +72,7 @@ def _read(folder: Path) -> Run:
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.safe_load((folder / "config.yaml").read_text())
-        curves, backbone = Curves.load(folder / "curves.npz"), config["data"]["init_args"]["backbone"]
+        curves, backbone = Curves.load(folder / "curves.npz"), dict(config["data"]["init_args"]["backbone"])
         run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]

@@ -238,3 +238,12 @@ def test_damaged_results_are_refused(runs: Path, tmp_path: Path, part: tuple[str
         UserError, match=rf"^runs: the files in '.*a-pets' are damaged \(no {key}\); run train.py again"
     ):
         performances(str(runs), output=str(tmp_path / "performances.csv"))
+
+
+def test_a_damaged_configuration_is_refused(runs: Path, tmp_path: Path) -> None:
+    path = tmp_path / "a-pets" / "config.yaml"
+    config = json.loads(path.read_text())
+    config["data"]["init_args"]["backbone"] = None
+    path.write_text(json.dumps(config))
+    with pytest.raises(UserError, match=r"^runs: the files in '.*a-pets' are damaged \("):
+        performances(str(runs), output=str(tmp_path / "performances.csv"))
