@@ -273,7 +273,7 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
     assert set(content["parameters"]) == {"data.backbone.weights", "seed_everything"}
 
 
-def test_shutdown_while_features_are_computed_leaves_nothing(tmp_path: Path) -> None:
+def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_path: Path) -> None:
     environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(ROOT / "train.py"), *SMALL, "--data.photos.train_size=100000"]
     process = subprocess.Popen(
@@ -281,11 +281,15 @@ def test_shutdown_while_features_are_computed_leaves_nothing(tmp_path: Path) -> 
     )
     tables = tmp_path / "cache" / "rows"
     deadline = time.monotonic() + 120
-    while not list(tables.glob("*/*.partial/rows.npy")):
+    while not any(path.stat().st_size for path in tables.glob("*/*.rows")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) != 0
-    assert not [path for path in tables.glob("*/*") if path.is_dir()]
+    (table,) = tables.iterdir()
+    (journal,) = table.glob("*.journal")
+    assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}
+    # The rows that are to come, their form, and what was written of them.
+    assert len(journal.read_text().splitlines()) >= 2
     assert not (tmp_path / "run").exists()
