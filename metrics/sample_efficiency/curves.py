@@ -53,13 +53,13 @@ def samples_to_criterion(
 
 @dataclass(frozen=True)
 class Curves:
-    """The whole accuracy trace of every method and ordering.
+    """The accuracy trace of every method and ordering, as far as it was measured.
 
     Attributes:
         methods: Names, the baseline first, `[methods]`.
         orderings: Numbers of the orderings, `[orderings]`.
         samples_seen: Samples that an ordering had fed at each evaluation, `[evaluations]`.
-        correct: Correct predictions, `[methods, orderings, evaluations]`.
+        correct: Correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace.
         validation_size: Number of validation samples.
         limit: Where restricted means are cut: the sample limit, or the samples seen where a run was cut off.
         threshold: Accuracy of the criterion that the run used.
@@ -77,8 +77,29 @@ class Curves:
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Validation accuracy, `[methods, orderings, evaluations]`."""
-        return self.correct / self.validation_size
+        """Validation accuracy, `[methods, orderings, evaluations]`, NaN behind the end of a trace."""
+        return np.where(self.correct < 0, np.nan, self.correct / self.validation_size)
+
+    @property
+    def ends(self) -> NDArray[np.int64]:
+        """Samples seen at the last evaluation of each trace, `[methods, orderings]`."""
+        ends: NDArray[np.int64] = self.samples_seen[(self.correct >= 0).sum(-1) - 1]
+        return ends
+
+    def accuracy_at(self, samples: int) -> NDArray[np.float64]:
+        """Give the accuracy at a number of samples: at the last evaluation that had seen no more.
+
+        Args:
+            samples: The number.
+
+        Returns:
+            `[methods, orderings]`, NaN where that is before the first evaluation or behind the end of the trace.
+        """
+        place = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
+        # Behind the last evaluation nothing is known, but what less than one step of evaluations would have shown.
+        if place < 0 or samples >= self.samples_seen[-1] + self.samples_seen[0]:
+            return np.full(self.correct.shape[:2], np.nan)
+        return self.accuracy[..., place]
 
     def save(self, path: Path) -> None:
         """Write the curves as a compressed `.npz` file with an array per attribute."""

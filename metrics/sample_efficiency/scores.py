@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from metrics.sample_efficiency.curves import Curves
+
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 FEW_ORDERINGS = 20
+# Numbers of samples at which the accuracy is given by default.
+ACCURACY_AT = [10, 50, 100, 500]
 
 
 @dataclass(frozen=True)
@@ -22,7 +27,8 @@ class PairedComparison:
         mean_difference: Mean of `min(T_baseline, L) - min(T_custom, L)`, in samples; positive is better.
         interval: Its 95 % paired t interval, in samples; NaN with fewer than two orderings.
         relative_improvement: The mean difference in per cent of the baseline's restricted mean.
-        relative_interval: The interval in the same unit, the baseline's restricted mean taken as fixed.
+        relative_interval: Its 95 % interval, see `relative_interval`; NaN with fewer than two orderings, infinite
+            where the baseline's own mean is not known to be above 0.
         p_value: Two-sided sign-flip permutation test of no difference.
     """
 
@@ -53,6 +59,40 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
     return mean - half, mean + half
 
 
+def relative_interval(
+    baseline: NDArray[np.float64], custom: NDArray[np.float64], level: float = 0.95
+) -> tuple[float, float]:
+    """Give the interval of the relative improvement `1 - R` with `R = E[custom] / E[baseline]`.
+
+    Both means are estimated from the same orderings, so that the ratio's interval holds every R for which a t test
+    does not refuse `E[custom - R x baseline] = 0`.
+
+    Source: Edgar C. Fieller, "Some Problems in Interval Estimation", Journal of the Royal Statistical Society,
+    Series B, 1954, section 3.
+
+    Args:
+        baseline: Positive values, one per ordering, `[orderings]`.
+        custom: The same of the custom method, on the same orderings.
+        level: Coverage.
+
+    Returns:
+        Lower and upper end; NaN with fewer than two orderings, infinite where the t test does not refuse either that
+        `E[baseline]` is 0.
+    """
+    count = len(baseline)
+    if count < 2:
+        return float("nan"), float("nan")
+    squared = float(stats.t.ppf((1 + level) / 2, count - 1)) ** 2
+    # R lies between the roots of a R^2 - 2 b R + c.
+    covariance = np.cov(baseline, custom) / count
+    means = np.array([baseline.mean(), custom.mean()])
+    (a, b), (_, c) = np.outer(means, means) - squared * covariance
+    if a <= 0:
+        return -float("inf"), float("inf")
+    half = max(b * b - a * c, 0.0) ** 0.5
+    return float(1 - (b + half) / a), float(1 - (b - half) / a)
+
+
 def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
     """Test whether paired differences `[orderings]` are symmetric about 0, by flipping their signs, two-sided.
 
@@ -81,14 +121,14 @@ def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: i
         custom: The same of the custom method.
         limit: The sample limit, common to both.
     """
-    differences = restricted(baseline, limit) - restricted(custom, limit)
-    percent = 100 / float(restricted(baseline, limit).mean())
-    mean, (low, high) = float(differences.mean()), t_interval(differences)
+    baseline, custom = restricted(baseline, limit), restricted(custom, limit)
+    differences = baseline - custom
+    mean, (low, high) = float(differences.mean()), relative_interval(baseline, custom)
     return PairedComparison(
         mean_difference=mean,
-        interval=(low, high),
-        relative_improvement=mean * percent,
-        relative_interval=(low * percent, high * percent),
+        interval=t_interval(differences),
+        relative_improvement=mean * 100 / float(baseline.mean()),
+        relative_interval=(100 * low, 100 * high),
         p_value=sign_flip_p_value(differences),
     )
 
@@ -106,50 +146,37 @@ def holm(p_values: list[float]) -> list[float]:
     return [float(p) for p in adjusted]
 
 
-def score(
-    methods: list[str],
-    samples: NDArray[np.float64],
-    onset: NDArray[np.float64],
-    final_accuracy: NDArray[np.float64],
-    limit: int,
-) -> dict[str, Any]:
+def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """Score every method, and compare the custom ones with the baseline.
 
     Args:
-        methods: Names, the baseline first, `[methods]`.
-        samples: Samples to criterion, infinite where censored, `[methods, orderings]`.
-        onset: Samples seen at the first evaluation of the streak, likewise.
-        final_accuracy: Accuracy at the last evaluation, `[methods, orderings]`.
-        limit: Where restricted means are cut.
+        curves: The traces.
+        accuracy_at: Numbers of samples at which the accuracy is given.
 
     Returns:
         `methods` and `comparisons` as in `results.json`, with None for what is censored or undefined.
     """
-    custom = range(1, len(methods))
-    pairs = [compare(samples[0], samples[i], limit) for i in custom]
+    samples, onset = curves.samples_to_criterion()
+    at = {number: curves.accuracy_at(number) for number in accuracy_at}
+    pairs = [compare(samples[0], custom, curves.limit) for custom in samples[1:]]
     adjusted = holm([pair.p_value for pair in pairs])
     return {
         "methods": {
-            name: _score_method(samples[i], onset[i], final_accuracy[i], limit) for i, name in enumerate(methods)
+            name: {
+                "samples_to_criterion": [_count(value) for value in samples[i]],
+                "onset": [_count(value) for value in onset[i]],
+                "accuracy_at": {str(number): [_number(value) for value in found[i]] for number, found in at.items()},
+                "reached": int(np.isfinite(samples[i]).sum()),
+                # Infinite values sort last, so that the median is not finite once half of the orderings are censored.
+                "median": _number(float(np.median(samples[i]))),
+                "restricted_mean": float(restricted(samples[i], curves.limit).mean()),
+            }
+            for i, name in enumerate(curves.methods)
         },
         "comparisons": {
-            methods[i]: _describe(pair, p_holm, samples[0], samples[i])
-            for i, pair, p_holm in zip(custom, pairs, adjusted, strict=True)
+            name: _describe(pair, p_holm, samples[0], custom)
+            for name, pair, p_holm, custom in zip(curves.methods[1:], pairs, adjusted, samples[1:], strict=True)
         },
-    }
-
-
-def _score_method(
-    samples: NDArray[np.float64], onset: NDArray[np.float64], final: NDArray[np.float64], limit: int
-) -> dict[str, Any]:
-    return {
-        "samples_to_criterion": [_count(value) for value in samples],
-        "onset": [_count(value) for value in onset],
-        "final_accuracy": final.tolist(),
-        "reached": int(np.isfinite(samples).sum()),
-        # Infinite values sort last, so that the median is not finite once half of the orderings are censored.
-        "median": _number(float(np.median(samples))),
-        "restricted_mean": float(restricted(samples, limit).mean()),
     }
 
 
@@ -178,7 +205,7 @@ def _improvement(baseline: float, custom: float) -> float | str:
 
 
 def _number(value: float) -> float | None:
-    return value if np.isfinite(value) else None
+    return float(value) if np.isfinite(value) else None
 
 
 def _count(value: float) -> int | None:

@@ -19,6 +19,20 @@ TRACES = np.array(
 )
 
 
+def reaching(methods: list[str], samples: Any, limit: int) -> Curves:
+    """Make traces of 16 validation samples, of which 8 are right until 10 evaluations in a row have 12.
+
+    Args:
+        methods: Names.
+        samples: When, infinite for never, `[methods, orderings]`.
+        limit: The sample limit.
+    """
+    seen = np.arange(1, max(limit, int(np.max(samples, initial=0, where=np.isfinite(samples)))) + 1)
+    met = seen > np.array(samples, dtype=np.float64)[..., None] - 10
+    orderings = np.arange(met.shape[1])
+    return Curves(methods, orderings, seen, np.where(met, 12, 8), 16, limit, threshold=0.75, consecutive=10)
+
+
 def write_run(
     folder: Path,
     correct: Any = TRACES,

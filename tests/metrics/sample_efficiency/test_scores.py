@@ -11,15 +11,18 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.interval_coverage import coverage
 from metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
     holm,
+    relative_interval,
     restricted,
     score,
     sign_flip_p_value,
     t_interval,
 )
+from tests.material.runs import reaching
 
 INF = np.inf
 
@@ -104,7 +107,8 @@ def test_comparison_is_of_restricted_means() -> None:
     assert comparison.relative_improvement == pytest.approx(7.5)  # the baseline's restricted mean is 100
     interval = stats.ttest_1samp(differences, 0).confidence_interval(0.95)
     assert comparison.interval == pytest.approx((interval.low, interval.high))
-    assert comparison.relative_interval == pytest.approx((interval.low, interval.high))
+    whole = relative_interval(np.array([100.0, 200, 60, 40]), np.array([50.0, 80, 200, 40]))
+    assert comparison.relative_interval == pytest.approx([100 * end for end in whole])
     assert comparison.p_value == pytest.approx(enumerate_sign_flips(differences))
 
 
@@ -112,13 +116,37 @@ def test_relative_improvement_is_in_per_cent_of_the_baseline() -> None:
     comparison = compare(np.array([30.0, 50.0]), np.array([10.0, 40.0]), limit=500)
     assert comparison.mean_difference == pytest.approx(15)
     assert comparison.relative_improvement == pytest.approx(37.5)
-    assert comparison.relative_interval == pytest.approx([end / 40 * 100 for end in comparison.interval])
+
+
+@pytest.mark.parametrize("count", [2, 5, 20])
+@pytest.mark.parametrize("level", [0.9, 0.95])
+def test_ends_of_the_relative_interval_are_what_a_t_test_just_refuses(count: int, level: float) -> None:
+    generator = np.random.default_rng(count)
+    baseline, custom = 60 + generator.random(count), 30 + 9 * generator.random(count)
+    for end in relative_interval(baseline, custom, level):
+        assert stats.ttest_1samp(custom - (1 - end) * baseline, 0).pvalue == pytest.approx(1 - level)
+
+
+def test_relative_interval_of_proportional_values_is_their_ratio() -> None:
+    assert relative_interval(np.array([50.0, 55, 60]), np.array([25.0, 27.5, 30])) == pytest.approx((0.5, 0.5))
+
+
+def test_relative_interval_is_not_bounded_where_the_baseline_is_not_known() -> None:
+    assert relative_interval(np.array([1.0, 500]), np.array([10.0, 20])) == (-np.inf, np.inf)
+
+
+def test_relative_interval_of_one_ordering_is_undefined() -> None:
+    assert np.isnan(relative_interval(np.array([3.0]), np.array([2.0]))).all()
+
+
+@pytest.mark.parametrize("ratio", [1 / 3, 1.75, 3])
+def test_relative_interval_covers_the_ratio(ratio: float) -> None:
+    assert 0.935 < coverage(ratio, correlation=0.8, limit=250, comparisons=2_000) < 0.965
 
 
 def score_pair(baseline: list[float], custom: list[float], limit: int = 100) -> dict[str, Any]:
     """Score two methods, and check that the scores are JSON without NaN or infinity."""
-    samples = np.array([baseline, custom], dtype=np.float64)
-    scores = score(["baseline", "mine"], samples, samples - 9, np.full(samples.shape, 0.75), limit)
+    scores = score(reaching(["baseline", "mine"], [baseline, custom], limit), [limit])
     assert json.loads(json.dumps(scores, allow_nan=False)) == scores
     return scores
 
@@ -128,7 +156,7 @@ def test_each_method_by_itself() -> None:
     assert scores["baseline"] == {
         "samples_to_criterion": [40, None, 60],
         "onset": [31, None, 51],
-        "final_accuracy": [0.75, 0.75, 0.75],
+        "accuracy_at": {"100": [0.75, 0.5, 0.75]},
         "reached": 2,
         "median": 60,
         "restricted_mean": pytest.approx(200 / 3),
@@ -189,7 +217,7 @@ def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:
     generator = np.random.default_rng(0)
     baseline = generator.integers(50, 90, 12).astype(np.float64)
     samples = np.stack([baseline, baseline - 10, baseline - generator.integers(-20, 40, 12), baseline])
-    scores = score(["baseline", "a", "b", "c"], samples, samples, np.ones_like(samples), 500)["comparisons"]
+    scores = score(reaching(["baseline", "a", "b", "c"], samples, 500), [])["comparisons"]
     raw = [scores[name]["p_value"] for name in "abc"]
     assert raw[0] < raw[1] < raw[2] == 1
     adjusted = [scores[name]["p_value_holm"] for name in "abc"]
@@ -197,7 +225,6 @@ def test_p_values_of_all_custom_methods_are_adjusted_together() -> None:
 
 
 def test_baseline_alone() -> None:
-    samples = np.array([[20.0, 30.0]])
-    scores = score(["baseline"], samples, samples, np.ones_like(samples), 100)
+    scores = score(reaching(["baseline"], [[20, 30]], 100), [])
     assert scores["comparisons"] == {}
     assert scores["methods"]["baseline"]["median"] == 25
