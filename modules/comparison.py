@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+import inspect
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +18,12 @@ from modules.method import Method, Start
 from output.errors import UserError
 
 BASELINE = "baseline"
+# What Lightning would call of a module that is trained by itself.
+HOOKS = [
+    name
+    for name, _ in inspect.getmembers(LightningModule, inspect.isfunction)
+    if name.endswith("_step") or name.startswith(("on_", "configure_"))
+]
 
 
 class Stream(Protocol):
@@ -23,11 +31,14 @@ class Stream(Protocol):
 
     batch_size: int
     max_samples: int
-    orderings: range
+    orderings: Sequence[int]
     validation_labels: Tensor
 
     def start(self) -> Start:
         """Give what every method starts from."""
+
+    def feed(self, numbers: Sequence[int]) -> None:
+        """Choose the orderings that are fed."""
 
     def protocol(self) -> dict[str, Any]:
         """Describe what is fed."""
@@ -45,17 +56,19 @@ class Snapshot:
         validation_size: Number of validation samples.
         protocol: What was fed, as it stands in the results.
         samples_seen: Samples that each ordering has fed so far.
-        correct: Correct predictions, `[methods, orderings]`.
+        correct: Correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
+        not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
     """
 
     methods: list[str]
-    orderings: range
+    orderings: Sequence[int]
     batch_size: int
     max_samples: int
     validation_size: int
     protocol: dict[str, Any]
     samples_seen: int
     correct: NDArray[np.int64]
+    not_finite: NDArray[np.int64]
 
 
 class Comparison(LightningModule):
@@ -80,7 +93,10 @@ class Comparison(LightningModule):
                     f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
                 )
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
-        self.samples_seen = 0
+        for name, method in zip(self.names, self, strict=True):
+            _require_no_hooks(name, method)
+        self.chosen: NDArray[np.bool_] | None = None
+        self.samples_seen = self.samples_validated = 0
 
     @property
     def names(self) -> list[str]:
@@ -91,38 +107,95 @@ class Comparison(LightningModule):
         """Iterate over the methods, the baseline first."""
         return iter(self.methods.values())  # type: ignore[arg-type]
 
+    def choose(self, chosen: NDArray[np.bool_]) -> None:
+        """Choose what is measured; by default, all.
+
+        Args:
+            chosen: Which orderings each method is fed, `[methods, orderings]`.
+        """
+        self.chosen = chosen
+
     def setup(self, stage: str) -> None:
-        """Give every method the same start."""
+        """Give every method that is fed the same start."""
         self.stream: Stream = self.trainer.datamodule  # type: ignore[attr-defined]
+        numbers = np.array(self.stream.orderings)
+        chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
+        fed = chosen.any(0)
+        self.stream.feed(numbers[fed].tolist())
         start = self.stream.start()
-        for method in self:
-            method.begin(start)
-        self.correct = torch.zeros(len(self.names), start.orderings, dtype=torch.int64)
+        self.samples_seen, self.classes = 0, start.classes
+        # The name of every method that is fed, its place among the methods, and the places of its orderings among those
+        # that are fed; None for all of them.
+        self.fed: list[tuple[str, int, Tensor | None]] = []
+        for place, (name, method) in enumerate(zip(self.names, self, strict=True)):
+            own = chosen[place, fed]
+            if own.any():
+                method.trainer = self.trainer
+                method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
+                self.fed.append((name, place, None if own.all() else torch.from_numpy(np.flatnonzero(own))))
+        self._columns = np.flatnonzero(fed)
+        # Of every method and ordering that is fed: predictions that are correct, and that are not finite.
+        self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows and saves them."""
-        return [optimizer for method in self for optimizer in method.build_optimizers()]
+        return [optimizer for name, *_ in self.fed for optimizer in self._method(name).build_optimizers()]
+
+    def _method(self, name: str) -> Method:
+        method = self.methods[name]
+        assert isinstance(method, Method)
+        return method
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
         """Let every method adapt on the same batch."""
         inputs, labels = batch
-        for method in self:
-            method.adapt(inputs, labels)
+        for name, _, places in self.fed:
+            with _untouched(name, inputs, labels):
+                if places is None:
+                    self._method(name).adapt(inputs, labels)
+                else:
+                    self._method(name).adapt(inputs[places], labels[places])
         self.samples_seen += labels.shape[1]
 
     def on_validation_epoch_start(self) -> None:
         """Start the counts of one evaluation."""
-        self.correct = torch.zeros_like(self.correct, device=self.device)
+        self.counts = torch.zeros_like(self.counts, device=self.device)
+        self.samples_validated = 0
 
     def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
         """Count the correct predictions of every method and ordering."""
         inputs, labels = batch
-        for counts, method in zip(self.correct, self, strict=True):
-            counts += (method(inputs).argmax(-1) == labels).sum(-1)
+        correct, not_finite = self.counts
+        self.samples_validated += len(labels)
+        for name, place, places in self.fed:
+            with _untouched(name, inputs, labels):
+                logits = self._method(name)(inputs)
+            orderings = self.counts.shape[-1] if places is None else len(places)
+            self._require_logits(name, logits, (orderings, len(labels), self.classes))
+            # A class without a sample may have -inf; the greatest is NaN where any is.
+            greatest, predicted = logits.max(-1)
+            finite = greatest.isfinite()
+            chosen = slice(None) if places is None else places
+            correct[place, chosen] += ((predicted == labels) & finite).sum(-1)
+            not_finite[place, chosen] += (~finite).sum(-1)
+
+    @staticmethod
+    def _require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> None:
+        if not isinstance(logits, Tensor) or logits.shape != wanted:
+            found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            needed = f"logits [orderings, samples, classes], here {list(wanted)}"
+            raise UserError(f"{_option(name)}: gives {found}; it must give {needed}")
+
+    def logged(self) -> dict[str, float]:
+        """Give what the methods have logged last, by `METHOD/NAME`."""
+        logged = {name: self._method(name).logged for name, *_ in self.fed}
+        return {f"{name}/{key}": float(value) for name, values in logged.items() for key, value in values.items()}
 
     def snapshot(self) -> Snapshot:
         """Give what the callbacks read."""
         stream = self.stream
+        correct, not_finite = np.zeros((2, len(self.names), len(stream.orderings)), dtype=np.int64)
+        correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
         return Snapshot(
             methods=self.names,
             orderings=stream.orderings,
@@ -131,5 +204,29 @@ class Comparison(LightningModule):
             validation_size=len(stream.validation_labels),
             protocol=stream.protocol(),
             samples_seen=self.samples_seen,
-            correct=self.correct.cpu().numpy(),
+            correct=correct,
+            not_finite=not_finite,
         )
+
+
+def _require_no_hooks(name: str, method: Method) -> None:
+    """Refuse a method that defines what is never called of it."""
+    for hook in HOOKS:
+        if getattr(type(method), hook) is not getattr(LightningModule, hook):
+            raise UserError(
+                f"{_option(name)}: {type(method).__name__} defines {hook}, which is never called; a method learns in "
+                "adapt, predicts in forward, and creates its optimisers in build_optimizers"
+            )
+
+
+def _option(name: str) -> str:
+    return "model.baseline" if name == BASELINE else f"model.methods.{name}"
+
+
+@contextmanager
+def _untouched(name: str, *shared: Tensor) -> Iterator[None]:
+    """Refuse that a method changes what others are fed with as well."""
+    before = [tensor._version for tensor in shared]
+    yield
+    if before != [tensor._version for tensor in shared]:
+        raise UserError(f"{_option(name)}: changes its inputs or labels in place, which other methods share; copy them")

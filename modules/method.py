@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
@@ -16,12 +19,13 @@ class Start:
     """What every method of a comparison starts from, equal for all of them.
 
     Attributes:
-        head: Initial weights of the head, `[features, classes]`.
-        bias: Initial bias of the head, `[classes]`.
-        orderings: Number of orderings that are fed side by side.
+        features: Width of the features.
+        classes: Number of target classes.
+        numbers: Number of every ordering that is fed, side by side.
         max_samples: The most samples that one ordering will feed.
         seed: Seed for whatever a method draws at random. Draw the same for every ordering (positions in the
             stream, say), so that an ordering gives alone what it gives among many.
+        device: Where the method runs.
         backbone: The trainable backbone, photos `[samples, 3, height, width]` to `[samples, features]`; None
             when the stream feeds frozen features.
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
@@ -29,42 +33,49 @@ class Start:
         source_bias: Its bias, `[source classes]`, likewise.
     """
 
-    head: Tensor
-    bias: Tensor
-    orderings: int
+    features: int
+    classes: int
+    numbers: Sequence[int]
     max_samples: int
     seed: int
+    device: torch.device | str = "cpu"
     backbone: nn.Module | None = None
     source_head: Tensor | None = None
     source_bias: Tensor | None = None
 
     @property
-    def features(self) -> int:
-        """Width of the features."""
-        return self.head.shape[0]
+    def orderings(self) -> int:
+        """Number of orderings that are fed side by side."""
+        return len(self.numbers)
 
-    @property
-    def classes(self) -> int:
-        """Number of target classes."""
-        return self.head.shape[1]
+    def heads(self) -> tuple[Tensor, Tensor]:
+        """Draw the initial head of every ordering, the same for all methods.
+
+        Returns:
+            Weights `[orderings, features, classes]` and biases `[orderings, classes]`.
+        """
+        drawn = [draw_head(self.features, self.classes, self.seed, number) for number in self.numbers]
+        weight, bias = (torch.stack(parts).to(self.device) for parts in zip(*drawn, strict=True))
+        return weight, bias
 
 
-def draw_head(features: int, classes: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Draw the initial head, uniform in +-1/sqrt(features) as in `torch.nn.Linear`.
+def draw_head(features: int, classes: int, seed: int, ordering: int) -> tuple[Tensor, Tensor]:
+    """Draw the initial head of one ordering, uniform in +-1/sqrt(features) as in `torch.nn.Linear`.
 
     Args:
         features: Width of the features.
         classes: Number of target classes.
-        seed: Seed of the generator.
+        seed: Seed of the comparison.
+        ordering: Number of the ordering; its head is drawn by itself, whatever others are in use.
 
     Returns:
         Weights `[features, classes]` and bias `[classes]`.
     """
-    generator = torch.Generator().manual_seed(seed)
-    bound = features**-0.5
-    weight = torch.empty(features, classes).uniform_(-bound, bound, generator=generator)
-    bias = torch.empty(classes).uniform_(-bound, bound, generator=generator)
-    return weight, bias
+    # The third number keeps this apart from the generators of the orderings and of the validation part.
+    generator = np.random.default_rng((seed, ordering, 2))
+    drawn = generator.random((features + 1, classes), dtype=np.float32)
+    values = torch.from_numpy((2 * drawn - 1) * np.float32(features**-0.5))
+    return values[:-1], values[-1]
 
 
 def linear_logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
@@ -93,8 +104,17 @@ class Method(LightningModule):
 
     A method is created from its hyperparameters alone. `begin` then tells it what it starts from, `adapt` feeds
     it each new batch, and calling it gives logits. Overriding `adapt` and `forward` is enough for a closed-form
-    method; a gradient method overrides the loss or the optimiser of `modules.GradientDescent`.
+    method; a gradient method overrides the loss or the optimiser of `modules.GradientDescent`. Of Lightning's module it
+    has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and a method
+    that defines one is refused.
+
+    Attributes:
+        independent_of_limit: Whether what the method does up to a sample is the same whatever `Start.max_samples` is,
+            so that its traces serve comparisons of other limits. A class says so for itself alone, not for those that
+            inherit from it.
     """
+
+    independent_of_limit: ClassVar[bool] = False
 
     def begin(self, start: Start) -> None:
         """Set up the state; called once, before the first batch.
@@ -107,6 +127,8 @@ class Method(LightningModule):
         """
         self.start = start
         self.backbone = deepcopy(start.backbone)
+        self.automatic_optimization = False
+        self.logged: dict[str, Tensor] = {}
 
     @abstractmethod
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
@@ -143,6 +165,15 @@ class Method(LightningModule):
             return inputs
         features: Tensor = self.backbone(inputs.flatten(end_dim=-4)).unflatten(0, inputs.shape[:-3])
         return features
+
+    def log(self, name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
+        """Log a value, which goes to the loggers as `METHOD/NAME` at the next evaluation.
+
+        Args:
+            name: What it is called.
+            value: A number, or a tensor of any shape such as one value per ordering, of which the mean is taken.
+        """
+        self.logged[name] = torch.as_tensor(value).detach().float().mean()
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create the optimisers that `adapt` steps; none by default."""

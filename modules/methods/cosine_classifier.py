@@ -28,6 +28,8 @@ class CosineClassifier(GradientDescent):
         scale: Initial scale of the cosines, at which one per ordering is learnt.
     """
 
+    independent_of_limit = True
+
     sums: Tensor
     counts: Tensor
 

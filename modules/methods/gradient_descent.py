@@ -24,15 +24,16 @@ class GradientDescent(Method):
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
+    independent_of_limit = True
+
     def __init__(self, optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3)) -> None:
         super().__init__()
         self.make_optimizer = optimizer
 
     def begin(self, start: Start) -> None:
-        """Copy the initial head for every ordering."""
+        """Take the initial head of every ordering."""
         super().begin(start)
-        self.weight = nn.Parameter(start.head.expand(start.orderings, -1, -1).clone())
-        self.bias = nn.Parameter(start.bias.expand(start.orderings, -1).clone())
+        self.weight, self.bias = map(nn.Parameter, start.heads())
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create one optimiser over everything that is trained."""

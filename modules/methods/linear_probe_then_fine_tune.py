@@ -25,6 +25,8 @@ class LinearProbeThenFineTune(GradientDescent):
         probe_optimizer: Optimiser of the head until then.
     """
 
+    independent_of_limit = True
+
     def __init__(
         self,
         probe_samples: PositiveInt = 32,

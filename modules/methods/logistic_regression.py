@@ -41,12 +41,14 @@ class LogisticRegression(Method):
         newton_steps: The most Newton steps per batch.
     """
 
+    independent_of_limit = True
+
     weight: Tensor
     coefficients: Tensor
     gram: Tensor
 
     def __init__(
-        self, c: PositiveFloat = 1.0, tolerance: PositiveFloat = 1e-3, newton_steps: PositiveInt = 100
+        self, c: PositiveFloat = 1.0, tolerance: PositiveFloat = 1e-5, newton_steps: PositiveInt = 100
     ) -> None:
         super().__init__()
         self.c = c

@@ -17,6 +17,8 @@ class NearestClassMean(Method):
     share, the linear score `m . x - |m|^2 / 2`. A class without a sample is never predicted.
     """
 
+    independent_of_limit = True
+
     sums: Tensor
     counts: Tensor
     # How many vectors of the features' width a sample is placed by.

@@ -32,6 +32,8 @@ class RecursiveLeastSquares(Method):
         ridge: Penalty on the squared weights, in units of one sample.
     """
 
+    independent_of_limit = True
+
     weight: Tensor
     counts: Tensor
     factor: Tensor

@@ -41,6 +41,8 @@ class SemanticClassMean(NearestClassMean):
             classes.
     """
 
+    independent_of_limit = True
+
     source_head: Tensor
     source_bias: Tensor
     spaces = 2

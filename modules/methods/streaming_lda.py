@@ -31,6 +31,8 @@ class StreamingLDA(RecursiveLeastSquares):
         shrinkage: Weight of the prior covariance, which is the identity, in samples.
     """
 
+    independent_of_limit = True
+
     sums: Tensor
 
     def __init__(self, shrinkage: PositiveFloat = 1.0) -> None:

@@ -43,7 +43,15 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
             network, preprocessing = _build_custom(spec), None
         else:
             network, preprocessing = _build_from_library(spec, LIBRARIES[spec.library])
+    if spec.weights is not None:
+        _require_finite(network, spec)
     return network.float().eval(), spec.preprocessing or preprocessing
+
+
+def _require_finite(network: nn.Module, spec: NetworkSpec) -> None:
+    for key, value in network.state_dict().items():
+        if value.is_floating_point() and not value.isfinite().all():
+            raise UserError(f"weights: {str(spec.weights)!r} holds numbers that are not finite, in {key}; give others")
 
 
 def _build_custom(spec: NetworkSpec) -> nn.Module:

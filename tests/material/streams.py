@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from modules.method import Method, Start, draw_head
+from modules.method import Method, Start
 
 WIDTH = 6
 PHOTO = (3, 2, 2)
@@ -36,14 +36,15 @@ def tiny_backbone() -> nn.Module:
     return backbone
 
 
-def make_start(inputs: Tensor, classes: int = 2) -> Start:
+def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Start:
     """Make the start of a stream of features, or of photos for a trainable backbone."""
     backbone = tiny_backbone() if inputs.dim() == 5 else None
     features = WIDTH if backbone else inputs.shape[-1]
     generator = torch.Generator().manual_seed(1)
     return Start(
-        *draw_head(features, classes, seed=0),
-        orderings=len(inputs),
+        features,
+        classes,
+        range(first_ordering, first_ordering + len(inputs)),
         max_samples=inputs.shape[1],
         seed=0,
         backbone=backbone,

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
 
 from modules.comparison import Comparison
-from modules.method import Method, Start, draw_head
+from modules.method import Method, Start
 from modules.methods.gradient_descent import GradientDescent
 from output.errors import UserError
 
 
 def set_up(comparison: Comparison, start: Start) -> None:
-    comparison.trainer = SimpleNamespace(datamodule=SimpleNamespace(start=lambda: start))  # type: ignore[assignment]
+    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers: None, orderings=start.numbers)
+    comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")
 
 
@@ -23,7 +26,7 @@ def set_up(comparison: Comparison, start: Start) -> None:
 def test_all_methods_start_from_equal_but_separate_copies(trainable: bool) -> None:
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6)) if trainable else None
     comparison = Comparison(GradientDescent(), {"a": GradientDescent(), "b": GradientDescent()})
-    set_up(comparison, Start(*draw_head(6, 3, 0), orderings=2, max_samples=9, seed=0, backbone=backbone))
+    set_up(comparison, Start(6, 3, range(2), max_samples=9, seed=0, backbone=backbone))
     states = [method.state_dict(keep_vars=True) for method in comparison]
     assert len(states) == 3
     for name, value in states[0].items():
@@ -69,7 +72,7 @@ class Constant(Method):
 def test_batches_are_fed_to_all_and_counted() -> None:
     methods = Constant([0, 1]), Constant([2, 2])
     comparison = Comparison(methods[0], {"other": methods[1]})
-    set_up(comparison, Start(*draw_head(4, 3, 0), orderings=2, max_samples=9, seed=0))
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
     for size in (4, 4, 1):
         comparison.training_step((torch.randn(2, size, 4), torch.zeros(2, size, dtype=torch.int64)), 0)
     assert comparison.samples_seen == 9
@@ -83,16 +86,113 @@ def test_batches_are_fed_to_all_and_counted() -> None:
 
 def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
     comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
-    set_up(comparison, Start(*draw_head(4, 3, 0), orderings=2, max_samples=9, seed=0))
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
     labels = torch.tensor([0, 1, 1, 2, 2, 2, 0])
     for _ in range(2):
         comparison.on_validation_epoch_start()
         for part in labels.split(3):
             comparison.validation_step((torch.zeros(len(part), 4), part), 0)
-        assert comparison.correct.tolist() == [[2, 2], [3, 2]]
+        assert comparison.counts.tolist() == [[[2, 2], [3, 2]], [[0, 0], [0, 0]]]
 
 
 def test_optimisers_of_all_methods_are_known() -> None:
     comparison = Comparison(GradientDescent(), {"closed": Constant([0]), "other": GradientDescent()})
-    set_up(comparison, Start(*draw_head(4, 3, 0), orderings=1, max_samples=9, seed=0))
+    set_up(comparison, Start(4, 3, range(1), max_samples=9, seed=0))
     assert len(comparison.configure_optimizers()) == 2
+
+
+def compared(method: Method, orderings: int = 2) -> Comparison:
+    comparison = Comparison(Constant([0] * orderings), {"mine": method})
+    set_up(comparison, Start(4, 3, range(orderings), max_samples=9, seed=0))
+    comparison.on_validation_epoch_start()
+    return comparison
+
+
+@pytest.mark.parametrize("hook", ["training_step", "configure_optimizers", "on_train_batch_end", "on_fit_start"])
+def test_a_method_that_defines_what_is_never_called_is_refused(hook: str) -> None:
+    method = type("Mine", (GradientDescent,), {hook: lambda self, *_: None})()
+    with pytest.raises(UserError, match=rf"^model\.methods\.mine: Mine defines {hook}, which is never called"):
+        Comparison(GradientDescent(), {"mine": method})
+
+
+def test_what_methods_log_is_the_mean_over_orderings() -> None:
+    class Talks(Constant):
+        def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+            self.log("loss", torch.tensor([1.0, 4.0]), prog_bar=True)
+            self.log_dict({"steps": 3})
+
+    comparison = compared(Talks([0, 0]))
+    comparison.training_step((torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)), 0)
+    assert comparison.logged() == {"mine/loss": 2.5, "mine/steps": 3}
+
+
+class Logits(Constant):
+    """Gives logits as they are."""
+
+    def __init__(self, logits: object) -> None:
+        super().__init__([])
+        self.logits = logits
+
+    def forward(self, inputs: Tensor) -> Any:
+        return self.logits
+
+
+@pytest.mark.parametrize(
+    "logits",
+    [torch.zeros(5, 3), torch.zeros(2, 1, 3), torch.zeros(1, 5, 3), torch.zeros(2, 5, 4), torch.zeros(2, 5), None],
+)
+def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object) -> None:
+    with pytest.raises(UserError, match=r"^model\.methods\.mine: gives .*here \[2, 5, 3\]"):
+        compared(Logits(logits)).validation_step((torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64)), 0)
+
+
+def test_what_is_not_finite_is_wrong_and_counted() -> None:
+    inf, nan = torch.inf, torch.nan
+    rows = [[0.0, -inf, -inf], [nan, nan, nan], [1.0, nan, 0.0], [inf, 0.0, 0.0], [-inf, -inf, -inf], [2.0, 1.0, 0.0]]
+    comparison = compared(Logits(torch.tensor([rows, [[1.0, 0.0, 0.0]] * 6])))
+    comparison.validation_step((torch.zeros(6, 4), torch.zeros(6, dtype=torch.int64)), 0)
+    correct, not_finite = comparison.counts[:, 1]
+    assert correct.tolist() == [2, 6]
+    assert not_finite.tolist() == [4, 0]
+
+
+class Spoils(Constant):
+    """Changes a tensor that it shares with others.
+
+    Args:
+        change: Changes inputs and labels in place.
+        learning: While it learns, else while it predicts.
+    """
+
+    def __init__(self, change: Callable[[Tensor, Tensor], object], learning: bool) -> None:
+        super().__init__([0, 0])
+        self.change, self.learning = change, learning
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        if self.learning:
+            self.change(inputs, labels)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        if not self.learning:
+            self.change(inputs, inputs)
+        return super().forward(inputs)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda inputs, labels: inputs.zero_(),
+        lambda inputs, labels: inputs[..., 0].add_(1),
+        lambda inputs, labels: torch.nn.functional.relu(inputs.view(-1), inplace=True),
+        lambda inputs, labels: torch.add(inputs, 1, out=inputs),
+        lambda inputs, labels: labels.__setitem__(slice(None), 1),
+    ],
+)
+@pytest.mark.parametrize("learning", [True, False])
+def test_a_method_that_changes_what_others_see_is_named(change: Callable[..., object], learning: bool) -> None:
+    comparison = compared(Spoils(change, learning))
+    step = comparison.training_step if learning else comparison.validation_step
+    inputs, labels = torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)
+    batch = (inputs, labels) if learning else (inputs[0], labels[0])
+    with torch.inference_mode(not learning), pytest.raises(UserError, match=r"^model\.methods\.mine: changes its inp"):
+        step(batch, 0)

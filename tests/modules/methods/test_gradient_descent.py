@@ -13,7 +13,7 @@ from torch.optim import SGD, Adam, Optimizer
 
 from modules.method import Start, draw_head
 from modules.methods.gradient_descent import GradientDescent
-from tests.material.streams import draw_samples, feed
+from tests.material.streams import begin, draw_samples, feed
 
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {
@@ -23,10 +23,12 @@ OPTIMIZERS: dict[str, MakeOptimizer] = {
 }
 
 
-def train_linear(inputs: Tensor, labels: Tensor, classes: int, batch: int, make: MakeOptimizer) -> nn.Linear:
+def train_linear(
+    inputs: Tensor, labels: Tensor, classes: int, batch: int, make: MakeOptimizer, ordering: int
+) -> nn.Linear:
     """Train a plain linear layer on one ordering."""
     layer = nn.Linear(inputs.shape[1], classes)
-    weight, bias = draw_head(inputs.shape[1], classes, seed=0)
+    weight, bias = draw_head(inputs.shape[1], classes, seed=0, ordering=ordering)
     with torch.no_grad():
         layer.weight.copy_(weight.T)
         layer.bias.copy_(bias)
@@ -47,7 +49,7 @@ def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes:
     method = feed(GradientDescent(OPTIMIZERS[name]), inputs, labels, batch=batch, classes=classes)
     assert isinstance(method, GradientDescent)
     for k in range(5):
-        layer = train_linear(inputs[k], labels[k], classes, batch, OPTIMIZERS[name])
+        layer = train_linear(inputs[k], labels[k], classes, batch, OPTIMIZERS[name], k)
         torch.testing.assert_close(method.weight[k], layer.weight.T, rtol=0, atol=1e-6)
         torch.testing.assert_close(method.bias[k], layer.bias, rtol=0, atol=1e-6)
         with torch.no_grad():
@@ -57,19 +59,18 @@ def test_every_ordering_as_a_layer_trained_alone(name: str, batch: int, classes:
 def test_default_is_adam() -> None:
     inputs, labels = draw_samples(orderings=1, samples=20, features=6)
     method = feed(GradientDescent(), inputs, labels)
-    layer = train_linear(inputs[0], labels[0], 2, 1, lambda p: Adam(p, lr=1e-3))
+    layer = train_linear(inputs[0], labels[0], 2, 1, lambda p: Adam(p, lr=1e-3), 0)
     torch.testing.assert_close(method.state_dict()["weight"][0], layer.weight.detach().T, rtol=0, atol=1e-6)
 
 
-def test_initial_head_is_copied() -> None:
-    head, bias = draw_head(4, 2, seed=0)
-    method = GradientDescent()
-    method.begin(Start(head, bias, orderings=3, max_samples=10, seed=0))
-    method.build_optimizers()
-    before = head.clone()
-    method.adapt(torch.randn(3, 2, 4), torch.zeros(3, 2, dtype=torch.int64))
-    assert torch.equal(head, before)
-    assert not torch.equal(method.weight[0], method.weight[1])
+def test_every_ordering_starts_from_a_head_of_its_own() -> None:
+    start = Start(4, 2, [3, 0, 7], max_samples=10, seed=0)
+    method = begin(GradientDescent(), start)
+    assert isinstance(method, GradientDescent)
+    for place, number in enumerate(start.numbers):
+        head, bias = draw_head(4, 2, seed=0, ordering=number)
+        assert torch.equal(method.weight[place], head)
+        assert torch.equal(method.bias[place], bias)
 
 
 @pytest.mark.parametrize("batch", [1, 4])
@@ -78,11 +79,11 @@ def test_trainable_backbone_is_fine_tuned_as_in_a_plain_loop(batch: int) -> None
     backbone = nn.Sequential(nn.Flatten(), nn.Linear(12, 6), nn.Tanh())
     inputs, labels = torch.randn(1, 8, 3, 2, 2), torch.randint(2, (1, 8))
     method = GradientDescent(OPTIMIZERS["Adam"])
-    method.begin(Start(*draw_head(6, 2, 0), orderings=1, max_samples=8, seed=0, backbone=backbone))
+    method.begin(Start(6, 2, range(1), max_samples=8, seed=0, backbone=backbone))
     method.build_optimizers()
 
     plain = deepcopy(backbone)
-    head, bias = (nn.Parameter(value) for value in draw_head(6, 2, 0))
+    head, bias = (nn.Parameter(value) for value in draw_head(6, 2, seed=0, ordering=0))
     optimizer = Adam([head, bias, *plain.parameters()], lr=1e-2)
     for part, part_labels in zip(inputs.split(batch, 1), labels.split(batch, 1), strict=True):
         method.adapt(part, part_labels)

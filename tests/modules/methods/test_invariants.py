@@ -73,7 +73,7 @@ def check_alone_as_among_many(make: Make) -> None:
     inputs, labels = draw("features")
     many = trace(make, inputs, labels)
     for ordering in (0, 2):
-        method = begin(make(), make_start(inputs[:1], CLASSES))
+        method = begin(make(), make_start(inputs[:1], CLASSES, ordering))
         for after, part in enumerate(batches(inputs[ordering][None], labels[ordering][None], BATCH), start=1):
             method.adapt(*part)
             torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
@@ -81,7 +81,8 @@ def check_alone_as_among_many(make: Make) -> None:
 
 def snapshot(start: Start) -> list[Any]:
     values = [getattr(start, field.name) for field in fields(start)]
-    return deepcopy([list(value.state_dict().values()) if isinstance(value, nn.Module) else value for value in values])
+    states = [list(value.state_dict().values()) for value in values if isinstance(value, nn.Module)]
+    return deepcopy([*states, *(value for value in values if isinstance(value, Tensor))])
 
 
 def check_leaves_the_start_alone(make: Make, inputs: str) -> None:
@@ -178,7 +179,8 @@ def test_first_predictions_are_those_of_the_initial_head(name: str, inputs: str)
     stream, _ = draw(inputs)
     start = make_start(stream, CLASSES)
     features = stream[0] if start.backbone is None else start.backbone(stream[0])
-    expected = (features @ start.head + start.bias).expand(len(stream), -1, -1)
+    weight, bias = start.heads()
+    expected = features @ weight + bias[:, None]
     torch.testing.assert_close(begin(maker(name)(), start)(stream[0]), expected)
 
 
@@ -280,7 +282,8 @@ class Spoils(NearestClassMean):
 
     def begin(self, start: Start) -> None:
         super().begin(start)
-        start.head.zero_()
+        assert start.source_head is not None
+        start.source_head.zero_()
 
 
 class Gambles(NearestClassMean):

@@ -9,12 +9,10 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
-from modules.method import Method, Start, draw_head
+from modules.method import Method, Start
 from modules.methods.gradient_descent import GradientDescent
 from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
 from output.errors import UserError
-
-HEAD = draw_head(6, 2, seed=0)
 
 
 @pytest.fixture
@@ -24,7 +22,7 @@ def backbone() -> nn.Module:
 
 
 def begin(method: Method, backbone: nn.Module | None) -> None:
-    method.begin(Start(*HEAD, orderings=1, max_samples=50, seed=0, backbone=backbone))
+    method.begin(Start(6, 2, range(1), max_samples=50, seed=0, backbone=backbone))
     method.build_optimizers()
 
 

@@ -16,7 +16,7 @@ from tests.material.streams import draw_samples, feed
 @pytest.mark.parametrize("c", [0.1, 1.0])
 def test_gives_the_coefficients_of_scikit_learn(classes: int, samples: int, features: int, c: float) -> None:
     inputs, labels = draw_samples(orderings=3, samples=samples, features=features, classes=classes)
-    method = LogisticRegression(c, tolerance=1e-5)
+    method = LogisticRegression(c)
     feed(method, inputs, labels, batch=4, classes=classes)
     for ordering in range(3):
         oracle = Oracle(C=c, tol=1e-8, max_iter=10_000)
@@ -35,7 +35,7 @@ def test_classes_may_come_late() -> None:
     assert set(one.argmax(-1).flatten().tolist()) == {1}
     two = feed(LogisticRegression(), inputs[:, :8], labels[:, :8], classes=3)(torch.randn(40, 4))
     assert 2 not in two.argmax(-1)
-    three = LogisticRegression(tolerance=1e-5)
+    three = LogisticRegression()
     feed(three, inputs, labels, classes=3)
     oracle = Oracle(tol=1e-8, max_iter=10_000).fit(inputs[0].double().numpy(), labels[0].numpy())
     torch.testing.assert_close(three.weight[0].mT, torch.from_numpy(oracle.coef_).float(), rtol=1e-2, atol=1e-3)

@@ -18,7 +18,7 @@ def test_steps_take_the_batch_and_all_of_a_small_memory() -> None:
     method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)
     feed(method, inputs, labels, batch=2)
     for ordering in range(2):
-        head, bias = (x.requires_grad_() for x in draw_head(5, 2, seed=0))
+        head, bias = (x.requires_grad_() for x in draw_head(5, 2, seed=0, ordering=ordering))
         optimizer = torch.optim.SGD([head, bias], lr=0.1)
         for seen in (2, 2, 4, 4, 6, 6):
             optimizer.zero_grad()
@@ -42,6 +42,6 @@ def test_draws_as_many_as_asked() -> None:
 
 
 def test_trainable_backbone_is_refused() -> None:
-    start = Start(*draw_head(4, 2, 0), orderings=1, max_samples=9, seed=0, backbone=nn.Flatten())
+    start = Start(4, 2, range(1), max_samples=9, seed=0, backbone=nn.Flatten())
     with pytest.raises(UserError, match="frozen features"):
         Replay().begin(start)

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Start, draw_head
+from modules.method import Start
 from modules.methods.semantic_class_mean import SemanticClassMean
 from output.errors import UserError
 from tests.material.streams import draw_samples, feed
@@ -61,4 +61,4 @@ def test_new_samples_count_although_validation_samples_are_placed_once() -> None
 
 def test_source_head_is_required() -> None:
     with pytest.raises(UserError, match="classifier"):
-        SemanticClassMean().begin(Start(*draw_head(4, 2, 0), orderings=1, max_samples=9, seed=0))
+        SemanticClassMean().begin(Start(4, 2, range(1), max_samples=9, seed=0))

@@ -188,3 +188,10 @@ def test_failed_download(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Non
     monkeypatch.setattr(torch.hub, "download_url_to_file", fail)
     message = refusal(BackboneSpec("mobilenet_v2", "DEFAULT"))
     assert message.startswith("weights: 'DEFAULT' of torchvision's mobilenet_v2 could not be downloaded or loaded (no")
+
+
+def test_weights_that_are_not_finite_are_refused(tmp_path: Path) -> None:
+    state = draw_state()
+    state["features.1.conv.0.0.weight"][0] = torch.nan
+    save_file(state, tmp_path / "nan.safetensors")
+    assert "not finite, in features.1.conv.0.0.weight" in refusal(spec(tmp_path / "nan.safetensors"))

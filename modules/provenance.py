@@ -1,0 +1,116 @@
+"""What determines what a method does: its class, its hyperparameters and the source code of both."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import sys
+import textwrap
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from modules.method import Method
+
+# Their versions are recorded with what is fed.
+LIBRARIES = frozenset(
+    {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
+)
+
+
+def provenance(method: Method, hyperparameters: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
+    """Describe what determines a method's traces, besides what it is fed and starts from.
+
+    Args:
+        method: The method.
+        hyperparameters: Its arguments as resolved, defaults filled in; JSON values.
+        max_samples: The sample limit.
+
+    Returns:
+        `class`, its path; `hyperparameters`; `source`, the digests of the files that define the class, those that it
+        inherits from and those that its hyperparameters name, by their modules; and `max_samples`, None where the
+        class says that it does not matter. Functions that these files import are not seen, nor are files that they
+        read.
+    """
+    kind = type(method)
+    classes = {*inspect.getmro(kind), *_named(hyperparameters)}
+    return {
+        "class": f"{kind.__module__}.{kind.__qualname__}",
+        "hyperparameters": dict(hyperparameters),
+        "source": source_digests(classes),
+        # Not as inherited: a subclass may look at the limit where its parents do not.
+        "max_samples": None if vars(kind).get("independent_of_limit", False) else max_samples,
+    }
+
+
+def source_digests(classes: Iterable[object]) -> dict[str, str]:
+    """Digest the source code that defines classes and functions.
+
+    A digest is of a whole file, so that it sees the functions and constants beside a class, but of what it does alone:
+    comments, docstrings and layout are left out.
+
+    Args:
+        classes: Classes and functions; those of Python, torch and Lightning are left out.
+
+    Returns:
+        Digests by modules, sorted. A module whose source cannot be had gets another one in every process.
+    """
+    found = {}
+    for one in classes:
+        module = getattr(one, "__module__", None) or "builtins"
+        outermost = module.partition(".")[0]
+        if outermost not in LIBRARIES and outermost not in sys.stdlib_module_names - {"__main__"}:
+            file = getattr(sys.modules.get(module), "__file__", None)
+            name = module if file else f"{module}.{getattr(one, '__qualname__', '')}"
+            found[name] = _digest_of_file(file) if file else _digest_of_object(one)
+    return dict(sorted(found.items()))
+
+
+def _digest_of_file(file: str) -> str:
+    return _digest(Path(file).read_text(encoding="utf-8"))
+
+
+@cache
+def _digest_of_object(one: object) -> str:
+    try:
+        return _digest(textwrap.dedent(inspect.getsource(one)))  # type: ignore[arg-type]
+    except (OSError, TypeError, SyntaxError):
+        return uuid.uuid4().hex
+
+
+@cache
+def _digest(source: str) -> str:
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(body, list) and body and _is_text(body[0]) and not isinstance(node, ast.Lambda):
+            body[0] = ast.Pass()
+    return hashlib.sha256(ast.unparse(tree).encode()).hexdigest()
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return (
+        isinstance(statement, ast.Expr)
+        and isinstance(statement.value, ast.Constant)
+        and isinstance(statement.value.value, str)
+    )
+
+
+def _named(value: object) -> Iterator[object]:
+    """Give the classes and functions that hyperparameters name by their import paths, and what the classes inherit."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        for part in value:
+            yield from _named(part)
+    elif isinstance(value, str):
+        # To build the method, its import paths were imported.
+        module, _, name = value.rpartition(".")
+        one = getattr(sys.modules.get(module), name, None)
+        if inspect.isclass(one):
+            yield from inspect.getmro(one)
+        elif inspect.isfunction(one):
+            yield one

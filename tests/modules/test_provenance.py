@@ -1,0 +1,125 @@
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from modules import NearestClassMean, Replay
+from modules.method import Method
+from modules.methods.catalogue import METHODS
+from modules.provenance import provenance, source_digests
+
+ROOT = Path(__file__).parents[2]
+MINE = '''\
+"""A method of my own."""
+from modules import NearestClassMean
+from my_parts import Parent
+
+SCALE = 2
+
+def helper(x):
+    return x * SCALE
+
+class Mine(NearestClassMean, Parent):
+    """It scales."""
+
+    def forward(self, inputs):
+        """Score."""
+        return helper(super().forward(inputs))
+'''
+Write = Callable[..., ModuleType]
+PARENT = "class Parent:\n    temperature = 1\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def write(mine: str = MINE, parent: str = PARENT) -> ModuleType:
+        for name, text in (("my_parts", parent), ("my_method", mine)):
+            (tmp_path / f"{name}.py").write_text(text)
+            sys.modules.pop(name, None)
+        importlib.invalidate_caches()
+        return importlib.import_module("my_method")
+
+    yield write
+    for name in ("my_parts", "my_method"):
+        sys.modules.pop(name, None)
+
+
+def source_of(module: ModuleType, **hyperparameters: object) -> dict[str, str]:
+    source: dict[str, str] = provenance(module.Mine(), hyperparameters, 100)["source"]
+    return source
+
+
+def test_all_files_of_ones_own_that_define_a_method_count(write: Write) -> None:
+    assert list(source_of(write())) == ["modules.method", "modules.methods.nearest_class_mean", "my_method", "my_parts"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("SCALE = 2", "SCALE = 3"),
+        ("x * SCALE", "x - SCALE"),
+        ("helper(super", "abs(super"),
+        ("(self, inputs)", "(self, inputs, k=1)"),
+    ],
+)
+def test_an_edit_of_the_file_changes_its_digest_alone(write: Write, old: str, new: str) -> None:
+    before, after = source_of(write()), source_of(write(MINE.replace(old, new)))
+    assert {name for name in before if before[name] != after[name]} == {"my_method"}
+
+
+def test_an_edit_of_an_inherited_file_changes_its_digest_alone(write: Write) -> None:
+    before, after = source_of(write()), source_of(write(parent=PARENT.replace("1", "2")))
+    assert {name for name in before if before[name] != after[name]} == {"my_parts"}
+
+
+def test_comments_docstrings_and_layout_do_not_count(write: Write) -> None:
+    changed = MINE.replace("It scales.", "It multiplies.").replace("SCALE = 2", "\n# Twice.\nSCALE = (2)")
+    assert source_of(write()) == source_of(write(changed))
+
+
+def test_what_hyperparameters_name_counts(write: Write) -> None:
+    module = write()
+    parts = {"optimizer": {"class_path": "my_parts.Parent", "init_args": {}}}
+    assert "my_parts" in provenance(NearestClassMean(), parts, 9)["source"]
+    assert "my_method" in provenance(NearestClassMean(), {"losses": [f"{module.__name__}.helper"]}, 9)["source"]
+    ours = {"class_path": "torch.optim.SGD", "note": "no.such.thing", "text": "a sentence. Another"}
+    assert list(provenance(NearestClassMean(), ours, 9)["source"]) == [
+        "modules.method",
+        "modules.methods.nearest_class_mean",
+    ]
+
+
+def test_a_class_without_a_file_is_known_by_itself_or_never() -> None:
+    made, other = (type("Made", (), {"__module__": "nowhere"}) for _ in range(2))
+    assert list(source_digests([made])) == ["nowhere.Made"]
+    assert source_digests([made]) == source_digests([made])
+    assert source_digests([made]) != source_digests([other])
+
+
+def test_digests_are_the_same_in_every_process() -> None:
+    code = (
+        "import json; from modules import Replay; from modules.provenance import provenance;"
+        "print(json.dumps(provenance(Replay(), {'steps': 4}, 9)))"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    assert json.loads(printed) == provenance(Replay(), {"steps": 4}, 9)
+
+
+def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
+    class Scheduled(NearestClassMean):
+        pass
+
+    assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
+    for name in METHODS:
+        kind = getattr(importlib.import_module("modules"), name)
+        assert issubclass(kind, Method)
+        assert vars(kind)["independent_of_limit"] is True
