@@ -20,6 +20,8 @@ class PhotoStream(SampleStream):
     `first_ordering` and leave `orderings` at 1.
     """
 
+    trainer_precisions = ("32-true", "bf16-mixed")
+
     def __init__(self, orderings: int = 1, **kwargs: Any) -> None:
         if orderings != 1:
             raise UserError(

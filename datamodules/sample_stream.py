@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from importlib.metadata import version
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
@@ -14,15 +16,34 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from datamodules.photos.duplicates import find_duplicates
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
-from modules.method import Start, draw_head
+from modules.method import Start
 from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
 from modules.networks.spec import NetworkSpec
 from output.errors import UserError, naming
 from store.cache import cache_folder
 from store.row_store import StoredRows
 from store.segments import StoreError
+
+# To be raised whenever the same protocol feeds something else, or starts from another head.
+STREAM_VERSION = 1
+# What the protocol tells for readers, or has no part in what a single trace is.
+BESIDE_THE_STREAM = frozenset(
+    [
+        "dataset",
+        "backbone",
+        "weights",
+        "orderings",
+        "first_ordering",
+        "max_samples",
+        "unreadable_photos",
+        "duplicate_photos",
+    ]
+)
+# Names that a message lists.
+QUOTED = 5
 
 
 def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
@@ -67,11 +88,16 @@ class SampleStream(LightningDataModule):
         validation_size: Evaluate on a seeded part of this many validation photos; on all by default.
         on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
             name them in the results.
+        on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
+            their names, or `keep` them and name them in the results.
         cache_dir: Folder of computed features and downloads; by default that in the environment variable
             HEADSTART_CACHE, else a folder in the user's cache directory.
         num_workers: Processes that decode photos; by default one per processor.
-        seed: Seed of the orderings, of the initial head and of random weights; taken from `seed_everything`.
+        seed: Seed of the orderings, of their initial heads and of random weights; taken from `seed_everything`.
     """
+
+    # Of methods, as the trainer names them.
+    trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
 
     def __init__(
         self,
@@ -83,6 +109,7 @@ class SampleStream(LightningDataModule):
         first_ordering: NonNegativeInt = 0,
         validation_size: PositiveInt | None = None,
         on_bad_image: Literal["stop", "skip"] = "stop",
+        on_duplicates: Literal["stop", "keep"] = "stop",
         cache_dir: str | None = None,
         num_workers: NonNegativeInt | None = None,
         seed: NonNegativeInt = 0,
@@ -95,10 +122,14 @@ class SampleStream(LightningDataModule):
         self.orderings = range(first_ordering, first_ordering + orderings)
         self.validation_size = validation_size
         self.on_bad_image = on_bad_image
+        self.on_duplicates = on_duplicates
         self.cache_dir = cache_dir
         self.num_workers = num_workers
         self.seed = seed
         self.unreadable: dict[str, str] = {}
+        self.duplicates: list[list[str]] = []
+        self.fed: Sequence[int] = self.orderings
+        self.fingerprints: dict[str, str] = {}
 
     @property
     def device(self) -> torch.device:
@@ -133,7 +164,9 @@ class SampleStream(LightningDataModule):
             self.photos.prepare(cache_folder(self.cache_dir))
 
     def setup(self, stage: str) -> None:
-        """Check the photos, then compute or open the rows of both splits."""
+        """Check the photos, then compute or open the rows of both splits; once, however often it is asked for."""
+        if self.fingerprints:
+            return
         with naming("data.photos"):
             train, validation = self.photos.train(), self.photos.validation()
             require_classes(train, "training")
@@ -142,6 +175,12 @@ class SampleStream(LightningDataModule):
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
             validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
+            lacking = [name for label, name in enumerate(validation.classes) if label not in validation.labels]
+            if lacking:
+                raise UserError(
+                    f"data.validation_size: {self.validation_size} photos have none of the class {', '.join(lacking)}; "
+                    "ask for more"
+                )
         with naming("data.backbone"):
             spec = self._build_backbone()
         self.weights_digest = self.backbone.digest()
@@ -150,6 +189,21 @@ class SampleStream(LightningDataModule):
         self.train_inputs, self.train_labels = self._load(train, "training")
         self.validation_inputs, self.validation_labels = self._load(validation, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
+        self._require_no_duplicates(train, validation)
+        self.fingerprints = {
+            f"{split}_photos_sha256": photos.fingerprint()
+            for split, photos in (("train", train), ("validation", validation))
+        }
+
+    def _require_no_duplicates(self, train: Photos, validation: Photos) -> None:
+        self.duplicates = find_duplicates(train, validation, self.unreadable)
+        if self.duplicates and self.on_duplicates == "stop":
+            listed = "; ".join(" = ".join(names) for names in self.duplicates[:QUOTED])
+            more = f" and {len(self.duplicates) - QUOTED} more" if len(self.duplicates) > QUOTED else ""
+            raise UserError(
+                f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: {listed}{more}; "
+                "remove them, or keep them with data.on_duplicates=keep"
+            )
 
     def _build_backbone(self) -> NetworkSpec:
         if self.chosen.registry is None:
@@ -192,15 +246,23 @@ class SampleStream(LightningDataModule):
         if wanted > there:
             raise UserError(f"{option}: {wanted} asked for, but there are {there} {kind} photos")
 
+    def feed(self, numbers: Sequence[int]) -> None:
+        """Choose the orderings that are fed, of those of the comparison.
+
+        Args:
+            numbers: Their numbers.
+        """
+        self.fed = numbers
+
     def start(self) -> Start:
         """Give what every method of the comparison starts from."""
-        head, bias = draw_head(self.backbone.width, len(self.classes), self.seed)
         return Start(
-            head=head.to(self.device),
-            bias=bias.to(self.device),
-            orderings=len(self.orderings),
+            features=self.backbone.width,
+            classes=len(self.classes),
+            numbers=self.fed,
             max_samples=self.max_samples,
             seed=self.seed,
+            device=self.device,
             backbone=self.trainable_backbone(),
             source_head=self.backbone.source_head,
             source_bias=self.backbone.source_bias,
@@ -208,9 +270,10 @@ class SampleStream(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Feed batch b of every ordering at once; the last is smaller where their size does not divide the samples."""
-        drawn = [draw_ordering(len(self.train_labels), k, self.seed)[: self.max_samples] for k in self.orderings]
-        orders = torch.from_numpy(np.stack(drawn)).to(self.train_inputs.device)
-        batches: Any = orders.split(self.batch_size, dim=1)
+        orders = np.empty((len(self.fed), self.max_samples), dtype=np.int64)
+        for order, number in zip(orders, self.fed, strict=True):
+            order[:] = draw_ordering(len(self.train_labels), number, self.seed)[: self.max_samples]
+        batches: Any = torch.from_numpy(orders).to(self.train_inputs.device).split(self.batch_size, dim=1)
         return DataLoader(
             batches, batch_size=None, collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places])
         )
@@ -223,6 +286,7 @@ class SampleStream(LightningDataModule):
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, for the results."""
+        assert self.trainer is not None
         return {
             "dataset": self.photos.name,
             "classes": list(self.classes),
@@ -238,4 +302,26 @@ class SampleStream(LightningDataModule):
             "train_size": len(self.train_labels),
             "validation_size": len(self.validation_labels),
             "unreadable_photos": self.unreadable,
+            "duplicate_photos": self.duplicates,
+            **self.fingerprints,
+            "device": self.device.type,
+            "trainer_precision": self.trainer.precision,
+            **{package: version(package) for package in ("torch", "torchvision", "pillow")},
+        }
+
+    def identity(self) -> dict[str, Any]:
+        """Give what the trace of any method and ordering depends on besides those two, as JSON values.
+
+        The sample limit has no part in it where the batches divide it: a trace of a lower one is then the beginning of
+        a trace of a higher one. Nor have the names of the data set, the backbone and its weights: their contents count.
+        """
+        assert self.spec.preprocessing is not None
+        fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}
+        if self.max_samples % self.batch_size:
+            fed["max_samples"] = self.max_samples
+        return {
+            "version": STREAM_VERSION,
+            **fed,
+            "network": self.spec.identity,
+            "preprocessing": asdict(self.spec.preprocessing),
         }

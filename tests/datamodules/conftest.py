@@ -32,7 +32,7 @@ def set_up(photo_folder: Path) -> Callable[..., SampleStream]:
         defaults = {"photos": ClassFolders(str(photo_folder)), "backbone": TINY, "max_samples": 20, "num_workers": 0}
         stream = kind(**{**defaults, **options})
         strategy = SimpleNamespace(root_device=torch.device("cpu"))
-        stream.trainer = SimpleNamespace(strategy=strategy)  # type: ignore[assignment]
+        stream.trainer = SimpleNamespace(strategy=strategy, precision="32-true")  # type: ignore[assignment]
         stream.setup("fit")
         return stream
 

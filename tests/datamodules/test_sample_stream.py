@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -72,11 +73,11 @@ def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
     start = set_up(FeatureStream, orderings=4, seed=1).start()
     again = set_up(FeatureStream, orderings=2, first_ordering=3, batch_size=5, max_samples=11, seed=1).start()
     other = set_up(FeatureStream, orderings=4, seed=2).start()
-    assert torch.equal(start.head, again.head)
-    assert torch.equal(start.bias, again.bias)
-    assert not torch.equal(start.head, other.head)
+    for ours, same, different in zip(start.heads(), again.heads(), other.heads(), strict=True):
+        assert torch.equal(ours[3:], same[:1])
+        assert not torch.equal(ours, different)
     assert (start.features, start.classes, start.orderings, start.max_samples) == (1280, 2, 4, 20)
-    assert start.head.abs().max() <= 1280**-0.5
+    assert start.heads()[0].abs().max() <= 1280**-0.5
 
 
 @pytest.mark.parametrize("kind", STREAMS)
@@ -185,3 +186,34 @@ def test_class_without_readable_photo(set_up: SetUp, photo_folder: Path) -> None
         path.write_bytes(b"damaged")
     with pytest.raises(UserError, match="none of the validation photos of class light can be decoded"):
         set_up(FeatureStream, orderings=1, on_bad_image="skip")
+
+
+def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, photo_folder: Path) -> None:
+    photo = next((photo_folder / "train" / "dark").iterdir())
+    (photo_folder / "validation" / "dark" / "copy.jpg").write_bytes(photo.read_bytes())
+    with pytest.raises(UserError, match=rf"^data\.photos: 1 photos .*{photo.name} \(training\) = .*copy\.jpg"):
+        set_up(FeatureStream, orderings=1)
+    kept = set_up(FeatureStream, orderings=1, on_duplicates="keep")
+    assert kept.protocol()["duplicate_photos"] == [
+        [f"train/dark/{photo.name} (training)", "validation/dark/copy.jpg (validation)"]
+    ]
+
+
+def test_validation_part_without_a_class(set_up: SetUp) -> None:
+    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos have none of the class (dark|light)"):
+        set_up(FeatureStream, orderings=1, validation_size=1)
+
+
+def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: Path) -> None:
+    identity = set_up(FeatureStream, orderings=1).identity()
+    same = ({"orderings": 3}, {"first_ordering": 2}, {"max_samples": 10}, {"num_workers": 0})
+    assert all(set_up(FeatureStream, **{"orderings": 1, **change}).identity() == identity for change in same)
+    other = ({"batch_size": 2}, {"seed": 1}, {"validation_size": 8}, {"max_samples": 19, "batch_size": 2})
+    identities = [set_up(FeatureStream, **{"orderings": 1, **change}).identity() for change in other]
+    identities.append(set_up(PhotoStream, orderings=1).identity())
+    photo = next((photo_folder / "train" / "dark").iterdir())
+    photo.rename(photo.with_name("renamed.jpg"))
+    identities.append(set_up(FeatureStream, orderings=1).identity())
+    (photo_folder / "validation" / "dark" / "new.jpg").write_bytes(photo.with_name("renamed.jpg").read_bytes() + b"end")
+    identities.append(set_up(FeatureStream, orderings=1).identity())
+    assert len({json.dumps(one, sort_keys=True) for one in (identity, *identities)}) == 1 + len(identities)

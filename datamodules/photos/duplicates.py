@@ -1,0 +1,34 @@
+"""Photos that spoil a comparison because they are there twice."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Container
+
+from datamodules.photos.photo_source import Photos
+
+
+def find_duplicates(train: Photos, validation: Photos, without: Container[str] = ()) -> list[list[str]]:
+    """Find photos of equal content that are in both splits, or in two classes.
+
+    What was trained on says nothing when it is validated on, and no method can be right about both classes. A photo
+    that is twice in one class of one split does no harm.
+
+    Args:
+        train: Training photos.
+        validation: Validation photos.
+        without: Names of photos that are left out.
+
+    Returns:
+        The names of each such photo, with their splits.
+    """
+    places: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    for split, photos in (("training", train), ("validation", validation)):
+        for name, label, digest in zip(photos.names, photos.labels.tolist(), photos.digests(), strict=True):
+            if name not in without:
+                places[digest].append((split, label, f"{name} ({split})"))
+    return [
+        [name for *_, name in found]
+        for found in places.values()
+        if len({split for split, *_ in found}) > 1 or len({label for _, label, _ in found}) > 1
+    ]

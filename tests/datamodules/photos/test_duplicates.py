@@ -1,0 +1,47 @@
+"""Photos that are in both splits or in two classes are found by their content."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from datamodules import ClassFolders
+from datamodules.photos.duplicates import find_duplicates
+
+
+def found(root: Path, **options: list[str]) -> list[list[str]]:
+    source = ClassFolders(str(root))
+    return find_duplicates(source.train(), source.validation(), **options)
+
+
+def copy(root: Path, one: str, other: str) -> None:
+    (root / other).write_bytes((root / one).read_bytes())
+
+
+def test_different_photos(photo_folder: Path) -> None:
+    assert found(photo_folder) == []
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("train/dark/0.jpg", "validation/dark/copy.jpg"),
+        ("train/dark/0.jpg", "validation/light/copy.jpg"),
+        ("train/light/1.jpg", "train/dark/copy.jpg"),
+        ("validation/light/1.jpg", "validation/dark/copy.jpg"),
+    ],
+)
+def test_copies_that_spoil(photo_folder: Path, one: str, other: str) -> None:
+    one = str(next((photo_folder / one).parent.iterdir()).relative_to(photo_folder))
+    copy(photo_folder, one, other)
+    (names,) = found(photo_folder)
+    splits = {"train": "training", "validation": "validation"}
+    assert sorted(names) == sorted(f"{name} ({splits[name.partition('/')[0]]})" for name in (one, other))
+    assert found(photo_folder, without=[other]) == []
+
+
+def test_copies_within_a_class_of_a_split_do_no_harm(photo_folder: Path) -> None:
+    one = next((photo_folder / "train" / "dark").iterdir())
+    (one.parent / "copy.jpg").write_bytes(one.read_bytes())
+    assert found(photo_folder) == []
