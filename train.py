@@ -17,6 +17,9 @@ from typing import Any
 from output.parser import import_from_working_folder, mistakes_of_users, one_line_errors
 from output.version import describe_version
 
+# What the system calls a temporary failure: the same command again goes on.
+INCOMPLETE = 75
+
 
 def main(args: Sequence[str] | None = None) -> None:
     """Run one comparison from the command line.
@@ -28,8 +31,8 @@ def main(args: Sequence[str] | None = None) -> None:
     with one_line_errors():
         if "--version" in given:
             print(describe_version())
-        else:
-            _run(given)
+        elif not _run(given).get("complete", False):
+            raise SystemExit(INCOMPLETE)
 
 
 def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dict[str, Any]:

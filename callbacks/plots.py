@@ -114,12 +114,15 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[Pan
 
 def _draw_accuracy(axes: Axes, curves: Curves, method: int, style: LineStyle, depth: int) -> None:
     accuracy = 100 * curves.accuracy[method]
+    # Behind the end of the last trace there is nothing to draw.
+    seen = ~np.isnan(accuracy).all(0)
+    accuracy, samples_seen = accuracy[:, seen], curves.samples_seen[seen]
     # A single evaluation makes no line.
-    marker = style.marker if len(curves.samples_seen) == 1 else ""
-    axes.plot(curves.samples_seen, accuracy.mean(0), marker=marker, zorder=depth, **_look(style))
+    marker = style.marker if len(samples_seen) == 1 else ""
+    axes.plot(samples_seen, np.nanmean(accuracy, axis=0), marker=marker, zorder=depth, **_look(style))
     if len(curves.orderings) > 1:
-        low, high = np.percentile(accuracy, BAND, axis=0)
-        axes.fill_between(curves.samples_seen, low, high, color=style.colour, alpha=0.12, linewidth=0)
+        low, high = np.nanpercentile(accuracy, BAND, axis=0)
+        axes.fill_between(samples_seen, low, high, color=style.colour, alpha=0.12, linewidth=0)
 
 
 def _stagger(

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import platform
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -14,18 +16,25 @@ import lightning
 import numpy as np
 import torch
 import yaml
-from lightning.pytorch import Callback, LightningModule, Trainer
+from filelock import FileLock, Timeout
+from jsonargparse.typing import PositiveInt
+from lightning.pytorch import Trainer
 
 from callbacks.sample_efficiency import SampleEfficiency
+from callbacks.traces import NOT_EVALUATED, Traces
+from datamodules.sample_stream import SampleStream
 from metrics.sample_efficiency.curves import Curves
-from metrics.sample_efficiency.scores import score
-from modules.comparison import Comparison, Snapshot
+from metrics.sample_efficiency.scores import ACCURACY_AT, score
+from modules.comparison import Comparison
+from modules.provenance import provenance
 from output.errors import UserError
 from output.files import output_folder, write_together
-from output.tables import print_scores
+from output.tables import print_lines, print_scores
 from output.version import git_revision
+from store.ledger import Ledger
 
-SCHEMA = 1
+SCHEMA = 2
+LOCK = ".lock"
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
@@ -39,23 +48,33 @@ class Publisher(Protocol):
         """Take the content of `results.json` and the run's files, and end the run's log."""
 
 
-class Results(Callback):
+class Results:
     """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
 
-    A folder with results of the same configuration is written again; one with those of another is refused. Without
-    a folder the run gets one of its own under `runs`, named by what it compares and a digest of its configuration.
+    They are a view of the ledger: only traces that it has not are measured. A folder with results of the same
+    configuration is written again; one with those of another is refused. Without a folder the run gets one of its own
+    under `runs`, named by what it compares and a digest of its configuration.
 
     Args:
         overwrite: Replace results of another configuration that lie in the folder.
+        recompute: Measure every trace again, and say which come out differently from those that are stored.
+        ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
+            `ledger` beside the run's folder.
+        accuracy_at: Numbers of samples at which the accuracy is given.
     """
 
-    def __init__(self, overwrite: bool = False) -> None:
+    def __init__(
+        self,
+        overwrite: bool = False,
+        recompute: bool = False,
+        ledger: str | None = None,
+        accuracy_at: list[PositiveInt] = ACCURACY_AT,
+    ) -> None:
         self.overwrite = overwrite
-        self.criterion: SampleEfficiency
-        self.folder: Path
+        self.recompute = recompute
+        self.ledger_folder = ledger
+        self.accuracy_at = accuracy_at
         self.document: dict[str, Any] = {}
-        self.config: str
-        self.registry: str | None
 
     def claim(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.
@@ -63,7 +82,7 @@ class Results(Callback):
         Args:
             folder: Where the files are to be written.
             config: The whole configuration, YAML.
-            criterion: The callback that holds the traces.
+            criterion: The callback that measures the traces.
 
         Raises:
             UserError: The folder cannot be written, or holds results of another configuration.
@@ -71,90 +90,165 @@ class Results(Callback):
         self.folder = output_folder("trainer.default_root_dir", folder)
         self.config, self.criterion, self.registry = config, criterion, _registry_digest(config)
         self.started = time.perf_counter()
-        self.written = False
         saved = folder / CONFIG
-        if self.overwrite or not (folder / RESULTS).exists():
+        if (folder / RESULTS).exists() and not self.overwrite:
+            same = saved.exists() and _essence(saved.read_text()) == _essence(config)
+            if not same or (self.registry is not None and self.registry != _registry_of(folder / RESULTS)):
+                raise UserError(
+                    f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
+                    "folder, or replace them with --results.overwrite=true"
+                )
+        self.stack = ExitStack()
+
+    def begin(self, stream: SampleStream, comparison: Comparison) -> Traces:
+        """Look up in the ledger what is there of the comparison, and keep other processes from the run's folder.
+
+        Args:
+            stream: What is fed, set up.
+            comparison: The methods.
+
+        Returns:
+            The traces.
+
+        Raises:
+            UserError: The folder holds results of another origin, or another process writes to it.
+            LedgerError: The ledger cannot be used.
+        """
+        self.stream, self.methods = stream, comparison.names
+        criterion, model = self.criterion, yaml.safe_load(self.config)["model"]
+        options = [model["baseline"], *(model.get("methods") or {}).values()]
+        self.provenance = [
+            provenance(method, given.get("init_args", {}), stream.max_samples)
+            for method, given in zip(comparison, options, strict=True)
+        ]
+        self._require_same_origin()
+        self.stack.enter_context(_alone_in(self.folder))
+        chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
+        ledger = self.stack.enter_context(Ledger(Path(chosen).expanduser()))
+        fed = ledger.record({**stream.identity(), "evaluate_every": criterion.evaluate_every})
+        grid = criterion.grid(stream.max_samples, stream.batch_size, len(stream.validation_labels))
+        digests = [ledger.record(each) for each in self.provenance]
+        self.traces = Traces(ledger, fed, digests, stream.orderings, grid, self.recompute)
+        criterion.follow(self.traces, self.methods, len(stream.validation_labels))
+        return self.traces
+
+    def _require_same_origin(self) -> None:
+        """Refuse to replace results that the same configuration gave with other code, photos, weights or libraries."""
+        if self.overwrite or not (self.folder / RESULTS).exists():
             return
-        same = saved.exists() and _essence(saved.read_text()) == _essence(config)
-        if not same or (self.registry is not None and self.registry != _registry_of(folder / RESULTS)):
+        before = json.loads((self.folder / RESULTS).read_text())
+        ours = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
+        theirs = {name: scores.get("provenance") for name, scores in before["methods"].items()} | before["protocol"]
+        # Of schema 1 less is known.
+        differing = [name for name, value in ours if theirs.get(name) not in (value, None)]
+        if differing:
             raise UserError(
-                f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
-                "folder, or replace them with --results.overwrite=true"
+                f"trainer.default_root_dir: {str(self.folder)!r} holds results of the same configuration, but of "
+                f"another {', '.join(differing)}; choose another folder, or replace them with --results.overwrite=true"
             )
 
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Log the whole configuration, once the data is known to be there."""
-        for logger in trainer.loggers:
-            logger.log_hyperparams(yaml.safe_load(self.config))
+    def finish(self, trainer: Trainer) -> None:
+        """Write the files, of a run that was cut off only where no complete results of the same lie in the folder.
 
-    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write the files of a run that came to its end."""
-        if self.criterion.evaluations == 0:
-            print(f"INCOMPLETE: {self.criterion.stopped_because}, before anything was measured. Nothing is written.")
-            return
-        self._finish(trainer, pl_module)
-
-    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Write what was measured before the run was cut off, marked as incomplete.
-
-        Complete results of the same configuration that lie in the folder are kept instead.
+        Args:
+            trainer: The trainer.
         """
-        if self.written or not self.criterion.evaluations:
+        traces = self.traces
+        lengths, complete = traces.lengths, not traces.missing.any()
+        cut_off = f"INCOMPLETE: {self.criterion.cut_off_because}"
+        if not lengths.all():
+            print(f"{cut_off}, before every method was measured. Nothing is written.")
             return
-        if not (self.criterion.complete or self.overwrite) and _is_complete(self.folder / RESULTS):
-            print(f"INCOMPLETE: {self.criterion.stopped_because}. The complete results in {self.folder} are kept.")
+        if not (complete or self.overwrite) and _is_complete(self.folder / RESULTS):
+            print(f"{cut_off}. The complete results in {self.folder} are kept.")
             return
-        self._finish(trainer, pl_module)
-
-    def _finish(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, Comparison)
-        ended = pl_module.snapshot()
-        curves = self._curves(ended)
-        document = self._document(trainer, ended, curves)
+        self.criterion.log_rest(trainer)
+        curves = self._curves(complete)
+        document = self._document(trainer, complete, curves)
         paths = self._write(curves, document)
-        self.written, self.document = True, document
+        self.document = document
         for logger in trainer.loggers:
             if isinstance(logger, Publisher):
                 logger.publish(document, paths)
         print_scores(document)
-        print(f"{'Complete' if self.criterion.complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
+        print_lines(self._remarks())
+        print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 
-    def _curves(self, ended: Snapshot) -> Curves:
-        criterion = self.criterion
+    def close(self) -> None:
+        """Let other processes have the folder, and the traces that were not measured."""
+        self.stack.close()
+
+    def _remarks(self) -> list[str]:
+        """Say what was stored, what came out differently, which methods diverged, where the criterion says nothing."""
+        traces, remarks = self.traces, []
+        largest = int(self.stream.validation_labels.bincount().max())
+        if largest >= traces.grid.required:
+            remarks.append(
+                f"WARNING: to predict the largest class alone meets the threshold ({largest} of "
+                f"{len(self.stream.validation_labels)} validation samples), so that samples to criterion say nothing; "
+                "take a higher criterion.threshold, or balanced classes."
+            )
+        reused, changed = int((~traces.measured).sum()), traces.changed
+        if reused:
+            remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.folder}.")
+        for name, stored, diverged in zip(self.methods, changed, traces.diverged != NOT_EVALUATED, strict=True):
+            if stored.any():
+                remarks.append(
+                    f"WARNING: {name} came out differently from its stored traces in {stored.sum()} orderings."
+                )
+            if diverged.any():
+                remarks.append(f"WARNING: {name} gave predictions that are not finite in {diverged.sum()} orderings.")
+        return remarks
+
+    def _curves(self, complete: bool) -> Curves:
+        traces, stream = self.traces, self.stream
+        ends = traces.grid.samples_seen[traces.lengths - 1]
         return Curves(
-            methods=ended.methods,
-            orderings=np.array(ended.orderings),
-            samples_seen=criterion.samples_seen,
-            correct=criterion.correct,
-            validation_size=ended.validation_size,
-            limit=ended.max_samples if criterion.complete else int(criterion.samples_seen[-1]),
-            threshold=criterion.threshold,
-            consecutive=criterion.consecutive,
+            methods=self.methods,
+            orderings=np.array(stream.orderings),
+            samples_seen=traces.grid.samples_seen[: traces.lengths.max()],
+            correct=np.moveaxis(traces.correct[: traces.lengths.max()], 0, -1),
+            validation_size=len(stream.validation_labels),
+            limit=stream.max_samples if complete else int(ends[~traces.met].min()),
+            threshold=self.criterion.threshold,
+            consecutive=self.criterion.consecutive,
         )
 
-    def _document(self, trainer: Trainer, ended: Snapshot, curves: Curves) -> dict[str, Any]:
-        criterion = self.criterion
+    def _document(self, trainer: Trainer, complete: bool, curves: Curves) -> dict[str, Any]:
+        criterion, traces = self.criterion, self.traces
+        scores = score(curves, self.accuracy_at)
+        for method, described, diverged in zip(self.methods, self.provenance, traces.diverged, strict=True):
+            at = [None if place == NOT_EVALUATED else int(traces.grid.samples_seen[place]) for place in diverged]
+            scores["methods"][method] |= {"diverged_at": at, "provenance": described}
+        reason = criterion.cut_off_because
+        if complete:
+            met = traces.met.all()
+            reason = "every method met the criterion in every ordering" if met else "the sample limit was reached"
         return {
             "schema": SCHEMA,
-            "complete": criterion.complete,
-            "stopped_because": criterion.stopped_because,
+            "complete": complete,
+            "stopped_because": reason,
             "criterion": {
                 "threshold": criterion.threshold,
                 "consecutive": criterion.consecutive,
-                "required_correct": criterion.required,
+                "required_correct": traces.grid.required,
             },
             "protocol": {
-                **ended.protocol,
+                **self.stream.protocol(),
                 **({} if self.registry is None else {"registry_sha256": self.registry}),
                 "evaluate_every": criterion.evaluate_every,
             },
-            "evaluations": criterion.evaluations,
+            "evaluations": len(curves.samples_seen),
             "samples_seen": int(curves.samples_seen[-1]),
             "restricted_at": curves.limit,
-            **score(curves.methods, *curves.samples_to_criterion(), curves.accuracy[..., -1], curves.limit),
+            **scores,
             "environment": _environment(trainer),
-            "times": {"seconds": round(time.perf_counter() - self.started, 3)},
+            "times": {
+                "seconds": round(time.perf_counter() - self.started, 3),
+                "computed_traces": int(traces.measured.sum()),
+                "reused_traces": int((~traces.measured).sum()),
+            },
         }
 
     def _write(self, curves: Curves, document: dict[str, Any]) -> list[Path]:
@@ -175,6 +269,27 @@ class Results(Callback):
                 RESULTS: lambda path: path.write_text(text),
             },
         )
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[None]:
+    """Keep other processes from a run's folder; the lock is the process's own, and goes with it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UserError(
+            f"trainer.default_root_dir: another process writes to {str(folder)!r}; wait for it, or choose another"
+        ) from error
+    try:
+        yield
+    finally:
+        lock.release()
+        (folder / LOCK).unlink(missing_ok=True)
+        # Where nothing was written, nothing is left.
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _is_complete(results: Path) -> bool:
@@ -201,7 +316,7 @@ def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     if not isinstance(content, dict):
         return None
     content.pop("results", None)
-    for key in ("default_root_dir", "logger", "enable_progress_bar"):
+    for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
         content["trainer"].pop(key, None)
     for key in ("cache_dir", "num_workers"):
         content["data"].get("init_args", {}).pop(key, None)

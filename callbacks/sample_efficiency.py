@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
+from callbacks.traces import NOT_EVALUATED, Grid, Traces
 from metrics.sample_efficiency.curves import required_correct
 from modules.comparison import Comparison
+from output.errors import UserError
 
 BAND = (10, 90)
+CUT_OFF: dict[type[BaseException], str] = {KeyboardInterrupt: "interrupted", SIGTERMException: "terminated"}
 
 
 class SampleEfficiency(Callback):
-    """Keeps the trace of every method and ordering, and stops once all have met the criterion.
-
-    After the run `correct` holds the trace, `[methods, orderings, evaluations]`, and `samples_seen` the samples
-    that an ordering had fed at each evaluation, `[evaluations]`.
+    """Keeps the traces that are measured, and stops once all of them have met the criterion.
 
     Args:
         threshold: Validation accuracy that counts as reached; exactly this accuracy does.
@@ -27,97 +29,108 @@ class SampleEfficiency(Callback):
         evaluate_every: Batches between two evaluations.
     """
 
+    traces: Traces
+
     def __init__(
         self, threshold: ClosedUnitInterval = 0.8, consecutive: PositiveInt = 10, evaluate_every: PositiveInt = 1
     ) -> None:
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
-        self.stopped_because = ""
-        self.evaluations = 0
-        self._correct = np.zeros((1, 0, 0), dtype=np.int64)
-        self._samples_seen = np.zeros(1, dtype=np.int64)
-        self._streaks = np.zeros(0, dtype=np.int64)
-        self.met = np.zeros(0, dtype=bool)
+        self.cut_off_because = ""
 
-    @property
-    def correct(self) -> NDArray[np.int64]:
-        """Correct predictions so far, `[methods, orderings, evaluations]`."""
-        return np.moveaxis(self._correct[: self.evaluations], 0, -1)
+    def grid(self, max_samples: int, batch_size: int, validation_size: int) -> Grid:
+        """Say where a whole stream is evaluated.
 
-    @property
-    def samples_seen(self) -> NDArray[np.int64]:
-        """Samples that an ordering had fed at each evaluation so far, `[evaluations]`."""
-        return self._samples_seen[: self.evaluations]
+        Args:
+            max_samples: Samples that an ordering feeds.
+            batch_size: Samples in a batch; the last may be smaller.
+            validation_size: Number of validation samples.
+        """
+        evaluations = math.ceil(max_samples / batch_size) // self.evaluate_every
+        seen = np.arange(1, evaluations + 1) * self.evaluate_every * batch_size
+        required = required_correct(self.threshold, validation_size)
+        return Grid(np.minimum(seen, max_samples), required, self.consecutive)
 
-    @property
-    def complete(self) -> bool:
-        """Whether there is nothing left to measure: all have met the criterion, or the sample limit was reached."""
-        return bool(self.met.all()) or self.evaluations == len(self._samples_seen)
+    def follow(self, traces: Traces, methods: Sequence[str], validation_size: int) -> None:
+        """Take the traces of a comparison, of which some may be there.
 
-    def evaluations_within(self, max_samples: int, batch_size: int) -> int:
-        """Count the evaluations of a stream of `max_samples` in batches, of which the last may be smaller."""
-        batches = math.ceil(max_samples / batch_size)
-        return int(batches // self.evaluate_every)
+        Args:
+            traces: The traces.
+            methods: Names of the methods.
+            validation_size: Number of validation samples.
+        """
+        self.traces, self.methods, self.validation_size = traces, methods, validation_size
+        self._met = traces.met
+        self._logged = 0
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start with no streak."""
-        assert isinstance(pl_module, Comparison)
-        begun = pl_module.snapshot()
-        self.validation_size = begun.validation_size
-        self.required = required_correct(self.threshold, self.validation_size)
-        # Set aside at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
-        planned = self.evaluations_within(begun.max_samples, begun.batch_size)
-        self._correct = np.zeros((planned, *begun.correct.shape), dtype=np.int64)
-        self._samples_seen = np.zeros(planned, dtype=np.int64)
-        self._streaks = np.zeros(begun.correct.shape, dtype=np.int64)
-        self.met = np.zeros(self._streaks.shape, dtype=bool)
+        self._streaks = np.zeros(self.traces.measured.shape, dtype=np.int64)
+        self._waiting = self.traces.running.copy()
+        self._met = self.traces.met & ~self._waiting
+
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """Which traces have met the criterion so far, `[methods, orderings]`."""
+        return self._met
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
         assert isinstance(pl_module, Comparison)
-        now = pl_module.snapshot()
-        self._correct[self.evaluations] = now.correct
-        self._samples_seen[self.evaluations] = now.samples_seen
-        self.evaluations += 1
-        self._streaks = np.where(now.correct >= self.required, self._streaks + 1, 0)
-        self.met |= self._streaks >= self.consecutive
+        places = np.flatnonzero(self.traces.grid.samples_seen == pl_module.samples_seen)
+        # Lightning evaluates once more where it stops early; that is no evaluation of the protocol.
+        if trainer.sanity_checking or not len(places):
+            return
+        if pl_module.samples_validated != self.validation_size:
+            raise UserError(
+                f"trainer.limit_val_batches: {pl_module.samples_validated} of {self.validation_size} validation photos "
+                "were evaluated; an evaluation takes all"
+            )
+        now, place = pl_module.snapshot(), int(places[0])
+        self.traces.add(place, now.correct, now.not_finite)
+        self._streaks = np.where(now.correct >= self.traces.grid.required, self._streaks + 1, 0)
+        self._met |= self._waiting & (self._streaks >= self.consecutive)
         if trainer.loggers:
-            self._log(trainer, now.methods)
-        if self.met.all():
+            self._log(trainer, place, pl_module.logged())
+        if self._met[self._waiting].all():
             trainer.should_stop = True
 
-    def _log(self, trainer: Trainer, names: list[str]) -> None:
-        """Log the last evaluation of every method: mean and band of the accuracy, share of orderings that met it."""
-        last = self.evaluations - 1
-        samples, accuracy = int(self._samples_seen[last]), self._correct[last] / self.validation_size
-        low, high = np.percentile(accuracy, BAND, axis=1)
-        series = {
-            "val/accuracy/{}": accuracy.mean(1),
-            f"val/accuracy/{{}}/p{BAND[0]}": low,
-            f"val/accuracy/{{}}/p{BAND[1]}": high,
-            "reached/{}": self.met.mean(1),
-        }
-        metrics = {
-            key.format(name): float(v) for key, values in series.items() for name, v in zip(names, values, strict=True)
-        }
-        metrics["samples_seen"] = samples
+    def log_rest(self, trainer: Trainer) -> None:
+        """Log what was not logged while it was measured, because it was stored before.
+
+        Args:
+            trainer: Whose loggers.
+        """
+        for place in range(self._logged, int(self.traces.lengths.max())) if trainer.loggers else ():
+            self._log(trainer, place, {})
+
+    def _log(self, trainer: Trainer, place: int, logged: dict[str, float]) -> None:
+        """Log one evaluation of every method that was evaluated there: mean and band, share that met the criterion."""
+        self._logged = place + 1
+        samples = int(self.traces.grid.samples_seen[place])
+        metrics: dict[str, float] = {**logged, "samples_seen": samples}
+        for name, correct, met in zip(self.methods, self.traces.correct[place], self._met, strict=True):
+            accuracy = correct[correct != NOT_EVALUATED] / self.validation_size
+            if len(accuracy):
+                low, high = np.percentile(accuracy, BAND)
+                metrics[f"val/accuracy/{name}"] = float(accuracy.mean())
+                metrics[f"val/accuracy/{name}/p{BAND[0]}"] = float(low)
+                metrics[f"val/accuracy/{name}/p{BAND[1]}"] = float(high)
+                metrics[f"reached/{name}"] = float(met.mean())
         for logger in trainer.loggers:
             logger.log_metrics(metrics, step=samples)
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Say why the run ended."""
-        self._conclude("an option of the trainer stopped it early")
+        """Store what was measured, and say why the run ended."""
+        running = self.traces.running
+        if self._met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
+            self.traces.finish()
+        else:
+            self.cut_off_because = "an option of the trainer stopped it early"
+            self.traces.write()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Say that the run was cut off."""
-        interrupted = isinstance(exception, KeyboardInterrupt)
-        self._conclude("interrupted" if interrupted else f"error: {type(exception).__name__}: {exception}")
-
-    def _conclude(self, otherwise: str) -> None:
-        if not self.complete:
-            self.stopped_because = otherwise
-        elif self.met.all():
-            self.stopped_because = "every method met the criterion in every ordering"
-        else:
-            self.stopped_because = "the sample limit was reached"
+        """Store what was measured before the run was cut off."""
+        self.cut_off_because = CUT_OFF.get(type(exception), f"error: {type(exception).__name__}: {exception}")
+        self.traces.write()

@@ -5,18 +5,29 @@ from __future__ import annotations
 import logging
 import re
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import (
+    BaseFinetuning,
+    BatchSizeFinder,
+    GradientAccumulationScheduler,
+    LearningRateFinder,
+    ModelPruning,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
 import datamodules
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
 from callbacks.dashboard import describe_run
+from callbacks.measurement import measure
 from callbacks.results import configuration_digest
 from cli.comparison_parser import ComparisonParser, TrainerHelp
 from datamodules.registry_backbone import read_network
@@ -30,21 +41,37 @@ BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
 FED = "data.max_samples and data.validation_size choose what is fed"
 EVALUATED = "criterion.evaluate_every chooses when is evaluated"
+ENDED = "a run ends when all of its traces have met the criterion, or at data.max_samples"
 STEPPED = "methods take their own steps with optimisers of their own"
 # What these options of the trainer may be, lest the stream be fed twice or in part, and what to do instead.
 PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "max_epochs": ((1,), FED),
     "max_steps": ((-1,), FED),
+    "min_epochs": ((None, 0, 1), ENDED),
+    "min_steps": ((None,), ENDED),
     "fast_dev_run": ((False,), FED),
-    "overfit_batches": ((0.0,), FED),
+    "overfit_batches": ((0.0, 0), FED),
     "limit_train_batches": ((None, 1.0), FED),
     "limit_val_batches": ((None, 1.0), FED),
     "reload_dataloaders_every_n_epochs": ((0,), FED),
     "check_val_every_n_epoch": ((1,), EVALUATED),
     "num_sanity_val_steps": ((0,), EVALUATED),
     "accumulate_grad_batches": ((1,), STEPPED),
-    "gradient_clip_val": ((None, 0), STEPPED),
+    "gradient_clip_val": ((None, 0, 0.0), STEPPED),
+    "strategy": (("auto",), "one comparison runs on one device"),
+    "plugins": ((None,), "a plugin may change the arithmetic of what is recorded"),
+    "enable_checkpointing": ((False,), "the ledger of traces finishes a run that was cut off"),
 }
+# What changes how methods train, or when.
+SPOILERS = (
+    BaseFinetuning,
+    BatchSizeFinder,
+    GradientAccumulationScheduler,
+    LearningRateFinder,
+    ModelPruning,
+    StochasticWeightAveraging,
+    WeightAveraging,
+)
 
 
 class ComparisonCLI(LightningCLI):
@@ -83,7 +110,7 @@ class ComparisonCLI(LightningCLI):
             parser: The parser.
         """
         parser.add_lightning_class_args(SampleEfficiency, "criterion")
-        parser.add_lightning_class_args(Results, "results")
+        parser.add_class_arguments(Results, "results")
         parser.add_argument("--trainer.help", action=TrainerHelp, help="Show the options of the trainer and exit.")
         parser.link_arguments("seed_everything", "data.init_args.seed")
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
@@ -113,7 +140,9 @@ class ComparisonCLI(LightningCLI):
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
         if trainer["enable_progress_bar"] is not False:
-            trainer["callbacks"] = [*(trainer["callbacks"] or []), ComparisonProgress(self.criterion)]
+            given = trainer["callbacks"] or []
+            given = given if isinstance(given, list) else [given]
+            trainer["callbacks"] = [*given, ComparisonProgress(self.criterion)]
         try:
             return super().instantiate_trainer(**kwargs)
         except MISTAKES as error:
@@ -121,9 +150,9 @@ class ComparisonCLI(LightningCLI):
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
-        _require_protocol(self.trainer, self.config.trainer)
+        _require_protocol(self.trainer, self.config.trainer, self.datamodule.trainer_precisions)
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
-        if self.criterion.evaluations_within(samples, size) < self.criterion.consecutive:
+        if len(self.criterion.grid(samples, size, 1).samples_seen) < self.criterion.consecutive:
             raise UserError(
                 f"data.max_samples: {samples} is too few to meet the criterion, which takes "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
@@ -138,16 +167,25 @@ class ComparisonCLI(LightningCLI):
         """
         # Deterministic kernels come with filling fresh memory, which would touch all that is set aside for later.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-        self.trainer.fit(self.model, datamodule=self.datamodule)
+        measure(self.trainer, self.model, self.datamodule, self.criterion, self.results)
         return self.results.document
 
 
-def _require_protocol(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - a namespace of options
-    """Refuse what would feed the stream twice or not to its end, or split it over devices."""
+def _require_protocol(trainer: Trainer, options: Any, precisions: Sequence[str]) -> None:  # noqa: ANN401 - a namespace of options
+    """Refuse what would feed the stream twice or not to its end, split it over devices, or change the arithmetic."""
+    if trainer.precision not in precisions:
+        raise UserError(
+            f"trainer.precision: {trainer.precision} is not for this stream; give {' or '.join(precisions)}, and "
+            "data.precision for the arithmetic of a frozen backbone"
+        )
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, SPOILERS):
+            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
     if trainer.world_size != 1:
         raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; one comparison runs on one device")
     for name, (allowed, instead) in PROTOCOL_OPTIONS.items():
-        if options[name] not in allowed:
+        # True is 1 to Python, and 1.0 of the batches is all of them where 1 of them is one.
+        if not any(type(options[name]) is type(each) and options[name] == each for each in allowed):
             raise UserError(
                 f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; {instead}"
             )

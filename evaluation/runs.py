@@ -44,6 +44,16 @@ class Run:
     model: dict[str, Any]
     backbone: dict[str, Any]
 
+    def describe(self, method: str) -> dict[str, Any]:
+        """Give what a method is: its provenance, of schema 1 its options.
+
+        Args:
+            method: Its name.
+        """
+        found = self.document.get("methods", {}).get(method, {}).get("provenance")
+        options: dict[str, Any] = self.model["baseline"] if method == "baseline" else self.model["methods"][method]
+        return options if found is None else found
+
     @property
     def settings(self) -> dict[str, Any]:
         """The protocol, but for the numbers of the orderings."""

@@ -121,18 +121,30 @@ def print_scores(document: dict[str, Any]) -> None:
     )
     caption = (
         f"restricted mean: mean of min(samples, {document['restricted_at']}); improvement: of the restricted mean "
-        "over the baseline's, paired 95 % t interval; p: sign-flip permutation test, Holm-adjusted; –: not reached in "
-        "half of the orderings"
+        "over the baseline's, 95 % interval; p: sign-flip permutation test, Holm-adjusted; –: not reached in half of "
+        "the orderings"
     )
-    rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", "final accuracy"]]
-    for name, scores in document["methods"].items():
-        rows.append([name, *_score_cells(scores, document["comparisons"].get(name))])
+    methods = document["methods"]
+    known = [
+        number for number in _accuracies(methods["baseline"]) if all(number in _accuracies(m) for m in methods.values())
+    ]
+    last = known[-1] if known else None
+    accuracy = [f"accuracy at {last}"] if last else []
+    rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", *accuracy]]
+    for name, scores in methods.items():
+        rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])
     print_table(title, rows, caption)
 
 
-def _score_cells(scores: dict[str, Any], comparison: dict[str, Any] | None) -> list[str]:
+def _accuracies(scores: dict[str, Any]) -> dict[str, float]:
+    """Give the mean accuracies of a method, by numbers of samples, where they are known of all orderings."""
+    if "accuracy_at" not in scores:
+        return {}  # of schema 1
+    return {number: sum(v) / len(v) for number, v in scores["accuracy_at"].items() if None not in v}
+
+
+def _score_cells(scores: dict[str, Any], comparison: dict[str, Any] | None, last: str | None) -> list[str]:
     orderings = len(scores["samples_to_criterion"])
-    accuracy = sum(scores["final_accuracy"]) / orderings
     improvement = p_value = ""
     if comparison is not None:
         low, high = comparison["ci95"]
@@ -140,4 +152,5 @@ def _score_cells(scores: dict[str, Any], comparison: dict[str, Any] | None) -> l
         improvement = f"{comparison['relative_improvement_percent']:.0f}%{interval}"
         p_value = f"{comparison['p_value_holm']:.2g}"
     median, mean = format_number(scores["median"], "g"), f"{scores['restricted_mean']:.1f}"
-    return [f"{scores['reached']}/{orderings}", median, mean, improvement, p_value, f"{accuracy:.1%}"]
+    accuracy = [f"{_accuracies(scores)[last]:.1%}"] if last else []
+    return [f"{scores['reached']}/{orderings}", median, mean, improvement, p_value, *accuracy]

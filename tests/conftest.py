@@ -1,4 +1,4 @@
-"""What tests share: a folder of photos, a cache of their own, no account anywhere, and runs of the command line."""
+"""What tests share: photos, a cache and a ledger of their own, no account anywhere, and runs of the command line."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ def interruptible() -> None:
 
 @pytest.fixture(autouse=True)
 def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep every test to a cache of its own, without account, shared folder or model hub."""
+    """Keep every test to a cache and a ledger of its own, without account, shared folder or model hub."""
     folder = tmp_path_factory.mktemp("isolation")
     monkeypatch.setenv("HEADSTART_CACHE", str(folder / "cache"))
+    monkeypatch.setenv("HEADSTART_LEDGER", str(folder / "ledger"))
     (folder / "netrc").touch()
     monkeypatch.setenv("NETRC", str(folder / "netrc"))
     for name in ("CACHE", "CONFIG", "DATA"):

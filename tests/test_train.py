@@ -20,6 +20,7 @@ from scipy import stats
 
 import train
 from callbacks import SampleEfficiency
+from modules.comparison import Comparison
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -108,7 +109,9 @@ def test_scores_follow_from_the_curves_alone(tmp_path: Path) -> None:
         assert comparison["difference_samples"]["ci95"] == pytest.approx(list(interval))
         percent = 100 / cut["baseline"].mean()
         assert comparison["relative_improvement_percent"] == pytest.approx(difference.mean() * percent)
-        assert comparison["ci95"] == pytest.approx([end * percent for end in interval])
+        for end in comparison["ci95"]:
+            shifted = cut[name] - (1 - end / 100) * cut["baseline"]
+            assert stats.ttest_1samp(shifted, 0).pvalue == pytest.approx(0.05)
         signs = np.array(np.meshgrid(*[[-1, 1]] * len(difference))).reshape(len(difference), -1)
         null = np.abs(difference @ signs)
         assert comparison["p_value"] == pytest.approx((null >= abs(difference.sum()) - 1e-9).mean())
@@ -133,7 +136,7 @@ def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = command.replace("configs/", f"{CONFIGS}/").split()
     train.main([*options, "--data.orderings=2", "--data.max_samples=40", "--trainer.logger=false"])
     results = json.loads((tmp_path / "runs" / "mine" / "results.json").read_text())
-    accuracy = results["methods"]["mine"]["final_accuracy"]
+    accuracy = results["methods"]["mine"]["accuracy_at"]["10"]
     assert min(accuracy) > 0.6
 
 
@@ -200,14 +203,14 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
         "log = SampleEfficiency.on_validation_end\n"
         "def interrupt(self, trainer, module):\n"
         "    log(self, trainer, module)\n"
-        "    if self.evaluations == 7:\n"
+        "    if module.samples_seen == 7:\n"
         "        os.kill(os.getpid(), signal.SIGINT)\n"
         "SampleEfficiency.on_validation_end = interrupt\n"
         f"train.main({[*SMALL, f'--trainer.default_root_dir={folder}']!r})\n"
     )
     command = [sys.executable, "-c", script]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode != 0
+    assert process.returncode == 130
     assert "Traceback" not in process.stderr
     results = json.loads((folder / "results.json").read_text())
     assert not results["complete"]
@@ -215,8 +218,9 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
     complete = run(folder, *SMALL)
     assert complete["complete"]
+    command[-1] = script.replace("train.main([", "train.main(['--results.recompute=true', ")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode != 0
+    assert process.returncode == 130
     assert "are kept" in process.stdout
     assert json.loads((folder / "results.json").read_text()) == complete
 
@@ -226,17 +230,39 @@ def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path, monkeypa
 
     def stop(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
         measure(self, trainer, pl_module)
-        trainer.should_stop = self.evaluations == 7
+        assert isinstance(pl_module, Comparison)
+        trainer.should_stop = pl_module.samples_seen == 7
 
     monkeypatch.setattr(SampleEfficiency, "on_validation_end", stop)
-    results = run(tmp_path, *SMALL, "--criterion.threshold=1.0")
+    with pytest.raises(SystemExit) as caught:
+        run(tmp_path, *SMALL, "--criterion.threshold=1.0")
+    assert caught.value.code == train.INCOMPLETE
+    results = json.loads((tmp_path / "results.json").read_text())
     assert not results["complete"]
     assert "trainer" in results["stopped_because"]
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
 
 
+@pytest.mark.parametrize("limit", [6, 8])
+def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    adapt = Comparison.training_step
+
+    def stop(self: Comparison, *batch: Any) -> None:
+        adapt(self, *batch)
+        # Lightning evaluates once more where it stops between two evaluations.
+        self.trainer.should_stop = self.samples_seen == limit
+
+    monkeypatch.setattr(Comparison, "training_step", stop)
+    with pytest.raises(SystemExit):
+        run(tmp_path, *SMALL, "--criterion.evaluate_every=3", "--criterion.consecutive=3")
+    with np.load(tmp_path / "curves.npz") as curves:
+        assert curves["samples_seen"].tolist() == [3, 6]
+
+
 def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
-    train.main([*SMALL, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    with pytest.raises(SystemExit) as caught:
+        train.main([*SMALL, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    assert caught.value.code == train.INCOMPLETE
     assert not (tmp_path / "run").exists()
 
 
@@ -256,7 +282,7 @@ def test_every_shipped_config_runs(
     results = run(tmp_path, "--config", str(config), *options)
     assert results["complete"]
     assert results["evaluations"] >= 10
-    assert all(len(scores["final_accuracy"]) == 1 for scores in results["methods"].values())
+    assert all(len(scores["accuracy_at"]["10"]) == 1 for scores in results["methods"].values())
 
 
 @pytest.mark.parametrize("sweep", sorted((CONFIGS / "sweep").glob("*.yaml")), ids=lambda path: path.stem)
@@ -286,7 +312,7 @@ def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_pat
         assert process.poll() is None
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) != 0
+    assert process.wait(timeout=60) == 130
     (table,) = tables.iterdir()
     (journal,) = table.glob("*.journal")
     assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}

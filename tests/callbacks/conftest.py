@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 from lightning.pytorch import Callback, LightningDataModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
 from numpy.typing import NDArray
@@ -17,11 +18,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from callbacks import Results, SampleEfficiency
+from callbacks.measurement import measure
 from metrics.sample_efficiency.curves import Curves
 from modules.comparison import Comparison
-from modules.method import Method, Start, draw_head
+from modules.method import Method, Start
 
 CHUNK = 7
+FIRST = 3  # ordering
 
 
 class Scripted(Method):
@@ -33,12 +36,18 @@ class Scripted(Method):
         fail_at: Batch at which it fails, from 1.
     """
 
+    independent_of_limit = True
+
     def __init__(self, counts: NDArray[np.int64], evaluate_every: int, fail_at: int | None) -> None:
         super().__init__()
-        self.counts = torch.from_numpy(counts)
+        self.script = torch.from_numpy(counts)
         self.evaluate_every = evaluate_every
         self.fail_at = fail_at
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
         self.batches = 0
+        self.counts = self.script[[number - FIRST for number in start.numbers]]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         self.batches += 1
@@ -46,9 +55,10 @@ class Scripted(Method):
             raise RuntimeError("scripted failure")
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Take the places of validation samples as inputs; the right class of all is 0."""
+        """Take the places of validation samples as inputs; their classes alternate."""
         right = inputs[:, 0] < self.counts[:, self.batches // self.evaluate_every - 1, None]
-        return torch.stack([right, ~right], dim=-1).float()
+        classes = inputs[:, 0].long() % 2
+        return torch.nn.functional.one_hot(torch.where(right, classes, 1 - classes), 2).float()
 
 
 class PlacesStream(LightningDataModule):
@@ -63,21 +73,25 @@ class PlacesStream(LightningDataModule):
 
     def __init__(self, orderings: int, batch_size: int, max_samples: int, validation_size: int) -> None:
         super().__init__()
-        self.orderings = range(3, 3 + orderings)
+        self.orderings = range(FIRST, FIRST + orderings)
+        self.fed: Sequence[int] = self.orderings
         self.batch_size = batch_size
         self.max_samples = max_samples
-        self.validation_labels = torch.zeros(validation_size, dtype=torch.int64)
+        self.validation_labels = torch.arange(validation_size) % 2
+
+    def feed(self, numbers: Sequence[int]) -> None:
+        self.fed = numbers
 
     def start(self) -> Start:
-        return Start(*draw_head(1, 2, 0), orderings=len(self.orderings), max_samples=self.max_samples, seed=0)
+        return Start(1, 2, self.fed, max_samples=self.max_samples, seed=0)
 
     def train_dataloader(self) -> DataLoader[Any]:
-        labels = torch.zeros(len(self.orderings), self.max_samples, dtype=torch.int64)
+        labels = torch.zeros(len(self.fed), self.max_samples, dtype=torch.int64)
         batches = [(part[..., None].float(), part) for part in labels.split(self.batch_size, 1)]
         return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
     def val_dataloader(self) -> DataLoader[Any]:
-        places = torch.arange(len(self.validation_labels))[:, None]
+        places = torch.arange(len(self.validation_labels)).float()[:, None]
         parts = zip(places.split(CHUNK), self.validation_labels.split(CHUNK), strict=True)
         return DataLoader(list(parts), batch_size=None)  # type: ignore[arg-type]
 
@@ -85,14 +99,36 @@ class PlacesStream(LightningDataModule):
         names = {"dataset": "places", "backbone": "none", "weights": "none", "batch_size": self.batch_size}
         return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start, "seed": 0}
 
+    def identity(self) -> dict[str, Any]:
+        return {"batch_size": self.batch_size, "validation_size": len(self.validation_labels)}
+
 
 @dataclass
 class ScriptedRun:
     """A run that ended, or was cut off by `error`."""
 
     criterion: SampleEfficiency
+    results: Results
     folder: Path
     error: BaseException | None = None
+
+    @property
+    def samples_seen(self) -> list[int]:
+        seen: list[int] = self.criterion.traces.grid.samples_seen[: self.evaluations].tolist()
+        return seen
+
+    @property
+    def evaluations(self) -> int:
+        return int(self.criterion.traces.lengths.max())
+
+    @property
+    def correct(self) -> NDArray[np.int64]:
+        """Correct predictions, `[methods, orderings, evaluations]`."""
+        return np.moveaxis(self.criterion.traces.correct[: self.evaluations], 0, -1)
+
+    @property
+    def stopped_because(self) -> str:
+        return str(self.results.document["stopped_because"])
 
     @property
     def curves(self) -> Curves:
@@ -108,12 +144,12 @@ def run_script(
     max_samples: int | None = None,
     fail_at: int | None = None,
     results: Results | None = None,
-    config: str = "trainer: {}",
+    config: str = "trainer: {}\ndata: {}",
     callbacks: tuple[Callback, ...] = (),
     logger: Any = False,
     **criterion: Any,
 ) -> ScriptedRun:
-    """Run a comparison with the counts `[methods, orderings, evaluations]`, writing results where they are given."""
+    """Run a comparison with the counts `[methods, orderings, evaluations]`."""
     script = np.asarray(counts, dtype=np.int64)
     callback = SampleEfficiency(**criterion)
     every = callback.evaluate_every
@@ -121,8 +157,11 @@ def run_script(
     comparison = Comparison(methods[0], {f"method_{i}": method for i, method in enumerate(methods[1:])})
     limit = script.shape[2] * batch_size * every if max_samples is None else max_samples
     stream = PlacesStream(script.shape[1], batch_size, limit, validation_size)
-    if results is not None:
-        results.claim(folder, config, callback)
+    # The counts are what the methods' code would be: they are told apart by their places alone.
+    custom = {name: {"init_args": {"place": i}} for i, name in enumerate(comparison.names[1:])}
+    model = {"baseline": {"init_args": {}}, "methods": custom}
+    results = results or Results()
+    results.claim(folder, yaml.safe_dump({"model": model, **yaml.safe_load(config)}, sort_keys=False), callback)
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -133,11 +172,11 @@ def run_script(
         logger=logger,
         val_check_interval=every,
         default_root_dir=folder,
-        callbacks=[callback, *callbacks, *([results] if results is not None else [])],
+        callbacks=[callback, *callbacks],
     )
-    run = ScriptedRun(callback, folder)
+    run = ScriptedRun(callback, results, folder)
     try:
-        trainer.fit(comparison, datamodule=stream)
+        measure(trainer, comparison, stream, callback, results)  # type: ignore[arg-type]
     except RuntimeError as error:
         run.error = error
     return run

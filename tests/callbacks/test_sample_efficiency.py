@@ -4,14 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.utilities.exceptions import SIGTERMException
+from torch import Tensor
 
-from callbacks import ComparisonProgress, SampleEfficiency
+from callbacks import ComparisonProgress, Results, SampleEfficiency
+from callbacks.measurement import measure
+from modules.comparison import Comparison
+from modules.methods.gradient_descent import GradientDescent
+from tests.callbacks.conftest import PlacesStream
 
 Script = Callable[..., Any]
 
@@ -31,16 +39,16 @@ def first_met(counts: list[int], required: int, consecutive: int) -> int | None:
 )
 def test_exactly_eighty_per_cent_passes(script: Script, validation_size: int, count: int, met: bool) -> None:
     run = script([[[count] * 12]], validation_size=validation_size)
-    assert run.criterion.required == validation_size * 4 // 5
+    assert run.criterion.traces.grid.required == validation_size * 4 // 5
     assert run.criterion.met.all() == met
-    assert run.criterion.evaluations == (10 if met else 12)
-    assert run.criterion.correct.tolist() == [[[count] * run.criterion.evaluations]]
+    assert run.evaluations == (10 if met else 12)
+    assert run.correct.tolist() == [[[count] * run.evaluations]]
 
 
 def test_streak_broken_at_the_ninth_begins_again(script: Script) -> None:
     counts = [16] * 8 + [15] + [16] * 10 + [20] * 5
     run = script([[counts]])
-    assert run.criterion.samples_seen.tolist() == list(range(1, 20))
+    assert run.samples_seen == list(range(1, 20))
     assert run.criterion.met.all()
 
 
@@ -48,17 +56,17 @@ def test_streak_broken_at_the_ninth_begins_again(script: Script) -> None:
 def test_samples_are_counted_at_every_evaluation(script: Script, batch_size: int, evaluate_every: int) -> None:
     run = script([[[0, 0, 16, 16, 16, 0]]], batch_size=batch_size, evaluate_every=evaluate_every, consecutive=3)
     step = batch_size * evaluate_every
-    assert run.criterion.samples_seen.tolist() == [step * i for i in range(1, 6)]
+    assert run.samples_seen == [step * i for i in range(1, 6)]
 
 
 def test_last_batch_is_smaller(script: Script) -> None:
     run = script([[[0] * 3]], batch_size=8, max_samples=19)
-    assert run.criterion.samples_seen.tolist() == [8, 16, 19]
+    assert run.samples_seen == [8, 16, 19]
 
 
 def test_batches_that_end_before_an_evaluation_are_not_evaluated(script: Script) -> None:
     run = script([[[0] * 2]], batch_size=4, max_samples=19, evaluate_every=2)
-    assert run.criterion.samples_seen.tolist() == [8, 16]
+    assert run.samples_seen == [8, 16]
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -69,16 +77,16 @@ def test_run_stops_once_the_last_has_met_the_criterion(script: Script, seed: int
     met = [first_met(trace.tolist(), 16, 5) for trace in counts.reshape(6, 40)]
     everywhere = None not in met
     evaluations = max(number for number in met if number is not None) if everywhere else 40
-    assert run.criterion.evaluations == evaluations
-    assert np.array_equal(run.criterion.correct, counts[..., :evaluations])
+    assert run.evaluations == evaluations
+    assert np.array_equal(run.correct, counts[..., :evaluations])
     assert run.criterion.met.flatten().tolist() == [number is not None for number in met]
     reason = "every method met the criterion in every ordering" if everywhere else "the sample limit was reached"
-    assert run.criterion.stopped_because == reason
+    assert run.stopped_because == reason
 
 
 def test_reason_where_the_criterion_is_met_at_the_limit(script: Script) -> None:
     run = script([[[16] * 10]])
-    assert run.criterion.stopped_because == "every method met the criterion in every ordering"
+    assert run.stopped_because == "every method met the criterion in every ordering"
 
 
 class Interrupt(Callback):
@@ -98,20 +106,19 @@ class Interrupt(Callback):
 
 @pytest.mark.parametrize(
     ("error", "reason"),
-    [(KeyboardInterrupt(), "interrupted"), (RuntimeError("out of luck"), "error: RuntimeError: out of luck")],
+    [
+        (KeyboardInterrupt(), "interrupted"),
+        (SIGTERMException(), "terminated"),
+        (RuntimeError("out of luck"), "error: RuntimeError: out of luck"),
+    ],
 )
 def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
-    criterion: list[SampleEfficiency] = []
-
-    class Keep(Callback):
-        def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-            criterion.extend(c for c in trainer.callbacks if isinstance(c, SampleEfficiency))  # type: ignore[attr-defined]
-
-    # Lightning raises a SystemExit after an interrupt.
-    with suppress(KeyboardInterrupt, SystemExit):
-        script([[[0] * 12]], callbacks=(Keep(), Interrupt(error)))
-    assert criterion[0].stopped_because == reason
-    assert criterion[0].evaluations == 2
+    results = Results()
+    with suppress(type(error)):
+        script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
+    assert results.document["stopped_because"] == reason
+    assert results.document["evaluations"] == 2
+    assert not results.document["complete"]
 
 
 def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
@@ -129,6 +136,32 @@ def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:
         assert table[f"val/accuracy/{name}/p90"] == pytest.approx(np.percentile(accuracy, 90, axis=0))
     assert table["reached/baseline"].tolist() == [0, 0.5, 1]
     assert table["reached/method_0"].tolist() == [0, 0, 0]
+
+
+def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None:
+    class Mine(GradientDescent):
+        def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+            self.optimizer.zero_grad()
+            loss = self.loss(self(inputs), labels)
+            self.manual_backward(loss)
+            self.optimizer.step()
+            self.log("loss", loss / len(inputs))
+            self.log("epoch", self.trainer.current_epoch)
+
+    stream = PlacesStream(orderings=2, batch_size=1, max_samples=5, validation_size=4)
+    logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
+    plain, mine = GradientDescent(), Mine()
+    criterion, results = SampleEfficiency(), Results(ledger=str(tmp_path / "ledger"))
+    config = "{model: {baseline: {}, methods: {mine: {}}}, trainer: {}, data: {}}"
+    results.claim(tmp_path / "run", config, criterion)
+    options: dict[str, Any] = {"enable_checkpointing": False, "enable_progress_bar": False, "val_check_interval": 1}
+    trainer = Trainer(accelerator="cpu", max_epochs=1, logger=logger, callbacks=[criterion], **options)
+    measure(trainer, Comparison(plain, {"mine": mine}), stream, criterion, results)  # type: ignore[arg-type]
+    assert torch.equal(plain.weight, mine.weight)
+    logger.save()
+    table = np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)
+    assert np.all(np.diff(table["mine/loss"]) < 0)
+    assert table["mine/epoch"].tolist() == [0] * 5
 
 
 def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) -> None:

@@ -15,7 +15,7 @@ Fit = Callable[..., Path]
 OTHERS = ("default_root_dir", "model_registry", "val_check_interval")
 OPTIONS = [name for name in inspect.signature(Trainer).parameters if name not in OTHERS]
 # What does run with -7, as it does without the option.
-HARMLESS = {"min_epochs", "min_steps", "log_every_n_steps", "enable_autolog_hparams"}
+HARMLESS = {"log_every_n_steps", "enable_autolog_hparams"}
 
 
 def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) -> str:
@@ -49,6 +49,19 @@ def test_no_nonsense_ends_in_a_traceback(
         ("--trainer.devices=99", "error: trainer.devices: "),
         ("--trainer.max_time=soon", "error: trainer.max_time: "),
         ("--trainer.devices=0", "error: trainer.devices: "),
+        ("--trainer.num_sanity_val_steps=-1", "error: trainer.num_sanity_val_steps: -1 would change the protocol"),
+        ("--trainer.limit_val_batches=1", "error: trainer.limit_val_batches: 1 would change"),
+        ("--trainer.limit_train_batches=1", "error: trainer.limit_train_batches: 1 would change"),
+        ("--trainer.check_val_every_n_epoch=2", "error: trainer.check_val_every_n_epoch: 2 would change"),
+        ("--trainer.min_steps=3", "error: trainer.min_steps: 3 would change"),
+        ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true is not for this stream; give 32-true"),
+        ("--trainer.precision=16-mixed", "mixed is not for this stream"),
+        ("--trainer.precision=64-true", "error: trainer.precision: 64-true is not for this stream"),
+        ("--trainer.enable_checkpointing=true", "error: trainer.enable_checkpointing: True would change"),
+        (
+            "--trainer.callbacks={class_path: StochasticWeightAveraging, init_args: {swa_lrs: 0.1}}",
+            "error: trainer.callbacks: StochasticWeightAveraging would change the protocol",
+        ),
         ("--trainer.num_sanity_val_steps=2", "error: trainer.num_sanity_val_steps: 2 would change the protocol"),
         ("--trainer.check_val_every_n_epoch=0", "error: trainer.check_val_every_n_epoch: 0 would change"),
         ("--trainer.accumulate_grad_batches=2", "error: trainer.accumulate_grad_batches: 2 would change"),

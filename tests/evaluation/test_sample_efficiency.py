@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 from evaluate import main
 from evaluation.sample_efficiency import sample_efficiency
@@ -77,10 +78,11 @@ def test_joined_runs_equal_the_run_of_all_orderings(fit: Fit, tmp_path: Path) ->
     assert joined["orderings"] == [0, 1, 2, 3]
     written = json.loads((whole / "results.json").read_text())
     for key in ("methods", "comparisons"):
-        # Runs that stop by themselves stop at different evaluations, after which accuracies are not known.
         for document in (joined, alone, written):
             for scores in document[key].values():
-                scores.pop("final_accuracy", None)
+                # Runs end by themselves, after which accuracies are not known.
+                for name in ("accuracy_at", "provenance", "diverged_at"):
+                    scores.pop(name, None)
         assert joined[key] == alone[key] == written[key]
     assert joined == alone
 
@@ -101,10 +103,14 @@ def refusal(runs: Path) -> str:
     return str(caught.value)
 
 
-def test_same_ordering_twice(tmp_path: Path) -> None:
-    write_run(tmp_path / "run-a", first=0)
-    write_run(tmp_path / "run-b", first=1)
-    assert "the orderings 1 come more than once" in refusal(tmp_path / "run-*")
+def test_same_trace_twice(tmp_path: Path) -> None:
+    write_run(tmp_path / "run-a")
+    write_run(tmp_path / "run-b", correct=TRACES[:, :, :5])
+    document = score(tmp_path / "run-*", tmp_path / "scores.json")
+    alone = score(tmp_path / "run-a", tmp_path / "scores.json")
+    assert [document[key] for key in ("methods", "orderings")] == [alone[key] for key in ("methods", "orderings")]
+    write_run(tmp_path / "run-c", first=1)
+    assert "the trace of the method baseline in ordering 1 again, and differently" in refusal(tmp_path / "run-*")
 
 
 @pytest.mark.parametrize("change", [{"batch_size": 8}, {"seed": 1}, {"weights": "random"}, {"precision": "bfloat16"}])
@@ -118,8 +124,15 @@ def test_different_methods(tmp_path: Path) -> None:
     write_run(tmp_path / "run-a")
     run = write_run(tmp_path / "run-b", first=2)
     curves = Curves.load(run / "curves.npz")
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config["model"]["methods"]["yours"] = config["model"]["methods"].pop("mine")
+    (run / "config.yaml").write_text(json.dumps(config))
     Curves(**{**vars(curves), "methods": ["baseline", "yours"]}).save(run / "curves.npz")
-    assert "in methods; only orderings may differ" in refusal(tmp_path / "run-*")
+    assert "the method mine is in no run of the orderings [2, 3]" in refusal(tmp_path / "run-*")
+    Curves(**{**vars(curves), "methods": ["baseline", "yours"], "orderings": np.arange(2)}).save(run / "curves.npz")
+    document = score(tmp_path / "run-*", tmp_path / "scores.json")
+    assert list(document["methods"]) == ["baseline", "mine", "yours"]
+    assert samples_of(document) == [[4, 5], [3, 5], [3, 5]]
 
 
 @pytest.mark.parametrize("missing", ["results.json", "curves.npz", "config.yaml"])
@@ -131,11 +144,11 @@ def test_folder_without_results(tmp_path: Path, missing: str) -> None:
 def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
     write_run(tmp_path / "run-a")
     write_run(tmp_path / "run-b", first=2, rate=0.5)
-    assert "in model; only orderings may differ" in refusal(tmp_path / "run-*")
+    assert "in the method baseline; give one of them another name" in refusal(tmp_path / "run-*")
     curves = Curves.load(write_run(tmp_path / "other-b", first=2) / "curves.npz")
     Curves(**{**vars(curves), "threshold": 0.9}).save(tmp_path / "other-b" / "curves.npz")
     write_run(tmp_path / "other-a")
-    assert "in threshold; only orderings may differ" in refusal(tmp_path / "other-*")
+    assert "in threshold; only methods and orderings may differ" in refusal(tmp_path / "other-*")
     assert score(tmp_path / "other-*", tmp_path / "scores.json", threshold=0.85)["criterion"]["threshold"] == 0.85
 
 

@@ -15,6 +15,7 @@ from rich.cells import cell_len
 
 from metrics.sample_efficiency.scores import score
 from output.tables import format_number, markdown_table, print_lines, print_scores, print_table
+from tests.material.runs import reaching
 
 ROOT = Path(__file__).parents[2]
 LONG = "a_method_with_a_rather_long_name"
@@ -35,7 +36,7 @@ def describe(samples: list[list[float]]) -> dict[str, Any]:
         "criterion": {"threshold": 0.8, "consecutive": 10},
         "protocol": {**protocol, "orderings": values.shape[1]},
         "restricted_at": 200,
-        **score(names, values, values, np.full(values.shape, 0.8125), 200),
+        **score(reaching(names, values, 200), [100, 200]),
     }
 
 
@@ -68,9 +69,9 @@ def test_scores_stand_in_the_table(capsys: pytest.CaptureFixture[str], monkeypat
         "min(samples, 200)",
     ):
         assert part in words
-    assert split_row(printed, "baseline") == ["4/4", "100", "100.0", "81.2%"]
+    assert split_row(printed, "baseline") == ["4/4", "100", "100.0", "75.0%"]
     reached, median, mean, improvement, p_value, accuracy = split_row(printed, LONG)
-    assert (reached, median, mean, accuracy) == ("3/4", "55", "87.5", "81.2%")
+    assert (reached, median, mean, accuracy) == ("3/4", "55", "87.5", "68.8%")
     assert re.fullmatch(r"12% \[-\d+, \d+\]", improvement)
     assert float(p_value) <= 1
 
@@ -81,8 +82,8 @@ def test_undefined_scores_are_dashes_or_blank(
     monkeypatch.setenv("COLUMNS", "120")
     print_scores(describe([[np.inf], [50]]))
     printed = capsys.readouterr().out
-    assert split_row(printed, "baseline") == ["0/1", "–", "200.0", "81.2%"]
-    assert split_row(printed, LONG) == ["1/1", "50", "50.0", "75%", "1", "81.2%"]
+    assert split_row(printed, "baseline") == ["0/1", "–", "200.0", "50.0%"]
+    assert split_row(printed, LONG) == ["1/1", "50", "50.0", "75%", "1", "75.0%"]
 
 
 @pytest.mark.parametrize("width", [30, 40, 60, 80, 200])

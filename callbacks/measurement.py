@@ -1,0 +1,83 @@
+"""Measure what the ledger has not of a comparison, and write its results."""
+
+from __future__ import annotations
+
+import time
+
+import yaml
+from lightning.pytorch import Trainer
+
+from callbacks.results import Results
+from callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
+from callbacks.traces import Traces
+from datamodules.sample_stream import SampleStream
+from modules.comparison import Comparison
+from output.errors import UserError
+from store.ledger import LedgerError
+
+SECONDS_BETWEEN_LOOKS = 1.0
+
+
+def measure(
+    trainer: Trainer, comparison: Comparison, stream: SampleStream, criterion: SampleEfficiency, results: Results
+) -> None:
+    """Run a comparison as far as its traces are missing, and write its files however that ends.
+
+    Args:
+        trainer: The trainer, with the criterion among its callbacks.
+        comparison: The methods.
+        stream: What they are fed.
+        criterion: The criterion.
+        results: The results, which have claimed their folder.
+
+    Raises:
+        UserError: The ledger cannot be used.
+        KeyboardInterrupt: The run was interrupted.
+    """
+    # What Lightning does in `fit`; here it must be known what is fed before it is known whether anything is.
+    stream.trainer = trainer
+    try:
+        stream.prepare_data()
+        stream.setup("fit")
+        for logger in trainer.loggers:
+            logger.log_hyperparams(yaml.safe_load(results.config))
+        traces = results.begin(stream, comparison)
+        try:
+            _measure_missing(trainer, comparison, stream, criterion, traces)
+        finally:
+            results.finish(trainer)
+    except LedgerError as error:
+        raise UserError(f"results.ledger: {error}; choose another folder") from error
+    finally:
+        results.close()
+
+
+def _measure_missing(
+    trainer: Trainer, comparison: Comparison, stream: SampleStream, criterion: SampleEfficiency, traces: Traces
+) -> None:
+    """Measure first what no other process measures, then what others left undone."""
+    waiting = False
+    while traces.missing.any() and not criterion.cut_off_because:
+        chosen, other = traces.claim()
+        if chosen.any():
+            traces.begin(chosen)
+            comparison.choose(chosen)
+            _fit(trainer, comparison, stream, criterion)
+        elif traces.missing.any():
+            if not waiting:
+                print(f"waiting for process {other}, which measures traces of this comparison", flush=True)
+            waiting = True
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+
+def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criterion: SampleEfficiency) -> None:
+    # A trainer that has fitted once takes itself to be done.
+    trainer.fit_loop.epoch_progress.reset()
+    trainer.should_stop = False
+    try:
+        trainer.fit(comparison, datamodule=stream)
+    except SystemExit as error:
+        # Lightning's own code for Ctrl-C is that of a mistake.
+        if criterion.cut_off_because == CUT_OFF[KeyboardInterrupt]:
+            raise KeyboardInterrupt from error
+        raise

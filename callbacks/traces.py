@@ -1,0 +1,195 @@
+"""The traces of one comparison: those that the ledger has, and those that this run measures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.sample_efficiency.curves import samples_to_criterion
+from store.ledger import Ledger, Trace, TraceKey
+
+# What was measured in the last seconds is lost where the process is killed.
+SECONDS_BETWEEN_WRITES = 2.0
+NOT_EVALUATED = -1
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where a comparison is evaluated, and when a trace has met the criterion.
+
+    Attributes:
+        samples_seen: Samples that an ordering has fed at each evaluation up to the sample limit, `[evaluations]`.
+        required: Fewest correct predictions that count as reached.
+        consecutive: Evaluations in a row at which they are needed.
+    """
+
+    samples_seen: NDArray[np.int64]
+    required: int
+    consecutive: int
+
+
+class Traces:
+    """The traces of every method and ordering of a comparison.
+
+    A trace is as long as it was measured: to the sample limit, or until the methods that were measured with it had
+    met the criterion. It serves this comparison where it has itself met the criterion or reaches the limit, and is
+    missing otherwise.
+
+    Attributes:
+        correct: Correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is none.
+        diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
+            where all were.
+        running: Which traces are being measured, `[methods, orderings]`.
+        measured: Which traces this run measures or has measured, `[methods, orderings]`.
+        changed: Which of those came out differently from what was stored, `[methods, orderings]`.
+
+    Args:
+        ledger: Where traces are stored.
+        stream: Digest of what is fed.
+        methods: Digests of the methods.
+        orderings: Numbers of the orderings.
+        grid: Where is evaluated.
+        recompute: Measure all traces, whatever is stored.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        stream: str,
+        methods: Sequence[str],
+        orderings: Sequence[int],
+        grid: Grid,
+        recompute: bool = False,
+    ) -> None:
+        self.ledger = ledger
+        self.grid = grid
+        self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]
+        shape = len(methods), len(orderings)
+        # Set aside at once: small blocks kept from every evaluation would scatter over the heap and make it grow.
+        self.correct = np.full((len(grid.samples_seen), *shape), NOT_EVALUATED, dtype=np.int64)
+        self.diverged = np.full(shape, NOT_EVALUATED, dtype=np.int64)
+        self.measured = np.zeros(shape, dtype=bool)
+        self.changed = np.zeros(shape, dtype=bool)
+        self._stored: dict[TraceKey, Trace] = {}
+        self.running = np.zeros(shape, dtype=bool)
+        self._unfinished = np.zeros(shape, dtype=bool)
+        self._wanted_again = np.full(shape, recompute)
+        self.reload()
+        self._written = time.monotonic()
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """Number of evaluations of each trace, `[methods, orderings]`."""
+        lengths: NDArray[np.int64] = (self.correct != NOT_EVALUATED).sum(0)
+        return lengths
+
+    @property
+    def met(self) -> NDArray[np.bool_]:
+        """Which traces have met the criterion, `[methods, orderings]`."""
+        samples, _ = samples_to_criterion(
+            np.moveaxis(self.correct, 0, -1), self.grid.samples_seen, self.grid.required, self.grid.consecutive
+        )
+        met: NDArray[np.bool_] = np.isfinite(samples)
+        return met
+
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which traces are not there as far as the comparison needs them, `[methods, orderings]`."""
+        there = self.met | (self.lengths == len(self.correct))
+        missing: NDArray[np.bool_] = ~there | self._unfinished | self._wanted_again
+        return missing
+
+    def reload(self) -> None:
+        """Read from the ledger what this run has not measured itself."""
+        places = np.argwhere(~self.measured).tolist()
+        self._stored |= self.ledger.read({self.keys[m][k] for m, k in places})
+        for m, k in places:
+            trace = self._stored.get(self.keys[m][k])
+            if trace is not None:
+                end = min(len(trace.correct), len(self.correct))
+                self.correct[:end, m, k] = trace.correct[:end]
+                self.diverged[m, k] = NOT_EVALUATED if trace.diverged is None else trace.diverged
+                self._unfinished[m, k] = trace.open
+
+    def claim(self) -> tuple[NDArray[np.bool_], str | None]:
+        """Claim the missing traces for this process.
+
+        Returns:
+            Those that it is to measure, `[methods, orderings]`; and the name of a process that measures others, None
+            where there is none.
+        """
+        missing = self.missing
+        held = self.ledger.claim({self.keys[m][k] for m, k in np.argwhere(missing).tolist()})
+        # Another process may have finished some before it gave them up.
+        self.reload()
+        free = np.array([[key not in held for key in row] for row in self.keys])
+        return missing & self.missing & free, next(iter(held.values()), None)
+
+    def begin(self, chosen: NDArray[np.bool_]) -> None:
+        """Begin to measure traces.
+
+        Args:
+            chosen: Which, `[methods, orderings]`.
+        """
+        self.measured |= chosen
+        self.running = chosen
+        self._wanted_again &= ~chosen
+        self.correct[:, chosen] = NOT_EVALUATED
+        self.diverged[chosen] = NOT_EVALUATED
+        self._unfinished[chosen] = True
+
+    def add(self, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+        """Take the counts of one evaluation, and store what has grown now and then.
+
+        Args:
+            evaluation: Its number, from 0.
+            correct: Correct predictions, `[methods, orderings]`; only those of the traces that are measured count.
+            not_finite: Predictions that are not finite, likewise.
+        """
+        running = self.running
+        self.correct[evaluation][running] = correct[running]
+        new = running & (not_finite > 0) & (self.diverged == NOT_EVALUATED)
+        self.diverged[new] = evaluation
+        if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
+            self.write()
+
+    def write(self) -> None:
+        """Store what was measured of traces that go on, where it is more than is stored."""
+        self._store(
+            {key: trace for key, trace in self._running_traces().items() if len(trace.correct) > self._length(key)}
+        )
+
+    def finish(self) -> None:
+        """Store what was measured as finished, and note which traces came out differently from what was stored."""
+        self._unfinished[self.running] = False
+        finished = self._running_traces()
+        for m, k in np.argwhere(self.running).tolist():
+            now = finished[self.keys[m][k]]
+            before = self._stored.get(self.keys[m][k], now)
+            common = min(len(before.correct), len(now.correct))
+            self.changed[m, k] = not np.array_equal(before.correct[:common], now.correct[:common])
+            if not self.changed[m, k] and len(before.correct) > len(now.correct):
+                finished[self.keys[m][k]] = replace(before, open=False)
+        self._store(finished)
+        self.ledger.give_up(finished)
+
+    def _running_traces(self) -> dict[TraceKey, Trace]:
+        lengths = self.lengths
+        traces = {}
+        for m, k in np.argwhere(self.running).tolist():
+            correct, diverged = self.correct[: lengths[m, k], m, k], int(self.diverged[m, k])
+            unfinished = bool(self._unfinished[m, k])
+            traces[self.keys[m][k]] = Trace(correct, None if diverged == NOT_EVALUATED else diverged, unfinished)
+        return traces
+
+    def _length(self, key: TraceKey) -> int:
+        return len(self._stored[key].correct) if key in self._stored else 0
+
+    def _store(self, traces: dict[TraceKey, Trace]) -> None:
+        self.ledger.write(traces)
+        self._stored |= traces
+        self._written = time.monotonic()
