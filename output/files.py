@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 from output.errors import UserError
@@ -35,11 +35,14 @@ def output_folder(option: str, chosen: str | Path) -> Path:
     except (OSError, RuntimeError, ValueError) as error:
         # No permission to look, a name too long, no home of that user, a NUL.
         raise UserError(f"{option}: {str(chosen)!r} cannot be a folder ({error}); choose another") from error
-    if not (there.is_dir() and os.access(there, os.W_OK | os.X_OK)):
+    try:
+        # Permissions alone do not tell of read-only disks, nor of folders that only the system fills.
+        with TemporaryFile(dir=there):
+            return path
+    except OSError as error:
         raise UserError(
             f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
-        )
-    return path
+        ) from error
 
 
 def digest_file(path: Path) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
+import os
 import re
 import signal
 import subprocess
@@ -264,6 +266,31 @@ def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
         train.main([*SMALL, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
     assert caught.value.code == train.INCOMPLETE
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_gives(tmp_path: Path) -> None:
+    moments = np.random.default_rng(0).uniform(4, 12, 6).tolist()
+    options = [*SMALL, "--data.orderings=60", "--criterion.threshold=0.95", "--model=configs/model/all_methods.yaml"]
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        run = tmp_path / name / "run"
+        command = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={run}"]
+        environment = {**os.environ, "HEADSTART_LEDGER": str(tmp_path / name / "ledger")}
+        return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
+
+    assert start("whole").wait() == 0
+    for moment in moments:
+        process = start("killed")
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(moment)
+        process.kill()
+        process.wait()
+    assert start("killed").wait() == 0
+    whole, killed = (json.loads((tmp_path / name / "run" / "results.json").read_text()) for name in ("whole", "killed"))
+    assert whole.pop("times")["computed_traces"] == 60 * 9
+    killed.pop("times")
+    assert whole == killed
 
 
 @pytest.mark.parametrize(

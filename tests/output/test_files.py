@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from output.errors import UserError
-from output.files import refuse_other_results, replacing, write_texts, write_together
+from output.files import output_folder, refuse_other_results, replacing, write_texts, write_together
 
 
 def test_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -105,3 +105,14 @@ def test_none_of_the_files_appears_where_one_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         write_together(tmp_path, {"a.txt": lambda path: path.write_text("new"), "b.txt": fail})
     assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"a.txt": "old"}
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="no folder that only the system fills")
+def test_folder_that_permissions_allow_and_the_system_does_not() -> None:
+    with pytest.raises(UserError, match=r"^out: '/proc/x/y' cannot be written, because '/proc' cannot"):
+        output_folder("out", "/proc/x/y")
+
+
+def test_folder_that_can_be_written_is_not_made(tmp_path: Path) -> None:
+    assert output_folder("out", tmp_path / "a" / "b") == tmp_path / "a" / "b"
+    assert list(tmp_path.iterdir()) == []
