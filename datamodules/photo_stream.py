@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from jsonargparse.typing import PositiveInt
+
 from datamodules.photos.photo_source import Photos
 from datamodules.row_policy import Means, pass_size
 from datamodules.rows import pixels
@@ -22,7 +24,8 @@ class PhotoStream(SampleStream):
 
     trainer_precisions = ("32-true", "bf16-mixed")
 
-    def __init__(self, orderings: int = 1, **kwargs: Any) -> None:
+    # Of the type that it has in other streams: the parser keeps a value that was given before the class.
+    def __init__(self, orderings: PositiveInt = 1, **kwargs: Any) -> None:
         if orderings != 1:
             raise UserError(
                 f"data.orderings: {orderings} asked for, but a trainable backbone takes one ordering per process; "

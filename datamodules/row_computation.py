@@ -75,9 +75,14 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwor
         The network.
 
     Raises:
-        UserError: It cannot be built or run, a layer does not fit, or its weights are others whenever it is built.
+        UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
+            are others whenever it is built.
     """
     device = device_kind("auto") if policy.device == "auto" else policy.device
+    try:
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
+        raise UserError(f"device: torch can use no {device} on this machine; choose another") from error
     if taps:
         with naming_model(spec.name):
             network, preprocessing = build(spec)
@@ -205,13 +210,13 @@ class ComputedRows:
 
     def _pass_over(self, index: int, fault: Fault) -> None:
         if self.policy.unreadable == "refuse":
-            raise UserError(f"stimulus {self._name(index)!r} cannot be decoded: {fault.reason}".replace("\n", " "))
+            raise UserError(f"{self._name(index)} cannot be decoded: {fault.reason}".replace("\n", " "))
         if not fault.lasting:
             raise UserError(f"{self._name(index)} cannot be read at the moment ({fault.reason}); try again")
         self.remarks[index] = fault.reason
 
     def _name(self, index: int) -> str:
-        return self.pictures.names[self.places[index]]
+        return f"{self.pictures.kind} {self.pictures.names[self.places[index]]!r}"
 
     @torch.inference_mode()
     def _run(self, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
@@ -221,7 +226,7 @@ class ComputedRows:
         finite = rows.isfinite().all(1)
         if not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
-            raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for stimulus {name!r}")
+            raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for {name}")
         return rows
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:

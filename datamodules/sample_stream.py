@@ -21,7 +21,9 @@ from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
 from modules.method import Start
 from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
-from modules.networks.spec import NetworkSpec
+from modules.networks.build import choose_model
+from modules.networks.spec import NetworkSpec, naming_model
+from modules.networks.weights import weights_digest
 from output.errors import UserError, naming
 from store.cache import cache_folder
 from store.row_store import StoredRows
@@ -184,7 +186,9 @@ class SampleStream(LightningDataModule):
         with naming("data.backbone"):
             spec = self._build_backbone()
         self.weights_digest = self.backbone.digest()
-        self.spec = replace(spec, preprocessing=self.backbone.preprocessing, loaded=self.weights_digest)
+        self.spec = replace(
+            spec, model=choose_model(spec), preprocessing=self.backbone.preprocessing, loaded=self.weights_digest
+        )
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
         self.validation_inputs, self.validation_labels = self._load(validation, "validation")
@@ -209,19 +213,25 @@ class SampleStream(LightningDataModule):
         if self.chosen.registry is None:
             spec = self.chosen.network(self.seed)
             self.backbone = build_backbone(spec).to(self.device)
+            self.backbone.try_out(spec)
             return spec
         # The contract's documents are slow to import.
         from datamodules.registry_backbone import read_network, require_features
 
         spec, tap = read_network(self.chosen, self.chosen.registry, self.seed)
         self.backbone = build_backbone(spec).to(self.device)
+        with naming_model(self.chosen.name):
+            self.backbone.try_out(spec)
         require_features(self.chosen.name, tap, self.backbone)
         return spec
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor]:
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
         try:
-            found = self.rows(photos, means)
+            with naming("data.photos"):
+                photos.digests()
+            with naming("data.backbone", about="model "), naming("data.photos", about=photos.kind):
+                found = self.rows(photos, means)
         except StoreError as error:
             raise UserError(f"data.cache_dir: {error}; choose another folder") from error
         bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
@@ -323,5 +333,7 @@ class SampleStream(LightningDataModule):
             "version": STREAM_VERSION,
             **fed,
             "network": self.spec.identity,
+            # With the source head, which methods are given and the network's identity leaves out.
+            "start": weights_digest(self.backbone),
             "preprocessing": asdict(self.spec.preprocessing),
         }

@@ -14,7 +14,7 @@ from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
-from output.errors import UserError
+from output.errors import UserError, naming
 from store.cache import cache_folder
 from store.row_store import StoredRows
 from store.segments import StoreError
@@ -70,6 +70,7 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
     title = f"embeddings of {network.name}"
     means = Means(cache_folder(options.cache_dir), title, options.num_workers)
     try:
-        return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
+        with naming("extraction", about="device: "):
+            return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

@@ -35,16 +35,19 @@ def reason_of(error: Exception) -> str:
 
 
 @contextmanager
-def naming(option: str) -> Iterator[None]:
+def naming(option: str, about: str = "") -> Iterator[None]:
     """Put an option's name before the user's mistakes that are found within.
 
     Args:
         option: The option, such as `data.photos`; a mistake that begins with `root: ` then begins with
             `data.photos.root: `, one that begins with no argument with `data.photos: `.
+        about: How the mistakes begin that the option is to be put before; it is put before all by default.
     """
     try:
         yield
     except UserError as error:
+        if not str(error).startswith(about):
+            raise
         join = "." if _ARGUMENT.match(str(error)) else ": "
         raise UserError(f"{option}{join}{error}") from error
 

@@ -23,9 +23,11 @@ class Pictures(ABC):
     """Pictures that are decoded on demand.
 
     Attributes:
+        kind: What messages call one of them.
         names: What each picture is called in messages, unique, `[samples]`.
     """
 
+    kind = "photo"
     names: Sequence[str]
 
     def __len__(self) -> int:

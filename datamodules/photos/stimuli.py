@@ -27,6 +27,8 @@ class Stimuli(Pictures):
         paths: Their files.
     """
 
+    kind = "stimulus"
+
     def __init__(self, names: Sequence[str], paths: Sequence[Path]) -> None:
         self.names = names
         self.paths = paths

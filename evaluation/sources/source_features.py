@@ -55,7 +55,8 @@ def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, opt
         Features and logits of the target's photos, in order.
 
     Raises:
-        UserError: The model cannot be loaded or run, or a photo cannot be decoded; the message names the target.
+        UserError: The model cannot be loaded or run, or a photo cannot be decoded; the message
+            names the target, or an option of the extraction.
     """
     taps = choose_taps(entry)
     if network.library in CLASSIFIERS:
@@ -63,6 +64,8 @@ def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, opt
     try:
         table = embed(network, taps, target.photos, options)
     except UserError as error:
+        if str(error).startswith("extraction."):
+            raise
         raise UserError(f"target {target.name!r}: {error}") from error
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None

@@ -14,7 +14,7 @@ from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from modules.networks.weights import linear_heads, weights_digest
-from output.errors import UserError, naming
+from output.errors import UserError, naming, reason_of
 
 TIMM_PREFIX = "timm/"
 RANDOM = "random"
@@ -22,7 +22,11 @@ EMBEDDED = "embedded"
 EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
 EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
 TERMS = Terms(
-    "name", "model_args", RANDOM, "; a timm model is named 'timm/...', a network of your own by 'module.function'"
+    "name",
+    "model_args",
+    "preprocessing",
+    RANDOM,
+    "; a timm model is named 'timm/...', a network of your own by 'module.function'",
 )
 
 
@@ -82,6 +86,35 @@ class Backbone(nn.Module):
         images = self.preprocessing.normalize(photos).contiguous(memory_format=torch.channels_last)
         features: Tensor = self.network(images)
         return features
+
+    @torch.no_grad()
+    def try_out(self, spec: NetworkSpec) -> None:
+        """Run on one picture of noise, lest a network that does not fit be found out after photos were decoded.
+
+        Args:
+            spec: The network, for messages.
+
+        Raises:
+            UserError: It cannot take pictures of the crop's size, or does not give `[pictures, features]`.
+        """
+        side = self.preprocessing.crop
+        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+        try:
+            with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
+                given: object = self(noise.to(self.device))
+        except Exception as error:  # code of the network's own
+            # A library's code is right, so that the size is wrong.
+            option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
+            raise UserError(
+                f"{option}: {spec.name} cannot take pictures of {side} x {side} pixels, the crop of the preprocessing "
+                f"({type(error).__name__}: {reason_of(error)}); give another crop or network"
+            ) from error
+        if not isinstance(given, Tensor) or given.shape != (1, self.width):
+            found = list(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
+            raise UserError(
+                f"{spec.terms.model}: {spec.name} gives {found} for one picture, where its num_features or classifier "
+                f"tells of {[1, self.width]}; a backbone gives one row of features for each"
+            )
 
     def folded(self) -> Backbone:
         """Give a backbone for inference with every batch norm folded into the convolution before it.
@@ -162,7 +195,7 @@ class BackboneSpec:
             The network.
 
         Raises:
-            UserError: The crop of the preprocessing is larger than the photo.
+            UserError: The preprocessing cannot be carried out.
         """
         if self.preprocessing is not None:
             with naming("preprocessing"):

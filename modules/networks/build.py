@@ -48,6 +48,18 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     return network.float().eval(), spec.preprocessing or preprocessing
 
 
+def choose_model(spec: NetworkSpec) -> object:
+    """Give the name by which the library knows a network, also where the network's own name tells it.
+
+    Args:
+        spec: The network.
+
+    Raises:
+        UserError: The library has no such model, or more than one may be meant.
+    """
+    return spec.model if spec.library == CUSTOM else LIBRARIES[spec.library].choose(spec)
+
+
 def _require_finite(network: nn.Module, spec: NetworkSpec) -> None:
     for key, value in network.state_dict().items():
         if value.is_floating_point() and not value.isfinite().all():

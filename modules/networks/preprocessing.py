@@ -35,13 +35,17 @@ class Preprocessing:
     interpolation: Literal["bilinear", "bicubic"] = "bilinear"
 
     def check(self) -> None:
-        """Check the sizes, where the option is known that they were given by.
+        """Check the numbers, where the option is known that they were given by.
 
         Raises:
-            UserError: The crop is larger than the photo.
+            UserError: The crop is larger than the photo, or a number of the normalisation is none to compute with.
         """
         if not 1 <= self.crop <= self.resize:
             raise UserError(f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}")
+        if not all(math.isfinite(each) for each in self.mean):
+            raise UserError(f"mean: {list(self.mean)} is given; finite numbers are allowed")
+        if not all(0 < each < math.inf for each in self.std):
+            raise UserError(f"std: {list(self.std)} is given; finite numbers above 0 are allowed")
 
     @classmethod
     def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it

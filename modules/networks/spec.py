@@ -31,12 +31,14 @@ class Terms:
     Attributes:
         model: The model's name.
         arguments: The constructor's arguments.
+        preprocessing: How photos are prepared for it.
         random: Random weights.
         elsewhere: Where other models are, for whoever names one that a library does not have.
     """
 
     model: str = "model_parameters.name"
     arguments: str = "model_parameters"
+    preprocessing: str = "preprocess"
     random: str = "null"
     elsewhere: str = ""
 
@@ -82,10 +84,14 @@ class NetworkSpec:
         Raises:
             UserError: The file of weights, or that of the code, is missing.
         """
+        arguments = dict(self.arguments)
+        if self.loaded is not None and self.library in CLASSIFIERS and arguments.get("num_classes"):
+            # Without any, some networks also lack layers before their classifier.
+            del arguments["num_classes"]
         return {
             "library": self.library,
             "model": self.name if self.model is None else self.model,
-            "arguments": dict(self.arguments),
+            "arguments": arguments,
             "forward_args": dict(self.forward_args),
             "code": self._digest_code() if self.library == CUSTOM else _version(PACKAGES[self.library]),
             "weights": self._identify_weights(),

@@ -18,9 +18,11 @@ from modules.networks.backbone import BackboneSpec
 from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
+from store.row_store import StoredRows
 from tests.material.arena import make_entry
 
 SetUp = Callable[..., SampleStream]
+UNNAMED = {"width_mult": 0.25, "num_classes": 60}
 NARROW = {"name": "mobilenet_v2", "width_mult": 0.25}
 
 
@@ -36,6 +38,14 @@ def registry(tmp_path: Path) -> Path:
         make_entry("halfway", "features.6", "pool", 8, weights="narrow.safetensors", model_parameters=NARROW),
         make_entry("clip", "visual", "flatten", 8, source="open_clip"),
         make_entry("own", "fc", "flatten", 8, source="custom"),
+        make_entry(
+            "what is called mobilenet_v2 elsewhere",
+            "classifier",
+            "flatten",
+            1280,
+            weights="narrow.safetensors",
+            model_parameters=UNNAMED,
+        ),
         make_entry("scaled", "classifier", "flatten", 1280, model_parameters=NARROW, forward_args={"scale": 2}),
     ]
     path = tmp_path / "registry.json"
@@ -43,14 +53,27 @@ def registry(tmp_path: Path) -> Path:
     return path
 
 
-def test_features_are_those_of_the_entry(set_up: SetUp, registry: Path) -> None:
-    by_entry = set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))
+@pytest.mark.parametrize("entry", ["from file", "what is called mobilenet_v2 elsewhere"])
+def test_features_are_those_of_the_entry_and_computed_once(
+    entry: str, set_up: SetUp, registry: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = []
+    rows = FeatureStream.rows
+
+    def count(*args: Any) -> StoredRows:
+        found = rows(*args)
+        counts.append(found.computed)
+        return found
+
+    monkeypatch.setattr(FeatureStream, "rows", count)
+    by_entry = set_up(FeatureStream, backbone=BackboneSpec(entry, registry=str(registry)))
     weights = registry.parent / "narrow.safetensors"
     by_name = set_up(
         FeatureStream,
         backbone=BackboneSpec("mobilenet_v2", str(weights), {"width_mult": 0.25}, Preprocessing(32, 32)),
-        cache_dir=str(registry.parent / "another cache"),
     )
+    assert counts == [24, 12, 0, 0]
+    assert by_entry.identity() == by_name.identity()
     assert torch.equal(by_entry.train_inputs, by_name.train_inputs)
     head, same = by_entry.start().source_head, by_name.start().source_head
     assert head is not None
@@ -58,7 +81,7 @@ def test_features_are_those_of_the_entry(set_up: SetUp, registry: Path) -> None:
     assert torch.equal(head, same)
     assert len(head) == 7
     protocol = by_entry.protocol()
-    assert protocol["backbone"] == "from file"
+    assert protocol["backbone"] == entry
     assert protocol["weights"] == str(weights)
     assert protocol["weights_sha256"] == by_name.protocol()["weights_sha256"]
 
@@ -100,3 +123,11 @@ def test_missing_weights_are_named(set_up: SetUp, registry: Path) -> None:
     (registry.parent / "narrow.safetensors").unlink()
     with pytest.raises(UserError, match=r"^data\.backbone: model 'from file': weights: there is no file '.*narrow"):
         set_up(FeatureStream, backbone=BackboneSpec("from file", registry=str(registry)))
+
+
+def test_an_entry_that_cannot_take_its_pictures(set_up: SetUp, tmp_path: Path) -> None:
+    entry = make_entry("vit_tiny_patch16_224", "penultimate", "flatten", 192, source="timm")
+    (tmp_path / "vit.json").write_text(json.dumps({"contract_version": "1.0", "models": [entry]}))
+    message = r"^data\.backbone: model 'vit_\w+': preprocess: vit_\w+ cannot take pictures of 32 x 32 pixels"
+    with pytest.raises(UserError, match=message):
+        set_up(FeatureStream, backbone=BackboneSpec("vit_tiny_patch16_224", registry=str(tmp_path / "vit.json")))

@@ -296,7 +296,7 @@ def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(
     rows = pixel_rows(NumberedPhotos(3), Preprocessing(resize=8, crop=4), workers)
     monkeypatch.setattr(NumberedPhotos, "read", fail)
     reason = getattr(error, "strerror", None) or "memory does not suffice for it"
-    with pytest.raises(UserError, match=rf"^photo 0 cannot be read at the moment \({reason}\); try again$"):
+    with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
         stack(rows)
     assert not rows.remarks
 

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from math import nan
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from torch import Tensor
+from safetensors.torch import save_file
+from torch import Tensor, nn
 
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.sample_stream import SampleStream, draw_ordering, draw_validation
 from modules.networks.backbone import BackboneSpec
+from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 STREAMS = [FeatureStream, PhotoStream]
+OWN = f"{__name__}.Own"
 
 
 def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
@@ -217,3 +222,85 @@ def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: P
     (photo_folder / "validation" / "dark" / "new.jpg").write_bytes(photo.with_name("renamed.jpg").read_bytes() + b"end")
     identities.append(set_up(FeatureStream, orderings=1).identity())
     assert len({json.dumps(one, sort_keys=True) for one in (identity, *identities)}) == 1 + len(identities)
+
+
+def test_the_source_head_is_part_of_what_is_fed(set_up: SetUp, tmp_path: Path) -> None:
+    network, _ = build(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25, "num_classes": 7}).network(5))
+    identities = []
+    for name in ("one", "other"):
+        save_file(network.state_dict(), tmp_path / f"{name}.safetensors")
+        weights = str(tmp_path / f"{name}.safetensors")
+        backbone = BackboneSpec("mobilenet_v2", weights, {"width_mult": 0.25}, Preprocessing(32, 32))
+        identities.append(set_up(FeatureStream, backbone=backbone).identity())
+        network.get_parameter("classifier.1.weight").data.add_(1)
+    assert identities[0]["network"] == identities[1]["network"]
+    assert identities[0] != identities[1]
+
+
+class Own(nn.Module):
+    """Gives eight features, unless it is told to do something else."""
+
+    def __init__(self, does: str = "", width: int = 8) -> None:
+        super().__init__()
+        self.convolution = nn.Conv2d(3, 8, 5)
+        self.num_features = width
+        self.does = does
+
+    def forward(self, images: Tensor) -> object:
+        """Give what was asked for."""
+        if self.does == "fail":
+            raise KeyError("of its own")
+        maps = self.convolution(images)
+        return {"maps": maps, "tuple": (maps,)}.get(self.does, maps.mean((2, 3)))
+
+
+@pytest.mark.parametrize("kind", [FeatureStream, PhotoStream])
+@pytest.mark.parametrize(
+    ("name", "arguments", "crop", "message"),
+    [
+        ("timm/vit_tiny_patch16_224", {"depth": 1}, 64, "preprocessing: timm/vit\\w+ cannot take .*Assertion"),
+        (OWN, {}, 2, "name: .*Own cannot take pictures of 2 x 2 pixels"),
+        (OWN, {"does": "fail"}, 32, "name: .*Own cannot take .*KeyError: 'of its own'"),
+        (OWN, {"does": "maps"}, 32, r"name: .*Own gives \[1, 8, 28, 28\] for one picture, .* \[1, 8\]"),
+        (OWN, {"does": "tuple"}, 32, "name: .*Own gives a tuple for one picture"),
+        (OWN, {"width": 9}, 32, r"name: .*Own gives \[1, 8\] for one picture, .* \[1, 9\]"),
+    ],
+)
+def test_a_backbone_that_does_not_fit(
+    kind: type[SampleStream], name: str, arguments: dict[str, Any], crop: int, message: str, set_up: SetUp
+) -> None:
+    backbone = BackboneSpec(name, "random", arguments, Preprocessing(64, crop))
+    with pytest.raises(UserError, match=rf"^data\.backbone\.{message}"):
+        set_up(kind, orderings=1, backbone=backbone)
+
+
+def test_trying_a_backbone_out_draws_nothing_from_others(set_up: SetUp) -> None:
+    torch.manual_seed(3)
+    state = torch.get_rng_state()
+    set_up(FeatureStream, backbone=BackboneSpec(OWN, "random", {}, Preprocessing(32, 32)))
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+@pytest.mark.parametrize(("change", "option"), [({"std": (0.0, 1.0, 1.0)}, "std"), ({"mean": (nan, 0, 0)}, "mean")])
+def test_normalisation_that_gives_no_numbers(change: dict[str, Any], option: str, set_up: SetUp) -> None:
+    backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, **change))
+    with pytest.raises(UserError, match=rf"^data\.backbone\.preprocessing\.{option}: "):
+        set_up(FeatureStream, backbone=backbone)
+
+
+@pytest.mark.parametrize("function", ["datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"])
+def test_a_photo_that_cannot_be_read_at_the_moment(
+    function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(function, fail)
+    with pytest.raises(UserError, match=r"^data\.photos: .*\.jpg'? cannot be read .*Input/output error"):
+        set_up(FeatureStream)
+
+
+def test_features_that_are_not_finite_name_the_backbone(set_up: SetUp) -> None:
+    backbone = BackboneSpec("mobilenet_v2", "random", {}, Preprocessing(32, 32, std=(1e-40, 1, 1)))
+    with pytest.raises(UserError, match=r"^data\.backbone: model 'mobilenet_v2' gives NaN .* first for photo '"):
+        set_up(FeatureStream, backbone=backbone)

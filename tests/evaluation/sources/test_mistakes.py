@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import torch
 
 import evaluate
 
@@ -64,6 +65,12 @@ def test_options(refuse: Refuse, tmp_path: Path) -> None:
     assert f"model registry {tmp_path / 'none.json'}" in refuse(f"--registry={tmp_path / 'none.json'}")
 
 
+@pytest.mark.skipif(torch.backends.mps.is_available(), reason="it has the device")
+def test_device_that_is_not_there(refuse: Refuse) -> None:
+    message = refuse("--extraction.device=mps")
+    assert message == "error: extraction.device: torch can use no mps on this machine; choose another\n"
+
+
 def test_photos(refuse: Refuse, photo_folder: Path, tmp_path: Path) -> None:
     message = refuse(root=tmp_path / "nowhere")
     assert message.startswith(f"error: targets.pets.root: there is no folder {tmp_path / 'nowhere'}; ")
@@ -80,7 +87,7 @@ def test_photos(refuse: Refuse, photo_folder: Path, tmp_path: Path) -> None:
     assert message == "error: targets.pets.classes: grey not in pictures, whose classes are dark, light\n"
     (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"no photo")
     message = refuse()
-    assert message.startswith("error: target 'pets': stimulus 'train/dark/3.jpg' cannot be decoded: ")
+    assert message.startswith("error: target 'pets': photo 'train/dark/3.jpg' cannot be decoded: ")
 
 
 @pytest.mark.parametrize(
