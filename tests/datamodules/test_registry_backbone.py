@@ -103,7 +103,10 @@ def test_random_weights_are_those_of_the_evaluation(set_up: SetUp, registry: Pat
     ("options", "message"),
     [
         ({"name": "from flie"}, "data.backbone.name: 'from flie' is no entry of '.*'; it has from file"),
-        ({"name": "mobilenet"}, "it has from file, drawn, halfway, clip, own, scaled"),
+        (
+            {"name": "mobilenet"},
+            "it has from file, drawn, halfway, clip, own, what is called mobilenet_v2 elsewhere, scaled",
+        ),
         ({"name": "drawn", "weights": "random"}, "data.backbone.weights: not allowed beside a registry"),
         ({"name": "drawn", "model_args": {"width_mult": 1}}, "data.backbone.model_args: not allowed"),
         ({"name": "drawn", "preprocessing": Preprocessing(64, 64)}, "data.backbone.preprocessing: not allowed"),
