@@ -71,6 +71,9 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     if broken := BROKEN.fullmatch(texts[0]):
         name = next((path for path in _configs(given) if isinstance(_read(path), yaml.YAMLError)), "a file")
         return f"config: {name} cannot be read ({broken[1]})"
+    if texts[0].startswith("Unexpected config"):
+        name = next((path for path in _configs(given) if not isinstance(_read(path), dict)), "a file")
+        return f"config: expected a mapping of options in {name}, such as 'data: ...'"
     classes = [found[1] or found[2] for text in texts if (found := CLASS.search(text))]
     given = [*given, *(each for path in _configs(given) for each in _as_options(_read(path), classes))]
     path: list[str] = []
@@ -80,6 +83,8 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
             texts[i] = text[key.end() :]
     if unknown := UNKNOWN.match(texts[-1]):
         option = ".".join(part for part in (unknown["group"], unknown["name"]) if part)
+        if option.partition(".")[0] == "init_arg":
+            return ".".join((*path, option.partition(".")[0])) + ": there is no such key (closest: init_args)"
         close = _closest(option, within[-1].known if within else known)
         owner = next((found[1] or found[2] for text in texts[-2:-1] if (found := CLASS.search(text))), "")
         name = _as_given(".".join((*path, option)), "", given)
@@ -87,7 +92,8 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
         return f"{name}: {reason}" + _suggest(name.removesuffix(option) + close if close else "")
     if missing := REQUIRED.match(texts[-1]):
         path.append(missing["name"])
-        reason = "it is required, and not given"
+        hint = "; configuration files are given by --config" if not within and "config" in known else ""
+        reason = f"it is required, and not given{'' if _configs(given) else hint}"
     else:
         reason = _reason(texts[-1])
     return ": ".join(part for part in (_as_given(".".join(path), reason, given), reason) if part)
@@ -194,11 +200,14 @@ def _expected(error: str) -> tuple[str, str]:
     """Give what is expected in place of a value, and the value where it is said."""
     if kind := re.fullmatch(r"Expected an? <class '([\w.]+)'>", error):
         return WORDS.get(kind[1], kind[1]), ""
+    error = error.removesuffix(" not a number")
     if kind := re.fullmatch(
         r"Not of type (\w+): (?:(.*?) ?does not conform to restriction (.*)|.*?'?([^']*)'?)", error
     ):
         restriction = f" ({kind[3]})" if kind[3] else ""
         return WORDS.get(kind[1], f"a {kind[1]}") + restriction, kind[2] or kind[4]
+    if kind := re.match(r"Expected a tuple with (\d+) elements", error):
+        return f"a list of {kind[1]}, written '[a, b, ...]'", ""
     if path := re.fullmatch(r"(?:Expected a dot import path string|Unexpected import path format): (.*)", error):
         return "a class by its import path" + _suggest(_exported(path[1])), path[1]
     if kind := re.match(r"Not a valid subclass of (\w+)", error):

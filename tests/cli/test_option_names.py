@@ -116,3 +116,9 @@ def test_the_method_is_named_whose_option_a_file_misspells(
     (tmp_path / "methods.yaml").write_text(METHODS % (steps, mean))
     line = error_line(capsys, lambda: fit("--config=methods.yaml"))
     assert line.startswith(beginning), line
+
+
+def test_init_args_misspelt(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "mine.yaml").write_text("data: {class_path: datamodules.FeatureStream, init_arg: {batch_size: 3}}")
+    line = error_line(capsys, lambda: fit("--config=mine.yaml"))
+    assert line == "error: data.init_arg: there is no such key (closest: init_args)"

@@ -36,6 +36,10 @@ from output.parser import OneLineErrorParser
         (["stray"], "'stray' is no option; options are written --name=value"),
         (["--config=absent.yaml"], "config: there is no file '{folder}/absent.yaml'"),
         (["--flag"], "flag: expected one argument"),
+        (["--count=true"], "count: expected a whole number, not true"),
+        (["--three=[1, 2]"], "three: expected a list of 3, written '[a, b, ...]', not [1, 2]"),
+        (["--config=list.yaml"], "config: expected a mapping of options in list.yaml, such as 'data: ...'"),
+        (["--config=empty.yaml"], "config: expected a mapping of options in empty.yaml, such as 'data: ...'"),
     ],
 )
 def test_types_are_said_in_words(
@@ -53,10 +57,13 @@ def test_types_are_said_in_words(
         flag: bool | None = None,
         mapping: dict[str, int] | None = None,
         word: Literal[1, 2] | Literal["auto"] = 1,
+        three: tuple[float, float, float] = (1.0, 1.0, 1.0),
     ) -> None:
         pytest.fail("it should not run")
 
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "list.yaml").write_text("[1, 2]")
+    (tmp_path / "empty.yaml").touch()
     assert mistake(command, *options) == message.replace("{folder}", str(tmp_path))
 
 
@@ -66,7 +73,7 @@ SOURCE = "datamodules.CatsAndDogs"
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "targets: it is required, and not given"),
+        ([], "targets: it is required, and not given; configuration files are given by --config"),
         (
             [f"--targets.pets={SOURCE}", "--targets.pets.roto=x"],
             f"targets.pets.roto: there is no such option of {SOURCE} (closest: targets.pets.root)",
