@@ -96,7 +96,15 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
         reason = f"it is required, and not given{'' if _configs(given) else hint}"
     else:
         reason = _reason(texts[-1])
-    return ": ".join(part for part in (_as_given(".".join(path), reason, given), reason) if part)
+    name = _as_given(".".join(path), reason, given)
+    if reason.endswith(", not null") and not any(arg.endswith(("=null", "=None")) for arg in given):
+        reason = "it is required, and not given"
+        # Of a mapping's classes, the one that lacks it is told by its class alone.
+        home, _, last = name.rpartition(".")
+        options = [arg[2:].partition("=") for arg in given]
+        named = [at for at, _, value in options if value and classes and classes[-1].endswith(value)]
+        name = next((f"{at}.{last}" for at in named if home and at.rpartition(".")[0] == home), name)
+    return ": ".join(part for part in (name, reason) if part)
 
 
 def _configs(given: Sequence[str]) -> list[str]:

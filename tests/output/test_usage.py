@@ -102,6 +102,12 @@ SOURCE = "datamodules.CatsAndDogs"
             ["--one=datamodules.ClassSubset", "--one.source=null"],
             "one.source: expected a PhotoSource by its import path, not null",
         ),
+        (["--targets.mine=datamodules.UnsplitClassFolders"], "targets.mine.root: it is required, and not given"),
+        (
+            ["--targets.mine=datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
+            "targets.mine.root: expected a text, not null",
+        ),
+        (["--one=datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
         (["--one=3"], "one: expected a class by its import path, not 3"),
         (["--one=datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
     ],
