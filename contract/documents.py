@@ -5,8 +5,9 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from contract.names import canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
@@ -37,6 +38,7 @@ class Registry:
     path: Path
     entries: dict[str, ModelEntry]
     sha256: str
+    _networks: dict[Any, NetworkSpec] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def networks(self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = ()) -> dict[str, NetworkSpec]:
         """Tell which networks the entries of some names mean.
@@ -50,15 +52,20 @@ class Registry:
             seed: Seed of random weights, together with the name: two entries never share theirs.
             allowed_modules: Python modules and packages that custom networks may come from.
 
+        Returns:
+            Networks by name, the same ones whenever they are asked for: their files are read once.
+
         Raises:
             UserError: A file of weights or of code is missing, or the code is not allowed.
         """
         found = {}
         for name in names:
             with naming_model(name):
-                found[name] = self._network(self.entries[name], seed, allowed_modules)
+                key = name, seed, *allowed_modules
+                found[name] = self._networks.get(key) or self._network(self.entries[name], seed, allowed_modules)
                 # What can be told without running a network is told before the first one runs.
                 found[name].identity  # noqa: B018
+                self._networks[key] = found[name]
         return found
 
     def require(self, option: str, names: Sequence[str]) -> None:

@@ -11,9 +11,12 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from modules.method import Method
+from output.files import digest_file
+
+if TYPE_CHECKING:
+    from modules.method import Method
 
 # Their versions are recorded with what is fed.
 LIBRARIES = frozenset(
@@ -70,19 +73,19 @@ def source_digests(classes: Iterable[object]) -> dict[str, str]:
 
 
 def _digest_of_file(file: str) -> str:
-    return _digest(Path(file).read_text(encoding="utf-8"))
+    return _digest(Path(file).read_bytes()) if file.endswith(".py") else digest_file(Path(file))
 
 
 @cache
 def _digest_of_object(one: object) -> str:
     try:
-        return _digest(textwrap.dedent(inspect.getsource(one)))  # type: ignore[arg-type]
+        return _digest(textwrap.dedent(inspect.getsource(one)).encode())  # type: ignore[arg-type]
     except (OSError, TypeError, SyntaxError):
         return uuid.uuid4().hex
 
 
 @cache
-def _digest(source: str) -> str:
+def _digest(source: bytes) -> str:
     tree = ast.parse(source)
     for node in ast.walk(tree):
         body = getattr(node, "body", None)

@@ -81,6 +81,7 @@ def cka(
     if models is not None:
         _refuse({"team": team, "log_dir": log_dir}, "it is for submissions, and models are compared without one")
         check_compared(models, layers, known)
+        names = models
         made_from = {"measure": other, "model": layers and models[0], "pairwise/names": layers or models}
         compute = partial(compare, models, layers, known, stimuli, extraction, measure)
     else:
@@ -88,10 +89,14 @@ def cka(
         _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
         checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes))
         made_from = {"team": checked.team, "digests/submission": checked.sha256}
+        names = list(checked.models or known.entries)
         compute = partial(score_on_modal if remote else score, checked, known, stimuli, extraction)
     files = result_files(folder, measure, models is None, save_embeddings)
-    refuse_other_results(files, {**made_from, **conditions(known, stimuli, extraction)}, overwrite)
+    shared = conditions(known, stimuli, names, extraction)
+    refuse_other_results(files, {**made_from, **shared}, overwrite)
     document, embeddings = compute()
+    # As they are here: those of a machine that is hired have other versions.
+    document["digests"]["networks"] = shared["digests/networks"]
     document["timings"]["total_seconds"] = time.perf_counter() - start
     files = write_score(document, files, log, embeddings)
     if overwrite and not save_embeddings:

@@ -66,7 +66,8 @@ def cka_search(
         check_size(int(size), pool, things)
     asked = {"team": team, "size": int(size), "seed": int(seed)}
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
-    made_from = {"measure": None, **named, **asked, **conditions(known, stimuli, extraction)}
+    shared = conditions(known, stimuli, names, extraction)
+    made_from = {"measure": None, **named, **asked, **shared}
     refuse_other_results([folder / SEARCH, folder / SUBMISSION], made_from, overwrite)
     rows = represent(names, stimuli.stimuli, known, extraction).rows
     find = _search_models if team == "blue" else _search_stimuli
@@ -85,7 +86,7 @@ def cka_search(
             "highest": float(draws.max()),
         },
         "extraction": {"precision": extraction.precision, "seed": extraction.seed},
-        "digests": {"registry": known.sha256, "catalog": stimuli.sha256},
+        "digests": {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
     }
     submission: dict[str, Any] = {"contract_version": CONTRACT_VERSION}
     if team == "blue":

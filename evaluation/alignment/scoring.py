@@ -93,13 +93,15 @@ def naming_models(names: Sequence[str]) -> Iterator[None]:
         ) from error
 
 
-def conditions(registry: Registry, catalog: Catalog, options: Extraction) -> dict[str, Any]:
-    """Tell what a result depends on besides what is compared, by its place in the result."""
+def conditions(registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> dict[str, Any]:
+    """Tell what a result of some models depends on besides what is compared, by its place in the result."""
+    networks = registry.networks(names, options.seed, options.allow_modules)
     return {
         "contract_version": CONTRACT_VERSION,
         "extraction": {"precision": options.precision, "seed": options.seed},
         "digests/registry": registry.sha256,
         "digests/catalog": catalog.sha256,
+        "digests/networks": {name: network.digest for name, network in networks.items()},
     }
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
+import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,7 @@ from jsonargparse.typing import register_type
 from evaluation.sources.scores import Metrics
 from metrics.transferability.catalogue import METRICS, TransferabilityMetric
 from metrics.transferability.inputs import Inputs
+from modules.provenance import source_digests
 from output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
@@ -54,6 +56,12 @@ def find_metrics(names: Sequence[str]) -> Metrics:
     """
     require_different("metrics", names)
     return {str(name): METRICS.get(name) or _import_metric(name) for name in names}
+
+
+def digest_metrics(names: Iterable[str]) -> dict[str, str]:
+    """Digest the source files of those metrics that are functions of the user's own, found before, by their modules."""
+    own = [name.rpartition(".") for name in names if name not in METRICS]
+    return source_digests(getattr(sys.modules[module], name) for module, _, name in own)
 
 
 def _import_metric(path: str) -> TransferabilityMetric:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from datamodules.photos.photo_source import Photos, PhotoSource, PhotoSubset, require_classes
+from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from output.errors import naming
 
 Split = Literal["train", "validation"]
@@ -23,7 +23,7 @@ class Target:
         dataset: What the source of photos calls it.
         split: Which of its splits is taken.
         photos: The photos.
-        fingerprint: Digest of the photos that these are selected from, which may be all of them.
+        fingerprint: Digest of the photos: their contents, names, labels and order.
     """
 
     name: str
@@ -56,7 +56,4 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
         require_classes(photos, SPLITS[split])
-        whole = photos
-        while isinstance(whole, PhotoSubset):
-            whole = whole.photos
-        return Target(name, source.name, split, photos, whole.fingerprint())
+        return Target(name, source.name, split, photos, photos.fingerprint())

@@ -15,7 +15,7 @@ from contract.documents import Registry, read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import Extraction
-from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, find_metrics
+from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
 from evaluation.sources.scores import Metrics, Score, score_one
@@ -88,22 +88,26 @@ def transferability(
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
     config = {"metrics": list(chosen), "split": split, "targets": {target.name: target.describe() for target in found}}
+    networks = known.networks(sources, extraction.seed, extraction.allow_modules)
+    digests: dict[str, Any] = {
+        "registry": known.sha256,
+        "networks": {name: network.digest for name, network in networks.items()},
+        "metrics": digest_metrics(chosen),
+    }
     made_from = {
-        "digests/weights": sources,
-        "digests/registry": known.sha256,
+        **{f"digests/{name}": digest for name, digest in digests.items()},
         **config,
         "extraction/precision": extraction.precision,
         "extraction/seed": extraction.seed,
         "seed": int(seed),
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
-    networks = known.networks(sources, extraction.seed, extraction.allow_modules)
     results = [_score(target, networks, known, extraction, chosen, int(seed), performed) for target in found]
     _require_scores(results)
     made_with = {
         "seed": int(seed),
         "extraction": asdict(extraction),
-        "digests": {"registry": known.sha256, "weights": dict(results[0].weights)},
+        "digests": {**digests, "weights": dict(results[0].weights)},
         "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
     }
     document = {

@@ -15,7 +15,7 @@ from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import Extraction
-from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, find_metrics
+from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.source_features import source_features
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
@@ -105,23 +105,28 @@ def target_selection(
         "seed": int(seed),
         "metrics": list(chosen),
     }
+    networks = known.networks([source], extraction.seed, extraction.allow_modules)
+    digests: dict[str, Any] = {
+        "registry": known.sha256,
+        "networks": {source: networks[source].digest},
+        "metrics": digest_metrics(chosen),
+        "photos": whole.fingerprint,
+    }
     made_from = {
+        **{f"digests/{name}": digest for name, digest in digests.items()},
         **config,
         "targets": described,
         "extraction/precision": extraction.precision,
         "extraction/seed": extraction.seed,
-        "digests/registry": known.sha256,
-        "digests/photos": whole.fingerprint,
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
-    networks = known.networks([source], extraction.seed, extraction.allow_modules)
     features = source_features(known.entries[source], networks[source], whole, extraction)
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
     scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.items()}
     results = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()])
     config["extraction"] = asdict(extraction)
-    config["digests"] = {"registry": known.sha256, "weights": features.weights, "photos": whole.fingerprint}
+    config["digests"] = {**digests, "weights": features.weights}
     summary = {
         "kendall_with_num_classes": results.kendall_with_num_classes(),
         "measures": results.measures(),

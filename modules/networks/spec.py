@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -96,6 +97,11 @@ class NetworkSpec:
             "code": self._digest_code() if self.library == CUSTOM else _version(PACKAGES[self.library]),
             "weights": self._identify_weights(),
         }
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the identity, hexadecimal; errors as of it."""
+        return hashlib.sha256(json.dumps(self.identity, sort_keys=True, default=str).encode()).hexdigest()
 
     def _identify_weights(self) -> dict[str, Any]:
         if self.loaded is not None:
