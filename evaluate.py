@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -35,7 +36,7 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
     with one_line_errors():
-        if given[:1] == ["--version"]:
+        if "--version" in given:
             print(describe_version())
             return
         import_from_working_folder()
@@ -50,9 +51,9 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _underscored(arg: str) -> str:
-    """Let options be written with dashes, too."""
-    name, equals, value = arg.partition("=")
-    return f"--{name[2:].replace('-', '_')}{equals}{value}" if name.startswith("--") else arg
+    """Let options be written with dashes, too; what follows a dot may be a name of the user's own."""
+    name = re.split("[.=]", arg, maxsplit=1)[0]
+    return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}" if name.startswith("--") else arg
 
 
 def _load(place: str) -> Callable[..., Any]:

@@ -22,6 +22,7 @@ from lightning.pytorch import Trainer
 
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import NOT_EVALUATED, Traces
+from contract.documents import registry_path
 from datamodules.sample_stream import SampleStream
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
@@ -305,7 +306,7 @@ def _registry_digest(config: str) -> str | None:
     """Digest the registry that the backbone comes from; None where it comes from none."""
     registry = yaml.safe_load(config).get("data", {}).get("init_args", {}).get("backbone", {}).get("registry")
     # Where it cannot be read, that is said with the option's name when its entry is needed.
-    if registry is None or not (path := Path(registry).expanduser()).is_file():
+    if registry is None or not (path := registry_path(registry)).is_file():
         return None
     return hashlib.sha256(path.read_bytes()).hexdigest()
 

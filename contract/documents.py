@@ -187,9 +187,15 @@ def read_catalog(path: Path) -> Catalog:
 
 
 def _choose(chosen: str | None, variable: str, shipped: str) -> Path:
-    """Take the option, else the variable, else the shipped file; an empty text chooses nothing."""
+    """Take the option, else the variable, else the shipped file; an empty text chooses nothing.
+
+    What is not in the working folder, but in the checkout, is taken from there: shipped configurations name what comes
+    with them, and can be given from any folder.
+    """
     given = chosen or os.environ.get(variable)
-    return Path(given).expanduser() if given else _SHIPPED / shipped
+    path = Path(given).expanduser() if given else _SHIPPED / shipped
+    beside = _SHIPPED.parent / path
+    return beside if not path.exists() and beside.is_file() else path
 
 
 def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterator[Problem]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import fields
 from difflib import get_close_matches
-from pathlib import Path
 
 import torch
 
-from contract.documents import read_registry
+from contract.documents import read_registry, registry_path
 from modules.networks.backbone import Backbone, BackboneSpec
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.spec import CLASSIFIERS, NetworkSpec
@@ -36,7 +35,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
         if option.name not in NAMED and getattr(backbone, option.name) != getattr(BackboneSpec(), option.name):
             raise UserError(f"{option.name}: not allowed beside a registry, whose entry says it; leave it out")
     with naming("registry"):
-        known = read_registry(Path(registry).expanduser())
+        known = read_registry(registry_path(registry))
     if backbone.name not in known.entries:
         close = ", ".join(get_close_matches(backbone.name, known.entries)) or ", ".join(known.entries)
         raise UserError(f"name: {backbone.name!r} is no entry of {registry!r}; it has {close}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from itertools import takewhile
 from pathlib import Path
 from typing import Literal
 
@@ -32,7 +34,7 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
     """
     found = _list_models(registry) if kind == "models" else LISTS[kind]()
     width = max(map(len, found), default=0)
-    print_lines(f"{name:{width}}  {line}" for name, line in found.items())
+    print_lines((f"{name:{width}}  {line}" for name, line in found.items()), indent=width + 2)
     return found
 
 
@@ -51,9 +53,15 @@ def _list_datasets() -> dict[str, str]:
 
 def _list_configs() -> dict[str, str]:
     return {
-        str(path.relative_to(PROJECT)): path.read_text(encoding="utf-8").partition("\n")[0].lstrip("# ")
+        str(path.relative_to(PROJECT)): _first_sentence(path.read_text(encoding="utf-8").splitlines())
         for path in sorted((PROJECT / "configs").rglob("*.yaml"))
     }
+
+
+def _first_sentence(lines: list[str]) -> str:
+    """Give the first sentence of the comment that a file begins with; what is indented there is a command."""
+    comment = " ".join(line[2:] for line in takewhile(re.compile(r"# \S").match, lines))
+    return re.split(r"(?<=\.) ", comment)[0].rstrip(":")
 
 
 LISTS = {

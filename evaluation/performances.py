@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import Any, Literal
 
 import numpy as np
@@ -15,7 +15,7 @@ from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
 from metrics.sample_efficiency.scores import restricted
 from modules.networks.spec import WEIGHT_FILES
 from output.errors import UserError
-from output.files import output_folder, write_texts
+from output.files import output_file, write_text
 from output.tables import format_number, print_lines, print_table
 
 Performance = Literal["accuracy", "samples_to_criterion", "final"]
@@ -66,8 +66,7 @@ def performances(
     """
     if samples is not None and performance != "accuracy":
         raise UserError(f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}")
-    path = Path(output)
-    folder = output_folder("output", path.parent)
+    path = output_file("output", output)
     found = read_runs(runs)
     _require_usable(found, method)
     pairs = _pair(found, names or {})
@@ -79,13 +78,9 @@ def performances(
     }
     table = {pair: float(values.mean()) for pair, values in outcomes.items()}
     text = csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()])
-    if path.exists() and not overwrite and path.read_bytes() != text.encode():
-        raise UserError(
-            f"output: {output!r} holds something else; choose another file, or replace it with --overwrite=true"
-        )
-    [written] = write_texts(folder, {path.name: text})
+    write_text(path, text, overwrite)
     _print(pairs, outcomes, performance, method, at)
-    print(f"wrote {written}")
+    print(f"wrote {path}")
     return table
 
 

@@ -6,7 +6,7 @@ import json
 import zipfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from glob import glob
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import yaml
 from metrics.sample_efficiency.curves import Curves
 from output.errors import UserError
 
+FILES = ("results.json", "curves.npz", "config.yaml")
 # What may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
 # What commands need of `results.json`, of its protocol, and of the configuration of the methods.
@@ -63,20 +64,24 @@ class Run:
 def read_runs(patterns: str | Sequence[str]) -> list[Run]:
     """Read the runs that patterns of the shell match, of each in the order of their names, none twice.
 
+    What is no folder is passed over; where a pattern has a wildcard, so are folders without any file of a run.
+
     Raises:
         UserError: A pattern matches nothing, or a folder holds no run.
     """
     folders: dict[Path, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        found = sorted(glob(pattern))  # noqa: PTH207 - Path.glob takes no absolute pattern
+        found = [path for path in map(Path, sorted(glob(pattern))) if path.is_dir()]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        if has_magic(pattern):
+            found = [path for path in found if any((path / name).is_file() for name in FILES)]
         if not found:
-            raise UserError(f"runs: {pattern!r} matches no folder; name folders that train.py wrote")
-        folders |= dict.fromkeys(map(Path, found))
+            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that train.py wrote")
+        folders |= dict.fromkeys(found)
     return [_read(folder) for folder in folders]
 
 
 def _read(folder: Path) -> Run:
-    missing = [name for name in ("results.json", "curves.npz", "config.yaml") if not (folder / name).is_file()]
+    missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
         raise UserError(f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote")
     try:

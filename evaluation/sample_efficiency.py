@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from evaluation.runs import Run, read_runs, require_same
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from output.errors import UserError
-from output.files import replacing
+from output.files import output_file, write_text
 from output.tables import print_scores
 
 NOT_EVALUATED = -1
@@ -27,6 +26,7 @@ def sample_efficiency(
     consecutive: PositiveInt | None = None,
     output: str | None = None,
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Score finished runs of train.py again, from their traces alone.
 
@@ -40,12 +40,12 @@ def sample_efficiency(
         consecutive: Evaluations in a row at which it must be reached; by default the runs' own.
         output: JSON file to write the scores to.
         accuracy_at: Numbers of samples at which the accuracy is given.
+        overwrite: Replace a file that holds something else.
 
     Returns:
         The scores, as `output` holds them.
     """
-    if output is not None and not Path(output).absolute().parent.is_dir():
-        raise UserError(f"output: the folder of {output!r} does not exist; create it first")
+    path = None if output is None else output_file("output", output)
     found = read_runs(runs)
     asked: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
     asked |= {} if consecutive is None else {"consecutive": int(consecutive)}
@@ -65,10 +65,9 @@ def sample_efficiency(
         "restricted_at": curves.limit,
         **score(curves, accuracy_at),
     }
+    if path is not None:
+        write_text(path, json.dumps(document, indent=1, allow_nan=False), overwrite)
     print_scores(document)
-    if output is not None:
-        with replacing(Path(output)) as partial:
-            partial.write_text(json.dumps(document, indent=1, allow_nan=False))
     return document
 
 

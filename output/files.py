@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -43,6 +44,14 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         raise UserError(
             f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
         ) from error
+
+
+def output_file(option: str, chosen: str | Path) -> Path:
+    """Check that a file can be written, as `output_folder` does the folder that it goes into; a UserError if not."""
+    folder, name = output_folder(option, Path(chosen).parent), Path(chosen).name
+    if not name or str(chosen).endswith(os.sep) or os.path.isdir(folder / name):  # noqa: PTH112 - of what cannot be, too
+        raise UserError(f"{option}: {str(chosen)!r} is no file; name one")
+    return folder / name
 
 
 def digest_file(path: Path) -> str:
@@ -130,6 +139,15 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
         for name, write in writers.items():
             write(partial[name])
     return [folder / name for name in writers]
+
+
+def write_text(path: Path, text: str, overwrite: bool) -> None:
+    """Write the one file of an option `output`; a UserError where it holds something else and is to be kept."""
+    if path.exists() and not overwrite and path.read_bytes() != text.encode():
+        raise UserError(
+            f"output: {str(path)!r} holds something else; choose another file, or replace it with --overwrite=true"
+        )
+    write_texts(path.parent, {path.name: text})
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:

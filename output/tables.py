@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -81,11 +82,19 @@ def _fold(name: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def print_lines(lines: Iterable[str]) -> None:
-    """Print sentences, each on one line unless a terminal is narrower."""
+def print_lines(lines: Iterable[str], indent: int = 0) -> None:
+    """Print sentences within the width of the terminal, or 80 columns where the output is none; no word is broken.
+
+    Args:
+        lines: The sentences.
+        indent: Blanks before what does not fit into a sentence's first line.
+    """
     console = Console(highlight=False)
+    wrapper = textwrap.TextWrapper(
+        console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
     for line in lines:
-        console.print(Text(_encodable(line)), soft_wrap=not console.is_terminal)
+        console.print(Text(wrapper.fill(_encodable(line))), soft_wrap=True)
 
 
 def _encodable(text: str) -> str:

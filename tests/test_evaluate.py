@@ -66,6 +66,36 @@ def test_classes_of_the_working_folder_are_found_after_the_suites(tmp_path: Path
     assert process.stderr == "error: targets.x.root: it was found\n"
 
 
-def test_version(capsys: pytest.CaptureFixture[str]) -> None:
-    evaluate.main(["--version"])
+@pytest.mark.parametrize("args", [["--version"], ["cka", "--version"], ["list", "methods", "--version"]])
+def test_version(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(args)
     assert capsys.readouterr().out == f"{describe_version()}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "taken"),
+    [
+        ("--class-share=a-b", "--class_share=a-b"),
+        ("--save-embeddings", "--save_embeddings"),
+        ("--targets.my-pets=DrawnPets", "--targets.my-pets=DrawnPets"),
+        ("--log-dir.a-b.c", "--log_dir.a-b.c"),
+        ("runs/a-b", "runs/a-b"),
+    ],
+)
+def test_dashes_of_an_option_alone_are_underscores(given: str, taken: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    monkeypatch.setattr("jsonargparse.auto_cli", lambda *_, args, **__: seen.extend(args))
+    evaluate.main(["cka", given])
+    assert seen == ["cka", taken]
+
+
+def test_a_shipped_configuration_is_given_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = ["--models=[random]", "--metrics=[log_me]", "--targets={my-pets: DrawnPets}", "--logger=false"]
+    options += ["--targets.my-pets.train_size=20", "--extraction.num_workers=0", "--output=out"]
+    evaluate.main(["transferability", f"--config={ROOT}/configs/evaluation/demo_sources.yaml", *options])
+    printed = capsys.readouterr().out
+    assert "my-pets: 20 training photos" in printed
+    assert " ".join(printed.split()).count("Higher scores are better. In brackets") == 1

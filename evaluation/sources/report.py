@@ -9,23 +9,18 @@ from evaluation.sources.results import RankedSources, Scored
 from evaluation.sources.targets import SPLITS
 from output.tables import format_number, markdown_table, print_lines, print_table
 
-LEGEND = (
-    "Higher scores are better, but for NumC, where they say that the target is harder. In brackets: the rank, 1 being "
-    "the best. The mean rank is over the metrics that rank all sources."
-)
-
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
     """Print the sources of every target, ranked, and why scores are missing."""
     for found in results:
         print_table(f"{found.target.name}: {_photos(found)}", ranked_table(found, "source"))
         print_lines(_remarks(found))
-    print_lines([LEGEND])
+    print_lines([_legend(results)])
 
 
 def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
     """Write the report in Markdown; the document is the content of `transferability.json`."""
-    lines = ["# Transferability", "", LEGEND]
+    lines = ["# Transferability", "", _legend(results)]
     for found in results:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found)}.", ""]
         lines += markdown_table(ranked_table(found, "source"))
@@ -61,6 +56,13 @@ def ranked_table(
             row.append(format_number(score.value) + ("" if place is None else f" ({place:g})"))
         rows.append(row + ([format_number(known.get(name))] if known else []))
     return rows
+
+
+def _legend(results: Sequence[RankedSources]) -> str:
+    lower = [metric.title for metric in results[0].metrics.values() if not metric.higher_is_better]
+    but = f", but for {', '.join(lower)}, where they say that the target is harder" if lower else ""
+    ranks = "In brackets: the rank, 1 being the best. The mean rank is over the metrics that rank all sources."
+    return f"Higher scores are better{but}. {ranks}"
 
 
 def _photos(found: RankedSources) -> str:

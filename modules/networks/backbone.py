@@ -176,7 +176,8 @@ class BackboneSpec:
         model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`.
         preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
             from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
-        registry: Model registry of the evaluation contract, a JSON file. Its entry says what else there is to say.
+        registry: Model registry of the evaluation contract, a JSON file, looked for in the working folder, then in the
+            checkout. Its entry says what else there is to say.
     """
 
     name: str = "mobilenet_v2"

@@ -181,3 +181,14 @@ def test_choice_of_a_document(choose: Any, variable: str, shipped: str, monkeypa
     monkeypatch.setenv(variable, "~/file")
     assert choose(None) == Path("/home/operator/file")
     assert choose("chosen") == Path("chosen")
+
+
+def test_shipped_document_is_found_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    name = "configs/registry/embedded.json"
+    assert registry_path(name) == CONFIGS / "registry" / "embedded.json"
+    assert "drawn_objects" in read_registry(registry_path(name)).entries
+    (tmp_path / name).parent.mkdir(parents=True)
+    (tmp_path / name).touch()
+    assert registry_path(name) == Path(name)
+    assert catalog_path("absent.jsonl") == Path("absent.jsonl")

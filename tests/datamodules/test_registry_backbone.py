@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 
 from contract.documents import read_registry
 from datamodules.feature_stream import FeatureStream
+from datamodules.registry_backbone import read_network
 from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import BackboneSpec
 from modules.networks.build import build
@@ -134,3 +135,12 @@ def test_an_entry_that_cannot_take_its_pictures(set_up: SetUp, tmp_path: Path) -
     message = r"^data\.backbone: model 'vit_\w+': preprocess: vit_\w+ cannot take pictures of 32 x 32 pixels"
     with pytest.raises(UserError, match=message):
         set_up(FeatureStream, backbone=BackboneSpec("vit_tiny_patch16_224", registry=str(tmp_path / "vit.json")))
+
+
+def test_registry_that_comes_with_the_suite_is_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shipped = "configs/registry/embedded.json"
+    network, _ = read_network(BackboneSpec("drawn_objects", registry=shipped), shipped, seed=0)
+    assert network.identity["weights"].keys() == {"file"}

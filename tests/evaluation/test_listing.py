@@ -54,15 +54,23 @@ def test_models_are_those_of_the_registry(tmp_path: Path) -> None:
     assert "random weights" in line
 
 
-def test_configs_are_files_with_a_first_comment() -> None:
+def test_configs_are_files_with_a_first_sentence() -> None:
     listed = list_choices("configs")
-    assert "configs/demo.yaml" in listed
     assert all(yaml.safe_load((ROOT / path).read_text()) for path in listed)
+    assert listed["configs/demo.yaml"] == "A first look: no network, account or GPU."
+    assert listed["configs/data/cats_and_dogs.yaml"].endswith("pre-trained on ImageNet: both are downloaded once.")
+    assert listed["configs/evaluation/demo_sources.yaml"].endswith("; no network, account or GPU")
 
 
 @pytest.mark.parametrize("kind", Kind.__args__)  # type: ignore[attr-defined]
-def test_everything_listed_has_a_line(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
+def test_everything_listed_has_lines_of_80_columns(kind: Kind, capsys: pytest.CaptureFixture[str]) -> None:
     evaluate.main(["list", kind])
     lines = capsys.readouterr().out.splitlines()
-    assert lines
-    assert all(len(line.split("  ", 1)[1].strip()) > 5 for line in lines)
+    assert max(map(len, lines)) <= 80
+    found = list_choices(kind)
+    start = max(map(len, found)) + 2
+    beginnings = [place for place, line in enumerate(lines) if line[0] != " "]
+    for place, end, (name, text) in zip(beginnings, [*beginnings[1:], len(lines)], found.items(), strict=True):
+        assert lines[place][:start].rstrip() == name
+        assert " ".join(line[start:] for line in lines[place:end]) == text
+        assert len(text) > 5

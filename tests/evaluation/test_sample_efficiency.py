@@ -107,7 +107,7 @@ def test_same_trace_twice(tmp_path: Path) -> None:
     write_run(tmp_path / "run-a")
     write_run(tmp_path / "run-b", correct=TRACES[:, :, :5])
     document = score(tmp_path / "run-*", tmp_path / "scores.json")
-    alone = score(tmp_path / "run-a", tmp_path / "scores.json")
+    alone = score(tmp_path / "run-a", tmp_path / "alone.json")
     assert [document[key] for key in ("methods", "orderings")] == [alone[key] for key in ("methods", "orderings")]
     write_run(tmp_path / "run-c", first=1)
     assert "the trace of the method baseline in ordering 1 again, and differently" in refusal(tmp_path / "run-*")
@@ -156,6 +156,39 @@ def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
 def test_damaged_files(tmp_path: Path, damaged: str) -> None:
     (write_run(tmp_path / "run") / damaged).write_text("{")
     assert "damaged" in refusal(tmp_path / "run")
+
+
+def test_scores_of_another_criterion_are_not_replaced_unasked(tmp_path: Path) -> None:
+    run, output = write_run(tmp_path / "run"), tmp_path / "made" / "scores.json"
+    first = score(run, output)
+    assert score(run, output) == first
+    with pytest.raises(UserError, match=r"^output: '.*scores.json' holds something else; .*--overwrite=true"):
+        score(run, output, threshold=0.79)
+    assert json.loads(output.read_text()) == first
+    assert score(run, output, threshold=0.79, overwrite=True) != first
+
+
+@pytest.mark.parametrize("command", ["sample-efficiency", "performances"])
+@pytest.mark.parametrize("output", ["", ".", "run", "new/", "/dev/null/file"])
+def test_output_is_a_file(
+    tmp_path: Path, output: str, command: str, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(write_run(tmp_path / "run").parent)
+    assert "error: output: " in refused(lambda: main([command, "run", f"--output={output}"]))
+    assert [path.name for path in tmp_path.iterdir()] == ["run"]
+
+
+def test_what_is_no_run_is_passed_over_where_a_pattern_matches_it(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    write_run(tmp_path / "runs" / "one")
+    (tmp_path / "runs" / "ledger").mkdir()
+    (tmp_path / "runs" / "performances.csv").touch()
+    document = score(tmp_path / "runs" / "*", tmp_path / "scores.json")
+    assert document["runs"] == [str(tmp_path / "runs" / "one")]
+    assert "has no results.json and no curves.npz and no config.yaml" in refusal(tmp_path / "runs" / "ledger")
+    assert "matches no folder of a run" in refusal(tmp_path / "runs" / "[lp]*")
+    (tmp_path / "runs" / "ledger" / "config.yaml").touch()
+    assert "ledger' has no results.json and no curves.npz" in refusal(tmp_path / "runs" / "*")
 
 
 def test_nothing_there(tmp_path: Path) -> None:

@@ -138,10 +138,20 @@ def test_dumb_terminals_and_narrow_encodings(settings: dict[str, str]) -> None:
     assert "one - two" in text or not text.isascii()
 
 
-def test_sentences_are_not_broken_in_files(capsys: pytest.CaptureFixture[str]) -> None:
-    sentence = "A long sentence, with [brackets] and /a/path/of/some/length, " * 5
-    print_lines([sentence])
-    assert capsys.readouterr().out == sentence + "\n"
+@pytest.mark.parametrize("columns", [None, "60"])
+def test_sentences_are_broken_between_words(
+    columns: str | None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("COLUMNS", raising=False) if columns is None else monkeypatch.setenv("COLUMNS", columns)
+    path = f"/{'long-path/' * 9}"
+    sentence = f"A long sentence, with [brackets] and /a/path/of/some/length, and {path} among its many words."
+    print_lines([sentence, "second"], indent=4)
+    *first, second = capsys.readouterr().out.splitlines()
+    assert " ".join(line.strip() for line in first) == sentence
+    assert second == "second"
+    assert all(len(line) <= int(columns or 80) for line in first if path not in line)
+    assert [line[:4].isspace() for line in first] == [False, True, True, True][: len(first)]
+    assert len(first) > 2
 
 
 def test_markdown() -> None:
