@@ -160,7 +160,7 @@ def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: py
     assert outcomes.shape == (comb(SOURCES, 4), TARGETS, 4, len(SCORES))
     np.testing.assert_allclose(outcomes[..., found["metrics"].index("right")], 1, atol=1e-12)
     np.testing.assert_allclose(outcomes[:, :, :3, found["metrics"].index("gbc")], -1, atol=1e-12)
-    printed = capsys.readouterr().out
+    printed = " ".join(capsys.readouterr().out.split())
     assert "Setup stability" in printed
     assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
     assert "Kendall: right leads with ties=split, whichever target is left out" in printed
