@@ -202,7 +202,7 @@ class SampleStream(LightningDataModule):
     def _require_no_duplicates(self, train: Photos, validation: Photos) -> None:
         self.duplicates = find_duplicates(train, validation, self.unreadable)
         if self.duplicates and self.on_duplicates == "stop":
-            listed = "; ".join(" = ".join(names) for names in self.duplicates[:QUOTED])
+            listed = "; ".join(" = ".join(names[:QUOTED]) for names in self.duplicates[:QUOTED])
             more = f" and {len(self.duplicates) - QUOTED} more" if len(self.duplicates) > QUOTED else ""
             raise UserError(
                 f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: {listed}{more}; "
