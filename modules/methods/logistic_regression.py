@@ -15,6 +15,8 @@ CONJUGATE_STEPS = 200
 FORCING = 0.3
 HALVINGS = 20
 SUFFICIENT_DECREASE = 1e-4
+# Relative error of the objective in float32.
+ROUNDING = 1e-6
 # Cosine of two vectors of float32 under which their product is rounding error.
 ORTHOGONAL = 1e-6
 
@@ -92,26 +94,31 @@ class LogisticRegression(Method):
         excluded = torch.where(targets.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
         point = self.coefficients[:, : self.seen.count + 1]
         image = self._to_scores(point)
-        moving = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
+        moving = gained = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
+        before = torch.full_like(point[:, :1, :1], torch.inf)
         for _ in range(self.newton_steps):
             probabilities = (image[:, 1:] + image[:, :1] + excluded).softmax(-1)
             errors = probabilities - targets
             gradient = torch.cat([errors.sum(1, keepdim=True), self.penalty * point[:, 1:] + errors], 1)
-            active = moving & (_dot(gradient, self._to_scores(gradient)) > (self.tolerance * self.seen.count) ** 2)
+            size = _dot(gradient, self._to_scores(gradient))
+            # At the rounding error neither the objective nor the gradient gets any smaller.
+            moving = moving & (gained | (size < before / 4))
+            active = moving & (size > (self.tolerance * self.seen.count) ** 2)
             if not active.any():
                 return
             step, step_image = self._newton_step(gradient, probabilities, active)
             slope = _dot(gradient, step_image)
-            moving = slope != 0
+            moving, before = moving & (slope != 0), size
             old = self._objective(point, image, targets, excluded)
             length = active.to(point.dtype)
             for _ in range(HALVINGS):
                 new = self._objective(point + length * step, image + length * step_image, targets, excluded)
                 # Near the minimum the objective's rounding error hides the decrease.
-                too_long = new > old + SUFFICIENT_DECREASE * length * slope + 1e-6 * old
+                too_long = new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
                 if not too_long.any():
                     break
                 length = torch.where(too_long, length / 2, length)
+            gained = old - new > ROUNDING * old
             point += length * step
             image += length * step_image
 
