@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import time
 
 import yaml
 from lightning.pytorch import Trainer
+from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from callbacks.results import Results
 from callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
@@ -16,6 +18,7 @@ from output.errors import UserError
 from store.ledger import LedgerError
 
 SECONDS_BETWEEN_LOOKS = 1.0
+TERMINATED = 128 + signal.SIGTERM
 
 
 def measure(
@@ -33,6 +36,7 @@ def measure(
     Raises:
         UserError: The ledger cannot be used.
         KeyboardInterrupt: The run was interrupted.
+        SystemExit: It was terminated.
     """
     # What Lightning does in `fit`; here it must be known what is fed before it is known whether anything is.
     stream.trainer = trainer
@@ -44,6 +48,10 @@ def measure(
         traces = results.begin(stream, comparison)
         try:
             _measure_missing(trainer, comparison, stream, criterion, traces)
+        except KeyboardInterrupt:
+            # Also while it waits for another process.
+            criterion.cut_off_because = CUT_OFF[KeyboardInterrupt]
+            raise
         finally:
             results.finish(trainer)
     except LedgerError as error:
@@ -76,6 +84,9 @@ def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criteri
     trainer.should_stop = False
     try:
         trainer.fit(comparison, datamodule=stream)
+    except SIGTERMException as error:
+        # Without a code of its own, it would end the process as if all were done.
+        raise SystemExit(TERMINATED) from error
     except SystemExit as error:
         # Lightning's own code for Ctrl-C is that of a mistake.
         if criterion.cut_off_because == CUT_OFF[KeyboardInterrupt]:

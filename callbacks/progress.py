@@ -25,7 +25,7 @@ class ComparisonProgress(ProgressBar):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin."""
         assert isinstance(pl_module, Comparison)
-        self.shown = Progress("training", pl_module.snapshot().max_samples, "samples").__enter__()
+        self.shown = Progress("training", pl_module.stream.max_samples, "samples").__enter__()
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Advance."""

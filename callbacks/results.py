@@ -7,8 +7,8 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -16,7 +16,6 @@ import lightning
 import numpy as np
 import torch
 import yaml
-from filelock import FileLock, Timeout
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Trainer
 
@@ -26,16 +25,15 @@ from contract.documents import registry_path
 from datamodules.sample_stream import SampleStream
 from metrics.sample_efficiency.curves import Curves
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
-from modules.comparison import Comparison
+from modules.comparison import BASELINE, Comparison
 from modules.provenance import provenance
 from output.errors import UserError
-from output.files import output_folder, write_together
+from output.files import alone_in, output_folder, write_together
 from output.tables import print_lines, print_scores
 from output.version import git_revision
 from store.ledger import Ledger
 
 SCHEMA = 2
-LOCK = ".lock"
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
@@ -91,10 +89,11 @@ class Results:
         self.folder = output_folder("trainer.default_root_dir", folder)
         self.config, self.criterion, self.registry = config, criterion, _registry_digest(config)
         self.started = time.perf_counter()
-        saved = folder / CONFIG
+        saved, self.before = folder / CONFIG, _read(folder / RESULTS)
         if (folder / RESULTS).exists() and not self.overwrite:
             same = saved.exists() and _essence(saved.read_text()) == _essence(config)
-            if not same or (self.registry is not None and self.registry != _registry_of(folder / RESULTS)):
+            known = self.before.get("protocol", {}).get("registry_sha256")
+            if not same or (self.registry is not None and self.registry != known):
                 raise UserError(
                     f"trainer.default_root_dir: {str(folder)!r} holds results of another configuration; choose another "
                     "folder, or replace them with --results.overwrite=true"
@@ -117,13 +116,13 @@ class Results:
         """
         self.stream, self.methods = stream, comparison.names
         criterion, model = self.criterion, yaml.safe_load(self.config)["model"]
-        options = [model["baseline"], *(model.get("methods") or {}).values()]
+        options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
         self.provenance = [
-            provenance(method, given.get("init_args", {}), stream.max_samples)
-            for method, given in zip(comparison, options, strict=True)
+            provenance(method, options[name].get("init_args", {}), stream.max_samples)
+            for name, method in zip(self.methods, comparison, strict=True)
         ]
         self._require_same_origin()
-        self.stack.enter_context(_alone_in(self.folder))
+        self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
         ledger = self.stack.enter_context(Ledger(Path(chosen).expanduser()))
         fed = ledger.record({**stream.identity(), "evaluate_every": criterion.evaluate_every})
@@ -135,11 +134,11 @@ class Results:
 
     def _require_same_origin(self) -> None:
         """Refuse to replace results that the same configuration gave with other code, photos, weights or libraries."""
-        if self.overwrite or not (self.folder / RESULTS).exists():
+        if self.overwrite or not self.before:
             return
-        before = json.loads((self.folder / RESULTS).read_text())
         ours = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
-        theirs = {name: scores.get("provenance") for name, scores in before["methods"].items()} | before["protocol"]
+        methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
+        theirs = methods | self.before["protocol"]
         # Of schema 1 less is known.
         differing = [name for name, value in ours if theirs.get(name) not in (value, None)]
         if differing:
@@ -160,7 +159,7 @@ class Results:
         if not lengths.all():
             print(f"{cut_off}, before every method was measured. Nothing is written.")
             return
-        if not (complete or self.overwrite) and _is_complete(self.folder / RESULTS):
+        if not (complete or self.overwrite) and self.before.get("complete"):
             print(f"{cut_off}. The complete results in {self.folder} are kept.")
             return
         self.criterion.log_rest(trainer)
@@ -211,7 +210,7 @@ class Results:
             samples_seen=traces.grid.samples_seen[: traces.lengths.max()],
             correct=np.moveaxis(traces.correct[: traces.lengths.max()], 0, -1),
             validation_size=len(stream.validation_labels),
-            limit=stream.max_samples if complete else int(ends[~traces.met].min()),
+            limit=stream.max_samples if complete else int(ends[~traces.met].min(initial=stream.max_samples)),
             threshold=self.criterion.threshold,
             consecutive=self.criterion.consecutive,
         )
@@ -260,46 +259,29 @@ class Results:
         text, protocol = json.dumps(document, indent=1, allow_nan=False), document["protocol"]
         fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"
         shown = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-        return write_together(
-            self.folder,
-            {
-                CONFIG: lambda path: path.write_text(self.config),
-                "curves.npz": curves.save,
-                **writers("learning_curves", draw_learning_curves(*shown)),
-                **writers("criterion_reached", draw_criterion_reached(*shown)),
-                RESULTS: lambda path: path.write_text(text),
-            },
-        )
+        files: dict[str, Callable[[Path], object]] = {
+            CONFIG: lambda path: path.write_text(self.config),
+            "curves.npz": curves.save,
+            **writers("learning_curves", draw_learning_curves(*shown)),
+            **writers("criterion_reached", draw_criterion_reached(*shown)),
+            RESULTS: lambda path: path.write_text(text),
+        }
+        try:
+            return write_together(self.folder, files)
+        except OSError as error:
+            raise UserError(
+                f"trainer.default_root_dir: {str(self.folder)!r} cannot be written ({error}); the traces are in the "
+                "ledger, so make room and give the same command"
+            ) from error
 
 
-@contextmanager
-def _alone_in(folder: Path) -> Iterator[None]:
-    """Keep other processes from a run's folder; the lock is the process's own, and goes with it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(folder / LOCK)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout as error:
-        raise UserError(
-            f"trainer.default_root_dir: another process writes to {str(folder)!r}; wait for it, or choose another"
-        ) from error
-    try:
-        yield
-    finally:
-        lock.release()
-        (folder / LOCK).unlink(missing_ok=True)
-        # Where nothing was written, nothing is left.
-        with suppress(OSError):
-            folder.rmdir()
-
-
-def _is_complete(results: Path) -> bool:
-    return results.exists() and bool(json.loads(results.read_text())["complete"])
-
-
-def _registry_of(results: Path) -> Any:  # noqa: ANN401 - JSON
-    with suppress(ValueError, KeyError, TypeError):
-        return json.loads(results.read_text())["protocol"]["registry_sha256"]
+def _read(results: Path) -> dict[str, Any]:
+    """Read the results that lie in a folder; nothing where there are none, or damaged ones."""
+    with suppress(OSError, ValueError):
+        document = json.loads(results.read_text())
+        if isinstance(document, dict) and all(isinstance(document.get(key), dict) for key in ("methods", "protocol")):
+            return document
+    return {}
 
 
 def _registry_digest(config: str) -> str | None:

@@ -61,39 +61,42 @@ class SampleEfficiency(Callback):
             validation_size: Number of validation samples.
         """
         self.traces, self.methods, self.validation_size = traces, methods, validation_size
-        self._met = traces.met
+        # Samples at which a trace has met the criterion, infinite until then.
+        self._met_at = traces.met_at
         self._logged = 0
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start with no streak."""
         self._streaks = np.zeros(self.traces.measured.shape, dtype=np.int64)
         self._waiting = self.traces.running.copy()
-        self._met = self.traces.met & ~self._waiting
+        self._met_at[self._waiting] = np.inf
 
     @property
     def met(self) -> NDArray[np.bool_]:
         """Which traces have met the criterion so far, `[methods, orderings]`."""
-        return self._met
+        met: NDArray[np.bool_] = np.isfinite(self._met_at)
+        return met
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
         assert isinstance(pl_module, Comparison)
-        places = np.flatnonzero(self.traces.grid.samples_seen == pl_module.samples_seen)
+        now, grid = pl_module.snapshot(), self.traces.grid
+        places = np.flatnonzero(grid.samples_seen == now.samples_seen)
         # Lightning evaluates once more where it stops early; that is no evaluation of the protocol.
         if trainer.sanity_checking or not len(places):
             return
-        if pl_module.samples_validated != self.validation_size:
+        if now.samples_validated != self.validation_size:
             raise UserError(
-                f"trainer.limit_val_batches: {pl_module.samples_validated} of {self.validation_size} validation photos "
+                f"trainer.limit_val_batches: {now.samples_validated} of {self.validation_size} validation photos "
                 "were evaluated; an evaluation takes all"
             )
-        now, place = pl_module.snapshot(), int(places[0])
+        place = int(places[0])
         self.traces.add(place, now.correct, now.not_finite)
-        self._streaks = np.where(now.correct >= self.traces.grid.required, self._streaks + 1, 0)
-        self._met |= self._waiting & (self._streaks >= self.consecutive)
+        self._streaks = np.where(now.correct >= grid.required, self._streaks + 1, 0)
+        self._met_at[self._waiting & ~self.met & (self._streaks >= self.consecutive)] = now.samples_seen
         if trainer.loggers:
             self._log(trainer, place, pl_module.logged())
-        if self._met[self._waiting].all():
+        if self.met[self._waiting].all():
             trainer.should_stop = True
 
     def log_rest(self, trainer: Trainer) -> None:
@@ -110,7 +113,7 @@ class SampleEfficiency(Callback):
         self._logged = place + 1
         samples = int(self.traces.grid.samples_seen[place])
         metrics: dict[str, float] = {**logged, "samples_seen": samples}
-        for name, correct, met in zip(self.methods, self.traces.correct[place], self._met, strict=True):
+        for name, correct, met in zip(self.methods, self.traces.correct[place], self._met_at <= samples, strict=True):
             accuracy = correct[correct != NOT_EVALUATED] / self.validation_size
             if len(accuracy):
                 low, high = np.percentile(accuracy, BAND)
@@ -124,7 +127,7 @@ class SampleEfficiency(Callback):
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Store what was measured, and say why the run ended."""
         running = self.traces.running
-        if self._met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
+        if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
             self.traces.finish()
         else:
             self.cut_off_because = "an option of the trainer stopped it early"

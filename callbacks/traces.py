@@ -88,12 +88,15 @@ class Traces:
         return lengths
 
     @property
+    def met_at(self) -> NDArray[np.float64]:
+        """Samples at which each trace has met the criterion, infinite where it has not, `[methods, orderings]`."""
+        counts = np.moveaxis(self.correct, 0, -1)
+        return samples_to_criterion(counts, self.grid.samples_seen, self.grid.required, self.grid.consecutive)[0]
+
+    @property
     def met(self) -> NDArray[np.bool_]:
         """Which traces have met the criterion, `[methods, orderings]`."""
-        samples, _ = samples_to_criterion(
-            np.moveaxis(self.correct, 0, -1), self.grid.samples_seen, self.grid.required, self.grid.consecutive
-        )
-        met: NDArray[np.bool_] = np.isfinite(samples)
+        met: NDArray[np.bool_] = np.isfinite(self.met_at)
         return met
 
     @property

@@ -12,15 +12,7 @@ from typing import Any
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
-from lightning.pytorch.callbacks import (
-    BaseFinetuning,
-    BatchSizeFinder,
-    GradientAccumulationScheduler,
-    LearningRateFinder,
-    ModelPruning,
-    StochasticWeightAveraging,
-    WeightAveraging,
-)
+from lightning.pytorch import callbacks as lightnings
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCLI
 
 import datamodules
@@ -64,13 +56,13 @@ PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
 }
 # What changes how methods train, or when.
 SPOILERS = (
-    BaseFinetuning,
-    BatchSizeFinder,
-    GradientAccumulationScheduler,
-    LearningRateFinder,
-    ModelPruning,
-    StochasticWeightAveraging,
-    WeightAveraging,
+    lightnings.BaseFinetuning,
+    lightnings.BatchSizeFinder,
+    lightnings.GradientAccumulationScheduler,
+    lightnings.LearningRateFinder,
+    lightnings.ModelPruning,
+    lightnings.StochasticWeightAveraging,
+    lightnings.WeightAveraging,
 )
 
 

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -29,10 +29,8 @@ HOOKS = [
 class Stream(Protocol):
     """What a comparison is fed from, as far as it concerns the comparison."""
 
-    batch_size: int
     max_samples: int
     orderings: Sequence[int]
-    validation_labels: Tensor
 
     def start(self) -> Start:
         """Give what every method starts from."""
@@ -40,33 +38,20 @@ class Stream(Protocol):
     def feed(self, numbers: Sequence[int]) -> None:
         """Choose the orderings that are fed."""
 
-    def protocol(self) -> dict[str, Any]:
-        """Describe what is fed."""
-
 
 @dataclass(frozen=True)
 class Snapshot:
     """A comparison as it stands after an evaluation.
 
     Attributes:
-        methods: Names, the baseline first.
-        orderings: Numbers of the orderings.
-        batch_size: New samples in each batch, for every ordering.
-        max_samples: The sample limit.
-        validation_size: Number of validation samples.
-        protocol: What was fed, as it stands in the results.
         samples_seen: Samples that each ordering has fed so far.
+        samples_validated: Validation samples of the evaluation.
         correct: Correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
         not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
     """
 
-    methods: list[str]
-    orderings: Sequence[int]
-    batch_size: int
-    max_samples: int
-    validation_size: int
-    protocol: dict[str, Any]
     samples_seen: int
+    samples_validated: int
     correct: NDArray[np.int64]
     not_finite: NDArray[np.int64]
 
@@ -193,20 +178,9 @@ class Comparison(LightningModule):
 
     def snapshot(self) -> Snapshot:
         """Give what the callbacks read."""
-        stream = self.stream
-        correct, not_finite = np.zeros((2, len(self.names), len(stream.orderings)), dtype=np.int64)
+        correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
-        return Snapshot(
-            methods=self.names,
-            orderings=stream.orderings,
-            batch_size=stream.batch_size,
-            max_samples=stream.max_samples,
-            validation_size=len(stream.validation_labels),
-            protocol=stream.protocol(),
-            samples_seen=self.samples_seen,
-            correct=correct,
-            not_finite=not_finite,
-        )
+        return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
 
 
 def _require_no_hooks(name: str, method: Method) -> None:

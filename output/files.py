@@ -13,7 +13,11 @@ from pathlib import Path
 from tempfile import TemporaryFile
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from output.errors import UserError
+
+LOCK = ".lock"
 
 
 def output_folder(option: str, chosen: str | Path) -> Path:
@@ -71,6 +75,36 @@ def digest_file(path: Path) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UserError(f"{path} cannot be read ({error.strerror}); make it readable or move it elsewhere") from error
+
+
+@contextmanager
+def alone_in(option: str, folder: Path) -> Iterator[None]:
+    """Keep other processes from a folder; the lock is the process's own, and goes with it.
+
+    Args:
+        option: What the folder is called in messages.
+        folder: The folder, created where it is missing and removed where nothing was written.
+
+    Raises:
+        UserError: Another process holds it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(folder / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        raise UserError(
+            f"{option}: another process writes to {str(folder)!r}; wait for it, or choose another"
+        ) from error
+    try:
+        yield
+    finally:
+        # Removed while it is held, so that nobody takes a lock that is about to go.
+        with suppress(OSError):
+            (folder / LOCK).unlink()
+        lock.release()
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], overwrite: bool) -> None:

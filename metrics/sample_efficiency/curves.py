@@ -96,8 +96,9 @@ class Curves:
             `[methods, orderings]`, NaN where that is before the first evaluation or behind the end of the trace.
         """
         place = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
-        # Behind the last evaluation nothing is known, but what less than one step of evaluations would have shown.
-        if place < 0 or samples >= self.samples_seen[-1] + self.samples_seen[0]:
+        # Behind the last evaluation nothing is known, but where the next one would have seen more.
+        behind = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
+        if place < 0 or behind:
             return np.full(self.correct.shape[:2], np.nan)
         return self.accuracy[..., place]
 

@@ -288,6 +288,24 @@ def test_runs_of_one_folder_share_a_ledger_beside_them(script: Script, monkeypat
     assert read(second.folder)["times"]["computed_traces"] == 0
 
 
+@pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"methods": 3, "protocol": {}}'])
+def test_damaged_results_of_the_same_configuration_are_written_again(script: Script, damaged: str) -> None:
+    run = script(COUNTS, results=Results())
+    before = read(run.folder)
+    (run.folder / "results.json").write_text(damaged)
+    again = read(script(COUNTS, results=Results()).folder)
+    assert {**again, "times": 0} == {**before, "times": 0}
+
+
+def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr("callbacks.results.write_together", fail)
+    with pytest.raises(UserError, match=r"^trainer.default_root_dir: .* cannot be written \(no space left\)"):
+        script(COUNTS, results=Results())
+
+
 def test_ledger_that_cannot_be_used(script: Script, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"^results\.ledger: .*cannot be used"):

@@ -114,11 +114,29 @@ class Interrupt(Callback):
 )
 def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
     results = Results()
-    with suppress(type(error)):
+    with suppress(KeyboardInterrupt, SystemExit):
         script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
     assert results.document["stopped_because"] == reason
     assert results.document["evaluations"] == 2
     assert not results.document["complete"]
+
+
+def test_a_terminated_run_does_not_end_as_if_all_were_done(script: Script) -> None:
+    with pytest.raises(SystemExit) as caught:
+        script([[[0] * 12]], callbacks=(Interrupt(SIGTERMException()),))
+    assert caught.value.code == 143
+
+
+def test_stored_traces_are_logged_as_if_they_were_measured(script: Script, tmp_path: Path) -> None:
+    counts = np.array([[[4, 16, 16, 0], [20, 20, 20, 20]]])
+    tables = []
+    for name in ("measured", "stored"):
+        logger = CSVLogger(str(tmp_path), name, flush_logs_every_n_steps=1)
+        script(counts, consecutive=2, logger=logger, folder=name)
+        logger.save()
+        tables.append(Path(logger.experiment.metrics_file_path).read_text())
+    assert tables[0] == tables[1]
+    assert "reached/baseline" in tables[0]
 
 
 def test_every_evaluation_is_logged(script: Script, tmp_path: Any) -> None:

@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import fields
+from dataclasses import fields, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -182,6 +182,20 @@ def test_first_predictions_are_those_of_the_initial_head(name: str, inputs: str)
     weight, bias = start.heads()
     expected = features @ weight + bias[:, None]
     torch.testing.assert_close(begin(maker(name)(), start)(stream[0]), expected)
+
+
+@each_case
+def test_up_to_a_sample_the_limit_does_not_matter(name: str, inputs: str) -> None:
+    stream, labels = draw(inputs)
+    traces = []
+    for limit in (SAMPLES, 3 * SAMPLES):
+        method = begin(maker(name)(), replace(make_start(stream, CLASSES), max_samples=limit))
+        logits = []
+        for part in batches(stream, labels, BATCH):
+            method.adapt(*part)
+            logits.append(method(stream[0]).detach())
+        traces.append(torch.stack(logits))
+    torch.testing.assert_close(*traces, rtol=1e-4, atol=1e-5)
 
 
 @on_features
