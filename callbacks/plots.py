@@ -55,7 +55,7 @@ def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
         orderings = len(curves.orderings)
         shown = f"mean, and {BAND[0]}th to {BAND[1]}th percentile, of {orderings} orderings"
         note = f"{shown if orderings > 1 else 'one ordering'}; marks on the threshold: median samples to criterion"
-        _explain(figure, curves, note, "validation accuracy, %", marked=True)
+        _explain(figure, curves, note, f"validation {curves.measure.replace('_', ' ')}, %", marked=True)
     return figure
 
 

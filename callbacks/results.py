@@ -23,7 +23,7 @@ from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import NOT_EVALUATED, Traces
 from contract.documents import registry_path
 from datamodules.sample_stream import SampleStream
-from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.curves import Curves, class_weights
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from modules.comparison import BASELINE, Comparison
 from modules.provenance import provenance
@@ -125,8 +125,15 @@ class Results:
         self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
         ledger = self.stack.enter_context(Ledger(Path(chosen).expanduser()))
-        fed = ledger.record({**stream.identity(), "evaluate_every": criterion.evaluate_every})
-        grid = criterion.grid(stream.max_samples, stream.batch_size, len(stream.validation_labels))
+        sizes = stream.validation_labels.bincount().numpy(force=True)
+        weights = class_weights(sizes, criterion.measure)
+        all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())
+        counted: dict[str, Any] = {}
+        if criterion.measure != "accuracy":
+            counted = {"measure": criterion.measure, "all_correct": all_correct}
+            comparison.weigh(weights)
+        fed = ledger.record({**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted})
+        grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
         digests = [ledger.record(each) for each in self.provenance]
         self.traces = Traces(ledger, fed, digests, stream.orderings, grid, self.recompute)
         criterion.follow(self.traces, self.methods, len(stream.validation_labels))
@@ -182,12 +189,12 @@ class Results:
     def _remarks(self) -> list[str]:
         """Say what was stored, what came out differently, which methods diverged, where the criterion says nothing."""
         traces, remarks = self.traces, []
-        largest = int(self.stream.validation_labels.bincount().max())
-        if largest >= traces.grid.required:
+        if self.largest_class >= traces.grid.required:
+            reached = f"{self.largest_class / traces.grid.all_correct:.0%} {self.criterion.measure.replace('_', ' ')}"
+            balanced = "--criterion.measure=balanced_accuracy, or " * (self.criterion.measure == "accuracy")
             remarks.append(
-                f"WARNING: to predict the largest class alone meets the threshold ({largest} of "
-                f"{len(self.stream.validation_labels)} validation samples), so that samples to criterion say nothing; "
-                "take a higher criterion.threshold, or balanced classes."
+                f"WARNING: to predict the largest class alone meets the threshold ({reached}), so that samples to "
+                f"criterion say nothing; take {balanced}a higher --criterion.threshold."
             )
         reused, changed = int((~traces.measured).sum()), traces.changed
         if reused:
@@ -210,6 +217,8 @@ class Results:
             samples_seen=traces.grid.samples_seen[: traces.lengths.max()],
             correct=np.moveaxis(traces.correct[: traces.lengths.max()], 0, -1),
             validation_size=len(stream.validation_labels),
+            all_correct=traces.grid.all_correct,
+            measure=self.criterion.measure,
             limit=stream.max_samples if complete else int(ends[~traces.met].min(initial=stream.max_samples)),
             threshold=self.criterion.threshold,
             consecutive=self.criterion.consecutive,
@@ -230,9 +239,11 @@ class Results:
             "complete": complete,
             "stopped_because": reason,
             "criterion": {
+                "measure": criterion.measure,
                 "threshold": criterion.threshold,
                 "consecutive": criterion.consecutive,
                 "required_correct": traces.grid.required,
+                "all_correct": traces.grid.all_correct,
             },
             "protocol": {
                 **self.stream.protocol(),

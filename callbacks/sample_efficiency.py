@@ -12,7 +12,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
 from callbacks.traces import NOT_EVALUATED, Grid, Traces
-from metrics.sample_efficiency.curves import required_correct
+from metrics.sample_efficiency.curves import CONSECUTIVE, THRESHOLD, Measure, required_correct
 from modules.comparison import Comparison
 from output.errors import UserError
 
@@ -27,30 +27,37 @@ class SampleEfficiency(Callback):
         threshold: Validation accuracy that counts as reached; exactly this accuracy does.
         consecutive: Evaluations in a row at which it must be reached.
         evaluate_every: Batches between two evaluations.
+        measure: `accuracy`, or `balanced_accuracy`, the mean of the classes' own accuracies, for classes of unequal
+            sizes: it cannot be high for predicting the largest class alone.
     """
 
     traces: Traces
 
     def __init__(
-        self, threshold: ClosedUnitInterval = 0.8, consecutive: PositiveInt = 10, evaluate_every: PositiveInt = 1
+        self,
+        threshold: ClosedUnitInterval = THRESHOLD,
+        consecutive: PositiveInt = CONSECUTIVE,
+        evaluate_every: PositiveInt = 1,
+        measure: Measure = "accuracy",
     ) -> None:
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
+        self.measure = measure
         self.cut_off_because = ""
 
-    def grid(self, max_samples: int, batch_size: int, validation_size: int) -> Grid:
+    def grid(self, max_samples: int, batch_size: int, all_correct: int) -> Grid:
         """Say where a whole stream is evaluated.
 
         Args:
             max_samples: Samples that an ordering feeds.
             batch_size: Samples in a batch; the last may be smaller.
-            validation_size: Number of validation samples.
+            all_correct: The count of correct predictions where all are.
         """
         evaluations = math.ceil(max_samples / batch_size) // self.evaluate_every
         seen = np.arange(1, evaluations + 1) * self.evaluate_every * batch_size
-        required = required_correct(self.threshold, validation_size)
-        return Grid(np.minimum(seen, max_samples), required, self.consecutive)
+        required = required_correct(self.threshold, all_correct)
+        return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive)
 
     def follow(self, traces: Traces, methods: Sequence[str], validation_size: int) -> None:
         """Take the traces of a comparison, of which some may be there.
@@ -114,12 +121,12 @@ class SampleEfficiency(Callback):
         samples = int(self.traces.grid.samples_seen[place])
         metrics: dict[str, float] = {**logged, "samples_seen": samples}
         for name, correct, met in zip(self.methods, self.traces.correct[place], self._met_at <= samples, strict=True):
-            accuracy = correct[correct != NOT_EVALUATED] / self.validation_size
+            accuracy = correct[correct != NOT_EVALUATED] / self.traces.grid.all_correct
             if len(accuracy):
                 low, high = np.percentile(accuracy, BAND)
-                metrics[f"val/accuracy/{name}"] = float(accuracy.mean())
-                metrics[f"val/accuracy/{name}/p{BAND[0]}"] = float(low)
-                metrics[f"val/accuracy/{name}/p{BAND[1]}"] = float(high)
+                metrics[f"val/{self.measure}/{name}"] = float(accuracy.mean())
+                metrics[f"val/{self.measure}/{name}/p{BAND[0]}"] = float(low)
+                metrics[f"val/{self.measure}/{name}/p{BAND[1]}"] = float(high)
                 metrics[f"reached/{name}"] = float(met.mean())
         for logger in trainer.loggers:
             logger.log_metrics(metrics, step=samples)

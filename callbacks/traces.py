@@ -23,11 +23,13 @@ class Grid:
 
     Attributes:
         samples_seen: Samples that an ordering has fed at each evaluation up to the sample limit, `[evaluations]`.
-        required: Fewest correct predictions that count as reached.
-        consecutive: Evaluations in a row at which they are needed.
+        all_correct: The count of correct predictions where all are.
+        required: Lowest count that passes.
+        consecutive: Evaluations in a row at which it is needed.
     """
 
     samples_seen: NDArray[np.int64]
+    all_correct: int
     required: int
     consecutive: int
 
@@ -40,7 +42,8 @@ class Traces:
     missing otherwise.
 
     Attributes:
-        correct: Correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there is none.
+        correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there
+            is none.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were.
         running: Which traces are being measured, `[methods, orderings]`.
@@ -150,7 +153,8 @@ class Traces:
 
         Args:
             evaluation: Its number, from 0.
-            correct: Correct predictions, `[methods, orderings]`; only those of the traces that are measured count.
+            correct: Counts of correct predictions, `[methods, orderings]`; only those of traces that are measured
+                are taken.
             not_finite: Predictions that are not finite, likewise.
         """
         running = self.running

@@ -125,6 +125,7 @@ def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> 
     settings = [_settings(run, fixed) for run in runs]
     for run, its in zip(runs, settings, strict=True):
         its[method] = run.model["baseline"] if method == BASELINE else run.model["methods"][method]
+        its["measure"] = run.curves.measure
         if performance == "samples_to_criterion":
             its |= {"threshold": run.curves.threshold, "consecutive": run.curves.consecutive}
     require_same(runs, settings, "only sources, targets and orderings may differ")

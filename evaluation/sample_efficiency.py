@@ -18,6 +18,7 @@ from output.files import output_file, write_text
 from output.tables import print_scores
 
 NOT_EVALUATED = -1
+CRITERION = ("measure", "threshold", "consecutive")
 
 
 def sample_efficiency(
@@ -50,7 +51,7 @@ def sample_efficiency(
     asked: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
     asked |= {} if consecutive is None else {"consecutive": int(consecutive)}
     found = [replace(run, curves=replace(run.curves, **asked)) for run in found]
-    criteria = [{"threshold": run.curves.threshold, "consecutive": run.curves.consecutive} for run in found]
+    criteria = [{key: getattr(run.curves, key) for key in CRITERION} for run in found]
     settings = [{**run.settings, **criterion} for run, criterion in zip(found, criteria, strict=True)]
     require_same(found, settings, "only methods and orderings may differ")
     _require_same_methods(found)

@@ -46,7 +46,7 @@ class Snapshot:
     Attributes:
         samples_seen: Samples that each ordering has fed so far.
         samples_validated: Validation samples of the evaluation.
-        correct: Correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
+        correct: Counts of correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
         not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
     """
 
@@ -81,6 +81,8 @@ class Comparison(LightningModule):
         for name, method in zip(self.names, self, strict=True):
             _require_no_hooks(name, method)
         self.chosen: NDArray[np.bool_] | None = None
+        self.class_weights: Tensor | None
+        self.register_buffer("class_weights", None, persistent=False)
         self.samples_seen = self.samples_validated = 0
 
     @property
@@ -99,6 +101,14 @@ class Comparison(LightningModule):
             chosen: Which orderings each method is fed, `[methods, orderings]`.
         """
         self.chosen = chosen
+
+    def weigh(self, class_weights: NDArray[np.int64]) -> None:
+        """Say what a correct prediction counts; by default, 1.
+
+        Args:
+            class_weights: By its class, `[classes]`.
+        """
+        self.class_weights = torch.from_numpy(class_weights)
 
     def setup(self, stage: str) -> None:
         """Give every method that is fed the same start."""
@@ -161,7 +171,10 @@ class Comparison(LightningModule):
             greatest, predicted = logits.max(-1)
             finite = greatest.isfinite()
             chosen = slice(None) if places is None else places
-            correct[place, chosen] += ((predicted == labels) & finite).sum(-1)
+            right = (predicted == labels) & finite
+            if self.class_weights is not None:
+                right = right * self.class_weights[labels]
+            correct[place, chosen] += right.sum(-1)
             not_finite[place, chosen] += (~finite).sum(-1)
 
     @staticmethod

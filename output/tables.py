@@ -123,8 +123,9 @@ def format_number(value: float | None, form: str = ".4g") -> str:
 def print_scores(document: dict[str, Any]) -> None:
     """Print the scores of the content of a `results.json`."""
     criterion, protocol = document["criterion"], document["protocol"]
+    measure = criterion["measure"].replace("_", " ")
     title = (
-        f"Samples to criterion: {criterion['threshold']:.0%} validation accuracy at {criterion['consecutive']} "
+        f"Samples to criterion: {criterion['threshold']:.0%} validation {measure} at {criterion['consecutive']} "
         f"consecutive evaluations\n{protocol['dataset']}, {protocol['backbone']} ({Path(protocol['weights']).name}), "
         f"{protocol['orderings']} orderings, batch size {protocol['batch_size']}"
     )
@@ -138,7 +139,7 @@ def print_scores(document: dict[str, Any]) -> None:
         number for number in _accuracies(methods["baseline"]) if all(number in _accuracies(m) for m in methods.values())
     ]
     last = known[-1] if known else None
-    accuracy = [f"accuracy at {last}"] if last else []
+    accuracy = [f"{measure} at {last}"] if last else []
     rows = [["method", "reached", "median", "restricted mean", "improvement [95%]", "p", *accuracy]]
     for name, scores in methods.items():
         rows.append([name, *_score_cells(scores, document["comparisons"].get(name), last)])

@@ -6,18 +6,52 @@ import math
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+Measure = Literal["accuracy", "balanced_accuracy"]
+# The criterion's defaults.
+THRESHOLD, CONSECUTIVE = 0.8, 10
+# Counts are stored in 32 bits.
+LARGEST_COUNT = 2**31 - 1
 
-def required_correct(threshold: float, validation_size: int) -> int:
-    """Give the fewest correct predictions of a validation set whose accuracy is at least the threshold in [0, 1].
+
+def class_weights(class_sizes: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
+    """Give what a correct prediction of each class counts, so that the share of all that can be counted is a measure.
+
+    For accuracy it counts 1. Balanced accuracy is the mean of the classes' shares of correct predictions: one of a
+    class with n samples counts S / n, where S is the least common multiple of all n. Where the counts would exceed
+    `LARGEST_COUNT`, S is the largest number that they allow, and the counts are rounded down: the measure is then
+    wrong by n / S at most, n being the size of the largest class.
+
+    Source: Kay H. Brodersen, Cheng Soon Ong, Klaas E. Stephan and Joachim M. Buhmann, "The Balanced Accuracy and Its
+    Posterior Distribution", ICPR, 2010, section 2, for any number of classes.
+
+    Args:
+        class_sizes: Validation samples of each class, `[classes]`; classes without any are left out of the mean.
+        measure: The measure.
+
+    Returns:
+        Whole numbers, `[classes]`.
+    """
+    if measure == "accuracy":
+        return np.ones_like(class_sizes)
+    present = class_sizes[class_sizes > 0].tolist()
+    share = min(math.lcm(*present), LARGEST_COUNT)
+    if share * len(present) > LARGEST_COUNT:
+        share = LARGEST_COUNT // len(present)
+    return np.where(class_sizes > 0, share // np.maximum(class_sizes, 1), 0)
+
+
+def required_correct(threshold: float, all_correct: int) -> int:
+    """Give the lowest count of correct predictions that is at least the threshold in [0, 1] as a share of all.
 
     The threshold is taken as the decimal number that it prints as, so that exactly 80.0 % passes 0.8 whatever
-    the rounding of `0.8 * validation_size` in binary.
+    the rounding of `0.8 * all_correct` in binary.
     """
-    return math.ceil(Fraction(repr(float(threshold))) * validation_size)
+    return math.ceil(Fraction(repr(float(threshold))) * all_correct)
 
 
 def samples_to_criterion(
@@ -28,9 +62,9 @@ def samples_to_criterion(
     Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
 
     Args:
-        correct: Correct predictions at every evaluation, `[..., evaluations]`.
+        correct: Counts of correct predictions at every evaluation, `[..., evaluations]`.
         samples_seen: Samples seen at every evaluation, `[evaluations]`.
-        required: Fewest correct predictions that count as reached, see `required_correct`.
+        required: Lowest count that passes, see `required_correct`.
         consecutive: Length of the streak that is needed.
 
     Returns:
@@ -59,8 +93,10 @@ class Curves:
         methods: Names, the baseline first, `[methods]`.
         orderings: Numbers of the orderings, `[orderings]`.
         samples_seen: Samples that an ordering had fed at each evaluation, `[evaluations]`.
-        correct: Correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace.
+        correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace.
         validation_size: Number of validation samples.
+        all_correct: The count where all predictions are correct; for accuracy the validation size.
+        measure: What the counts' share of that is, see `class_weights`.
         limit: Where restricted means are cut: the sample limit, or the samples seen where a run was cut off.
         threshold: Accuracy of the criterion that the run used.
         consecutive: Streak length of the criterion that the run used.
@@ -71,14 +107,16 @@ class Curves:
     samples_seen: NDArray[np.int64]
     correct: NDArray[np.int64]
     validation_size: int
+    all_correct: int
+    measure: Measure
     limit: int
     threshold: float
     consecutive: int
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Validation accuracy, `[methods, orderings, evaluations]`, NaN behind the end of a trace."""
-        return np.where(self.correct < 0, np.nan, self.correct / self.validation_size)
+        """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN behind the end of a trace."""
+        return np.where(self.correct < 0, np.nan, self.correct / self.all_correct)
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -111,12 +149,14 @@ class Curves:
     def load(cls, path: Path) -> Curves:
         """Read curves that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
-            found = {field.name: arrays[field.name] for field in fields(cls)}
+            # Before there was a choice of measures.
+            stored = {"measure": np.array("accuracy"), "all_correct": arrays["validation_size"], **arrays}
+        found = {field.name: stored[field.name] for field in fields(cls)}
         numbers = {name: value.item() for name, value in found.items() if not value.ndim}
         whole = {"methods": found["methods"].tolist(), "correct": found["correct"].astype(np.int64)}
         return cls(**{**found, **numbers, **whole})
 
     def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Find samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
-        required = required_correct(self.threshold, self.validation_size)
+        required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)

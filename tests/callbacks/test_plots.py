@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -14,7 +16,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from callbacks.plots import draw_criterion_reached, draw_learning_curves
-from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.curves import Curves, Measure
 from output.figures import GREY, LINE_STYLES, save
 
 CORRECT = np.array(
@@ -35,6 +37,8 @@ def describe(correct: NDArray[np.int64] = CORRECT, names: list[str] | None = Non
         samples_seen=8 * np.arange(1, evaluations + 1),
         correct=correct,
         validation_size=100,
+        all_correct=100,
+        measure="accuracy",
         limit=8 * evaluations,
         threshold=0.8,
         consecutive=2,
@@ -81,6 +85,12 @@ def test_learning_curves() -> None:
     assert [(mark.get_xdata(), mark.get_ydata()) for mark in marks(axes)] == [([32], [80])]
     assert line(axes, GREY).get_ydata() == [80, 80]
     assert figure.get_suptitle() == "pets, resnet50"
+
+
+@pytest.mark.parametrize("measure", get_args(Measure))
+def test_the_axis_names_the_measure(measure: Measure) -> None:
+    figure = draw_learning_curves(replace(describe(), measure=measure), "", True)
+    assert figure.get_supylabel() == f"validation {measure.replace('_', ' ')}, %"
 
 
 def test_band_over_orderings() -> None:

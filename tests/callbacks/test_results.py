@@ -12,6 +12,7 @@ import pytest
 import yaml
 from filelock import FileLock
 from PIL import Image
+from sklearn.metrics import balanced_accuracy_score
 
 from callbacks import Results, SampleEfficiency
 from callbacks.results import configuration_digest
@@ -42,7 +43,8 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     document = read(run.folder)
     assert document["complete"]
     assert document["stopped_because"] == run.stopped_because
-    assert document["criterion"] == {"threshold": 0.8, "consecutive": 3, "required_correct": 16}
+    criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "required_correct": 16, "all_correct": 20}
+    assert document["criterion"] == criterion
     assert document["evaluations"] == document["samples_seen"] == run.evaluations
     assert document["restricted_at"] == 12
     assert yaml.safe_load((run.folder / "config.yaml").read_text()).items() >= yaml.safe_load(CONFIG).items()
@@ -327,4 +329,37 @@ def test_a_threshold_that_one_class_meets_is_warned_of(
 ) -> None:
     script(COUNTS, results=Results(), threshold=threshold)
     printed = capsys.readouterr().out
-    assert ("WARNING: to predict the largest class alone meets the threshold (10 of 20" in printed) == warned
+    advice = "WARNING: to predict the largest class alone meets the threshold (50% accuracy)"
+    assert (advice in " ".join(printed.split())) == warned
+    assert ("take --criterion.measure=balanced_accuracy" in " ".join(printed.split())) == warned
+
+
+def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    # Of 7 validation samples, 4 are of the first class and 3 of the second, and the first so many are right.
+    counts = [[[1, 2, 3, 4, 5, 6, 7]] * 2]
+    accuracy = script(counts, validation_size=7, consecutive=1, threshold=0.9)
+    run = script(
+        counts, validation_size=7, consecutive=1, threshold=0.9, measure="balanced_accuracy", folder="balanced"
+    )
+    labels = np.arange(7) % 2
+    right = [np.where(np.arange(7) < count, labels, 1 - labels) for count in counts[0][0]]
+    expected = [balanced_accuracy_score(labels, predicted) for predicted in right]
+    assert run.curves.accuracy == pytest.approx(np.array([[expected] * 2]), abs=1e-15)
+    document = read(run.folder)
+    assert document["times"]["computed_traces"] == 2
+    criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24}
+    assert document["criterion"] == {"threshold": 0.9, "consecutive": 1, **criterion}
+    assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
+    assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
+
+
+def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
+    # Classes of one size have the same counts by both measures, and other traces nevertheless.
+    for measure in ("accuracy", "balanced_accuracy", "balanced_accuracy"):
+        run = script(COUNTS, results=Results(), measure=measure, folder=measure)
+    assert read(run.folder)["times"] | {"seconds": 0} == {"seconds": 0, "computed_traces": 0, "reused_traces": 6}
+    assert read(run.folder.parent / "balanced_accuracy")["criterion"]["measure"] == "balanced_accuracy"
+    with Ledger(run.criterion.traces.ledger.folder) as ledger:
+        digests = {row[0] for row in ledger._base.execute("SELECT DISTINCT stream FROM traces")}
+        documents = [ledger.origin(digest) for digest in digests]
+    assert sorted(document.get("measure", "") for document in documents) == ["", "balanced_accuracy"]

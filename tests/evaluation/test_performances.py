@@ -133,6 +133,7 @@ def test_sources_are_named_by_their_weights_or_their_entry(
         ),
         ({"evaluate_every": 2}, {}, "in evaluate_every; only"),
         ({"inputs": "photos"}, {}, "in inputs; only"),
+        ({"measure": "balanced_accuracy"}, {}, "in measure; only"),
         ({"rate": 0.5}, {}, "in baseline; only"),
         ({"limit": 400}, {"performance": "final"}, "in max_samples; only"),
         ({"threshold": 0.7}, {"performance": "samples_to_criterion"}, "in threshold; only"),

@@ -43,7 +43,7 @@ def samples_of(document: dict[str, Any]) -> list[list[int | None]]:
 def test_another_criterion(tmp_path: Path, criterion: dict[str, Any], samples: list[list[int | None]]) -> None:
     document = score(write_run(tmp_path / "run"), tmp_path / "scores.json", **criterion)
     assert samples_of(document) == samples
-    assert document["criterion"] == {"threshold": 0.8, "consecutive": 3, **criterion}
+    assert document["criterion"] == {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, **criterion}
 
 
 @pytest.mark.parametrize(
@@ -150,6 +150,9 @@ def test_other_settings_of_the_methods_or_the_criterion(tmp_path: Path) -> None:
     write_run(tmp_path / "other-a")
     assert "in threshold; only methods and orderings may differ" in refusal(tmp_path / "other-*")
     assert score(tmp_path / "other-*", tmp_path / "scores.json", threshold=0.85)["criterion"]["threshold"] == 0.85
+    write_run(tmp_path / "more-a")
+    write_run(tmp_path / "more-b", first=2, measure="balanced_accuracy")
+    assert "in measure; only methods and orderings may differ" in refusal(tmp_path / "more-*")
 
 
 @pytest.mark.parametrize("damaged", ["results.json", "curves.npz", "config.yaml"])

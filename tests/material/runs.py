@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.sample_efficiency.curves import Curves
+from metrics.sample_efficiency.curves import Curves, Measure
 
 TRACES = np.array(
     [
@@ -30,7 +30,9 @@ def reaching(methods: list[str], samples: Any, limit: int) -> Curves:
     seen = np.arange(1, max(limit, int(np.max(samples, initial=0, where=np.isfinite(samples)))) + 1)
     met = seen > np.array(samples, dtype=np.float64)[..., None] - 10
     orderings = np.arange(met.shape[1])
-    return Curves(methods, orderings, seen, np.where(met, 12, 8), 16, limit, threshold=0.75, consecutive=10)
+    return Curves(
+        methods, orderings, seen, np.where(met, 12, 8), 16, 16, "accuracy", limit, threshold=0.75, consecutive=10
+    )
 
 
 def write_run(
@@ -43,6 +45,7 @@ def write_run(
     complete: bool = True,
     threshold: float = 0.8,
     registry: str | None = None,
+    measure: Measure = "accuracy",
     **protocol: Any,
 ) -> Path:
     folder.mkdir()
@@ -53,6 +56,8 @@ def write_run(
         samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
         correct=correct,
         validation_size=100,
+        all_correct=100,
+        measure=measure,
         limit=limit,
         threshold=threshold,
         consecutive=3,

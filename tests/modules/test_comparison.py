@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -93,6 +94,19 @@ def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
         for part in labels.split(3):
             comparison.validation_step((torch.zeros(len(part), 4), part), 0)
         assert comparison.counts.tolist() == [[[2, 2], [3, 2]], [[0, 0], [0, 0]]]
+
+
+def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
+    comparison = Comparison(Constant([0, 1]), {"other": Constant([2, 0])})
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    comparison.weigh(np.array([10, 20, 50]))
+    comparison.on_validation_epoch_start()
+    for part in torch.tensor([0, 1, 1, 2, 2, 2, 0]).split(3):
+        comparison.validation_step((torch.zeros(len(part), 4), part), 0)
+    now = comparison.snapshot()
+    assert now.correct.tolist() == [[20, 40], [150, 20]]
+    assert now.samples_validated == 7
+    assert not now.not_finite.any()
 
 
 def test_optimisers_of_all_methods_are_known() -> None:

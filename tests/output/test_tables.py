@@ -33,7 +33,7 @@ def describe(samples: list[list[float]]) -> dict[str, Any]:
     names = ["baseline", LONG][: len(values)]
     protocol = {"dataset": "pets", "backbone": "resnet50", "weights": "some/where/birds.pth", "batch_size": 8}
     return {
-        "criterion": {"threshold": 0.8, "consecutive": 10},
+        "criterion": {"measure": "accuracy", "threshold": 0.8, "consecutive": 10},
         "protocol": {**protocol, "orderings": values.shape[1]},
         "restricted_at": 200,
         **score(reaching(names, values, 200), [100, 200]),

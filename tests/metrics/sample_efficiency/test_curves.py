@@ -9,8 +9,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from sklearn.metrics import balanced_accuracy_score
 
-from metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
+from metrics.sample_efficiency.curves import (
+    LARGEST_COUNT,
+    Curves,
+    class_weights,
+    required_correct,
+    samples_to_criterion,
+)
 
 
 # In binary 0.55 * 100 is above 55 and 0.57 * 100 below 57.
@@ -26,6 +33,32 @@ def test_required_correct_is_the_fewest_that_pass_exactly(threshold: str) -> Non
 @pytest.mark.parametrize(("size", "count"), [(5, 4), (10, 8), (500, 400), (1000, 800), (1001, 801), (3, 3)])
 def test_eighty_per_cent(size: int, count: int) -> None:
     assert required_correct(0.8, size) == count
+
+
+@pytest.mark.parametrize("sizes", [(85, 15), (7, 7), (3, 0, 5, 8), (1, 2, 3, 4, 5, 6, 7), (997, 991, 983, 977, 971)])
+def test_balanced_accuracy_is_that_of_scikit_learn(sizes: tuple[int, ...]) -> None:
+    generator = np.random.default_rng(sizes)
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    weights = class_weights(np.array(sizes), "balanced_accuracy")
+    all_correct = int(weights @ np.array(sizes))
+    assert all_correct <= LARGEST_COUNT
+    for _ in range(20):
+        predicted = np.where(generator.random(len(labels)) < 0.6, labels, generator.permutation(labels))
+        share = weights[labels[predicted == labels]].sum() / all_correct
+        error = max(sizes) * len(sizes) / LARGEST_COUNT
+        assert share == pytest.approx(balanced_accuracy_score(labels, predicted), abs=error)
+
+
+def test_accuracy_counts_every_sample_once() -> None:
+    assert class_weights(np.array([85, 15]), "accuracy").tolist() == [1, 1]
+    assert class_weights(np.array([85, 15]), "balanced_accuracy").tolist() == [3, 17]
+
+
+def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
+    sizes = np.array([85, 15])
+    for measure, passes in (("accuracy", True), ("balanced_accuracy", False)):
+        weights = class_weights(sizes, measure)  # type: ignore[arg-type]
+        assert (weights[0] * sizes[0] >= required_correct(0.8, int(weights @ sizes))) == passes
 
 
 def first_streak(correct: NDArray[np.int64], required: int, consecutive: int) -> tuple[int, int] | None:
@@ -70,6 +103,8 @@ def draw_curves(**changes: object) -> Curves:
         "samples_seen": np.arange(8, 168, 8),
         "correct": generator.integers(0, 1001, (2, 5, 20)),
         "validation_size": 1000,
+        "all_correct": 1000,
+        "measure": "accuracy",
         "limit": 163,
         "threshold": 0.8,
         "consecutive": 3,
@@ -87,6 +122,14 @@ def test_saved_curves_come_back(tmp_path: Path, changes: dict[str, object]) -> N
         assert type(read) is type(kept), field.name
         assert np.array_equal(read, kept), field.name
     assert loaded.correct.dtype == loaded.samples_seen.dtype == loaded.orderings.dtype == np.int64
+
+
+def test_curves_from_before_there_were_measures_are_of_accuracy(tmp_path: Path) -> None:
+    curves = draw_curves()
+    before = {name: value for name, value in vars(curves).items() if name not in ("measure", "all_correct")}
+    np.savez(tmp_path / "curves.npz", **before)
+    loaded = Curves.load(tmp_path / "curves.npz")
+    assert (loaded.measure, loaded.all_correct) == ("accuracy", 1000)
 
 
 def test_file_is_written_under_the_very_name_given(tmp_path: Path) -> None:
