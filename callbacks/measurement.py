@@ -68,8 +68,10 @@ def _measure_missing(
     while traces.missing.any() and not criterion.cut_off_because:
         chosen, other = traces.claim()
         if chosen.any():
-            traces.begin(chosen)
-            comparison.choose(chosen)
+            passed = criterion.checkpoints.begin(chosen)
+            traces.begin(passed.measured, passed.evaluations)
+            seen = traces.grid.samples_seen[passed.evaluations - 1] if passed.evaluations else 0
+            comparison.choose(passed.fed, int(seen), passed.states)
             _fit(trainer, comparison, stream, criterion)
         elif traces.missing.any():
             if not waiting:

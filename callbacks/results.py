@@ -19,6 +19,7 @@ import yaml
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Trainer
 
+from callbacks.checkpoints import Checkpoints
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import NOT_EVALUATED, Traces
 from contract.documents import registry_path
@@ -136,7 +137,8 @@ class Results:
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
         digests = [ledger.record(each) for each in self.provenance]
         self.traces = Traces(ledger, fed, digests, stream.orderings, grid, self.recompute)
-        criterion.follow(self.traces, self.methods, len(stream.validation_labels))
+        self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
+        criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
         return self.traces
 
     def _require_same_origin(self) -> None:
@@ -206,7 +208,7 @@ class Results:
                 )
             if diverged.any():
                 remarks.append(f"WARNING: {name} gave predictions that are not finite in {diverged.sum()} orderings.")
-        return remarks
+        return remarks + sorted(self.checkpoints.remarks)
 
     def _curves(self, complete: bool) -> Curves:
         traces, stream = self.traces, self.stream

@@ -11,6 +11,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
+from callbacks.checkpoints import Checkpoints
 from callbacks.traces import NOT_EVALUATED, Grid, Traces
 from metrics.sample_efficiency.curves import CONSECUTIVE, THRESHOLD, Measure, required_correct
 from modules.comparison import Comparison
@@ -32,6 +33,7 @@ class SampleEfficiency(Callback):
     """
 
     traces: Traces
+    checkpoints: Checkpoints
 
     def __init__(
         self,
@@ -59,30 +61,40 @@ class SampleEfficiency(Callback):
         required = required_correct(self.threshold, all_correct)
         return Grid(np.minimum(seen, max_samples), all_correct, required, self.consecutive)
 
-    def follow(self, traces: Traces, methods: Sequence[str], validation_size: int) -> None:
+    def follow(self, traces: Traces, checkpoints: Checkpoints, methods: Sequence[str], validation_size: int) -> None:
         """Take the traces of a comparison, of which some may be there.
 
         Args:
             traces: The traces.
+            checkpoints: From which some of them may go on.
             methods: Names of the methods.
             validation_size: Number of validation samples.
         """
-        self.traces, self.methods, self.validation_size = traces, methods, validation_size
+        self.traces, self.checkpoints, self.methods = traces, checkpoints, methods
+        self.validation_size = validation_size
         # Samples at which a trace has met the criterion, infinite until then.
         self._met_at = traces.met_at
         self._logged = 0
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Start with no streak."""
-        self._streaks = np.zeros(self.traces.measured.shape, dtype=np.int64)
+        """Start with the streaks of what is known."""
         self._waiting = self.traces.running.copy()
-        self._met_at[self._waiting] = np.inf
+        self._streaks = self.traces.streaks
+        self._met_at[self._waiting] = self.traces.met_at[self._waiting]
+        self._evaluated = False
 
     @property
     def met(self) -> NDArray[np.bool_]:
         """Which traces have met the criterion so far, `[methods, orderings]`."""
         met: NDArray[np.bool_] = np.isfinite(self._met_at)
         return met
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
+        """Write a checkpoint now and then, between an evaluation and the next batch."""
+        assert isinstance(pl_module, Comparison)
+        if self._evaluated:
+            self.checkpoints.save_if_due(pl_module)
+        self._evaluated = False
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Take the counts of one evaluation, and stop if nothing is left to wait for."""
@@ -97,7 +109,7 @@ class SampleEfficiency(Callback):
                 f"trainer.limit_val_batches: {now.samples_validated} of {self.validation_size} validation photos "
                 "were evaluated; an evaluation takes all"
             )
-        place = int(places[0])
+        place, self._evaluated = int(places[0]), True
         self.traces.add(place, now.correct, now.not_finite)
         self._streaks = np.where(now.correct >= grid.required, self._streaks + 1, 0)
         self._met_at[self._waiting & ~self.met & (self._streaks >= self.consecutive)] = now.samples_seen
@@ -133,9 +145,11 @@ class SampleEfficiency(Callback):
 
     def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Store what was measured, and say why the run ended."""
-        running = self.traces.running
+        assert isinstance(pl_module, Comparison)
+        running, end = self.traces.running, self.traces.grid.samples_seen[-1]
         if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
             self.traces.finish()
+            self.checkpoints.finish(pl_module, running & ~self.met, pl_module.samples_seen == end)
         else:
             self.cut_off_because = "an option of the trainer stopped it early"
             self.traces.write()

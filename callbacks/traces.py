@@ -80,6 +80,7 @@ class Traces:
         self._stored: dict[TraceKey, Trace] = {}
         self.running = np.zeros(shape, dtype=bool)
         self._unfinished = np.zeros(shape, dtype=bool)
+        self.recompute = recompute
         self._wanted_again = np.full(shape, recompute)
         self.reload()
         self._written = time.monotonic()
@@ -101,6 +102,14 @@ class Traces:
         """Which traces have met the criterion, `[methods, orderings]`."""
         met: NDArray[np.bool_] = np.isfinite(self.met_at)
         return met
+
+    @property
+    def streaks(self) -> NDArray[np.int64]:
+        """Evaluations in a row, up to its end, at which a trace has what is required, `[methods, orderings]`."""
+        numbers = np.arange(1, len(self.correct) + 1)[:, None, None]
+        fails = (self.correct != NOT_EVALUATED) & (self.correct < self.grid.required)
+        streaks: NDArray[np.int64] = self.lengths - np.where(fails, numbers, 0).max(0, initial=0)
+        return streaks
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -135,17 +144,18 @@ class Traces:
         free = np.array([[key not in held for key in row] for row in self.keys])
         return missing & self.missing & free, next(iter(held.values()), None)
 
-    def begin(self, chosen: NDArray[np.bool_]) -> None:
-        """Begin to measure traces.
+    def begin(self, chosen: NDArray[np.bool_], evaluations: int = 0) -> None:
+        """Begin to measure traces, or go on with them.
 
         Args:
             chosen: Which, `[methods, orderings]`.
+            evaluations: Evaluations that are known already.
         """
         self.measured |= chosen
         self.running = chosen
         self._wanted_again &= ~chosen
-        self.correct[:, chosen] = NOT_EVALUATED
-        self.diverged[chosen] = NOT_EVALUATED
+        self.correct[evaluations:, chosen] = NOT_EVALUATED
+        self.diverged[chosen & (self.diverged >= evaluations)] = NOT_EVALUATED
         self._unfinished[chosen] = True
 
     def add(self, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:

@@ -131,6 +131,7 @@ class SampleStream(LightningDataModule):
         self.unreadable: dict[str, str] = {}
         self.duplicates: list[list[str]] = []
         self.fed: Sequence[int] = self.orderings
+        self.skipped = 0
         self.fingerprints: dict[str, str] = {}
 
     @property
@@ -256,13 +257,14 @@ class SampleStream(LightningDataModule):
         if wanted > there:
             raise UserError(f"{option}: {wanted} asked for, but there are {there} {kind} photos")
 
-    def feed(self, numbers: Sequence[int]) -> None:
+    def feed(self, numbers: Sequence[int], samples_seen: int = 0) -> None:
         """Choose the orderings that are fed, of those of the comparison.
 
         Args:
             numbers: Their numbers.
+            samples_seen: Samples of each that are left out, because the methods have seen them.
         """
-        self.fed = numbers
+        self.fed, self.skipped = numbers, samples_seen
 
     def start(self) -> Start:
         """Give what every method of the comparison starts from."""
@@ -280,9 +282,9 @@ class SampleStream(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Feed batch b of every ordering at once; the last is smaller where their size does not divide the samples."""
-        orders = np.empty((len(self.fed), self.max_samples), dtype=np.int64)
+        orders = np.empty((len(self.fed), self.max_samples - self.skipped), dtype=np.int64)
         for order, number in zip(orders, self.fed, strict=True):
-            order[:] = draw_ordering(len(self.train_labels), number, self.seed)[: self.max_samples]
+            order[:] = draw_ordering(len(self.train_labels), number, self.seed)[self.skipped : self.max_samples]
         batches: Any = torch.from_numpy(orders).to(self.train_inputs.device).split(self.batch_size, dim=1)
         return DataLoader(
             batches, batch_size=None, collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -14,6 +16,8 @@ from lightning.pytorch import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from modules.checkpoint import state_of
+from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from output.errors import UserError
 
@@ -35,8 +39,8 @@ class Stream(Protocol):
     def start(self) -> Start:
         """Give what every method starts from."""
 
-    def feed(self, numbers: Sequence[int]) -> None:
-        """Choose the orderings that are fed."""
+    def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
+        """Choose the orderings that are fed, and how many samples of each are left out."""
 
 
 @dataclass(frozen=True)
@@ -80,9 +84,11 @@ class Comparison(LightningModule):
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         for name, method in zip(self.names, self, strict=True):
             _require_no_hooks(name, method)
+        self._constructed = {name: _shallow(vars(method)) for name, method in self.methods.items()}
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
+        self._skipped, self._states = 0, dict[str, Any]()
         self.samples_seen = self.samples_validated = 0
 
     @property
@@ -94,13 +100,15 @@ class Comparison(LightningModule):
         """Iterate over the methods, the baseline first."""
         return iter(self.methods.values())  # type: ignore[arg-type]
 
-    def choose(self, chosen: NDArray[np.bool_]) -> None:
-        """Choose what is measured; by default, all.
+    def choose(self, chosen: NDArray[np.bool_], samples_seen: int = 0, states: Mapping[str, Any] | None = None) -> None:
+        """Choose what is fed; by default, everything from the beginning.
 
         Args:
             chosen: Which orderings each method is fed, `[methods, orderings]`.
+            samples_seen: Samples that they have seen already.
+            states: The states of the methods then, by their names, as `states` gave them.
         """
-        self.chosen = chosen
+        self.chosen, self._skipped, self._states = chosen, samples_seen, dict(states or {})
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
         """Say what a correct prediction counts; by default, 1.
@@ -116,17 +124,23 @@ class Comparison(LightningModule):
         numbers = np.array(self.stream.orderings)
         chosen = np.ones((len(self.names), len(numbers)), dtype=bool) if self.chosen is None else self.chosen
         fed = chosen.any(0)
-        self.stream.feed(numbers[fed].tolist())
+        self.stream.feed(numbers[fed].tolist(), self._skipped)
         start = self.stream.start()
-        self.samples_seen, self.classes = 0, start.classes
+        self.samples_seen, self.classes = self._skipped, start.classes
+        self._generators = {name: GlobalGenerators(start.seed, start.device) for name in self.names}
+        self._optimizers: dict[str, list[torch.optim.Optimizer]] = {}
         # The name of every method that is fed, its place among the methods, and the places of its orderings among those
         # that are fed; None for all of them.
         self.fed: list[tuple[str, int, Tensor | None]] = []
         for place, (name, method) in enumerate(zip(self.names, self, strict=True)):
             own = chosen[place, fed]
             if own.any():
+                # What an earlier pass has left.
+                vars(method).clear()
+                vars(method).update(_shallow(self._constructed[name]))
                 method.trainer = self.trainer
-                method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
+                with self._generators[name].in_use():
+                    method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 self.fed.append((name, place, None if own.all() else torch.from_numpy(np.flatnonzero(own))))
         self._columns = np.flatnonzero(fed)
         # Of every method and ordering that is fed: predictions that are correct, and that are not finite.
@@ -134,7 +148,25 @@ class Comparison(LightningModule):
 
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows and saves them."""
-        return [optimizer for name, *_ in self.fed for optimizer in self._method(name).build_optimizers()]
+        for name, *_ in self.fed:
+            with self._generators[name].in_use():
+                self._optimizers[name] = self._method(name).build_optimizers()
+        return [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
+
+    def on_train_start(self) -> None:
+        """Put the methods into the states that they go on from."""
+        for name, state in self._states.items():
+            vars(self._method(name)).update(state["attributes"])
+            self._optimizers[name], self._generators[name] = state["optimizers"], state["generators"]
+        if self._states:
+            self.trainer.optimizers = [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
+            self._states = {}
+
+    def states(self) -> dict[str, Any]:
+        """Give the state of every method that is fed, by its name; they are not copies."""
+        return {
+            name: state_of(self._method(name), self._optimizers[name], self._generators[name]) for name, *_ in self.fed
+        }
 
     def _method(self, name: str) -> Method:
         method = self.methods[name]
@@ -145,7 +177,7 @@ class Comparison(LightningModule):
         """Let every method adapt on the same batch."""
         inputs, labels = batch
         for name, _, places in self.fed:
-            with _untouched(name, inputs, labels):
+            with _untouched(name, inputs, labels), self._generators[name].in_use():
                 if places is None:
                     self._method(name).adapt(inputs, labels)
                 else:
@@ -163,7 +195,7 @@ class Comparison(LightningModule):
         correct, not_finite = self.counts
         self.samples_validated += len(labels)
         for name, place, places in self.fed:
-            with _untouched(name, inputs, labels):
+            with _untouched(name, inputs, labels), self._generators[name].in_use():
                 logits = self._method(name)(inputs)
             orderings = self.counts.shape[-1] if places is None else len(places)
             self._require_logits(name, logits, (orderings, len(labels), self.classes))
@@ -196,8 +228,21 @@ class Comparison(LightningModule):
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
 
 
+def _shallow(attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy attributes, and the containers among them."""
+    return {
+        name: copy(value) if isinstance(value, dict | list | set | deque) else value
+        for name, value in attributes.items()
+    }
+
+
 def _require_no_hooks(name: str, method: Method) -> None:
-    """Refuse a method that defines what is never called of it."""
+    """Refuse a method that defines what is never called of it, or that would not be new in every pass."""
+    if next(method.parameters(), None) is not None:
+        raise UserError(
+            f"{_option(name)}: {type(method).__name__} creates parameters in its constructor; create them in begin, "
+            "which is called before each pass over the stream"
+        )
     for hook in HOOKS:
         if getattr(type(method), hook) is not getattr(LightningModule, hook):
             raise UserError(

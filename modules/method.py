@@ -117,7 +117,7 @@ class Method(LightningModule):
     independent_of_limit: ClassVar[bool] = False
 
     def begin(self, start: Start) -> None:
-        """Set up the state; called once, before the first batch.
+        """Set up the state; called before the first batch of a pass over the stream, on what the constructor left.
 
         Extend it to create parameters and buffers. `self.backbone` holds the method's own copy of the trainable
         backbone, None on frozen features.

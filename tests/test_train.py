@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 import time
+import time
 from pathlib import Path
 from typing import Any
 
@@ -270,27 +271,47 @@ def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_gives(tmp_path: Path) -> None:
-    moments = np.random.default_rng(0).uniform(4, 12, 6).tolist()
-    options = [*SMALL, "--data.orderings=60", "--criterion.threshold=0.95", "--model=configs/model/all_methods.yaml"]
+    generator = np.random.default_rng(0)
+    options = [*SMALL, "--data.orderings=100", "--data.max_samples=300", "--data.validation_size=400"]
+    options += ["--criterion.threshold=0.99", "--model=configs/model/all_methods.yaml"]
 
     def start(name: str) -> subprocess.Popen[bytes]:
         run = tmp_path / name / "run"
-        command = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={run}"]
+        arguments = [*options, f"--trainer.default_root_dir={run}"]
+        script = (
+            "import train\nfrom modules.comparison import Comparison\nstep = Comparison.training_step\n"
+            "def count(self, batch, batch_idx):\n    step(self, batch, batch_idx)\n"
+            f"    print(self.samples_seen, file=open({str(tmp_path / name)!r} + '.txt', 'a'))\n"
+            f"Comparison.training_step = count\ntrain.main({arguments!r})"
+        )
         environment = {**os.environ, "HEADSTART_LEDGER": str(tmp_path / name / "ledger")}
+        command = [sys.executable, "-c", script]
         return subprocess.Popen(command, cwd=ROOT, env=environment, stderr=subprocess.DEVNULL)
 
     assert start("whole").wait() == 0
-    for moment in moments:
-        process = start("killed")
+    fed = tmp_path / "killed.txt"
+    for _ in range(30):
+        process, before = start("killed"), fed.stat().st_size if fed.exists() else 0
+        # One in six while it starts, the others while it measures.
+        moment = generator.uniform(0, 6)
+        while moment > 1 and process.poll() is None and (not fed.exists() or fed.stat().st_size == before):
+            time.sleep(0.05)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(moment)
         process.kill()
         process.wait()
     assert start("killed").wait() == 0
     whole, killed = (json.loads((tmp_path / name / "run" / "results.json").read_text()) for name in ("whole", "killed"))
-    assert whole.pop("times")["computed_traces"] == 60 * 9
+    assert whole.pop("times")["computed_traces"] == 100 * 9
     killed.pop("times")
     assert whole == killed
+    once, again = (
+        [int(line) for line in (tmp_path / f"{name}.txt").read_text().split()] for name in ("whole", "killed")
+    )
+    # Every start goes on from a checkpoint, but for those that a kill met before the first one.
+    assert set(again) == set(once)
+    assert again.count(1) < 10
+    print(f"{len(again)} batches fed in pieces, {len(once)} in one")
 
 
 @pytest.mark.parametrize(

@@ -239,7 +239,7 @@ def test_another_method_is_measured_alone(script: Script) -> None:
 
 def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
     counts = np.array([[[16] * 9 + [0] * 3, [0] * 12]])
-    script(counts[..., :6], results=Results(), folder="short", consecutive=5)
+    script(counts, max_samples=6, results=Results(), folder="short", consecutive=5)
     whole = script(counts, results=Results(), folder="long", consecutive=5)
     assert whole.criterion.traces.measured.tolist() == [[False, True]]
     assert whole.criterion.traces.lengths.tolist() == [[6, 12]]

@@ -18,7 +18,7 @@ from output.errors import UserError
 
 
 def set_up(comparison: Comparison, start: Start) -> None:
-    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers: None, orderings=start.numbers)
+    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers, seen: None, orderings=start.numbers)
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")
 

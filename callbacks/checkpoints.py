@@ -1,0 +1,180 @@
+"""Checkpoints: the states of methods on disk, from which traces that were cut off are continued."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from callbacks.traces import Traces
+from modules.checkpoint import is_current, pickling, unpickling, why_not
+from modules.comparison import Comparison
+from modules.method import Start
+from store.segments import digest_of
+
+FOLDER = "checkpoints"
+# Where a process is killed, what it did in this time is done again, or more where writing would take more than a tenth.
+SECONDS_BETWEEN = 2.0
+SHARE = 0.1
+# What else unpickling depends on; the sources of methods and the version of torch are part of what is looked up.
+MADE_BY = {"format": 1, "lightning": lightning.__version__}
+
+
+@dataclass(frozen=True)
+class Pass:
+    """What is fed side by side, and where it begins.
+
+    Attributes:
+        fed: The traces, `[methods, orderings]`.
+        measured: Those of them that are missing; the others come along, because a method's state is that of all of its
+            orderings together.
+        evaluations: Evaluations that lie behind them.
+        states: The states of their methods then, by the methods' names; none at the beginning.
+    """
+
+    fed: NDArray[np.bool_]
+    measured: NDArray[np.bool_]
+    evaluations: int = 0
+    states: dict[str, Any] = field(default_factory=dict)
+
+
+class Checkpoints:
+    """The checkpoints of one comparison's passes, each in one file that is there as a whole or not.
+
+    They are written with Python's pickle, so that only those of the same user are read.
+
+    Args:
+        ledger: Folder of the ledger.
+        traces: The traces of the comparison.
+        methods: Names of its methods.
+        start: What they start from.
+
+    Attributes:
+        remarks: What could not be stored or read, and why.
+    """
+
+    def __init__(self, ledger: Path, traces: Traces, methods: list[str], start: Start) -> None:
+        self.folder = ledger / FOLDER
+        self.traces, self.methods, self.start = traces, methods, start
+        self.stream = traces.keys[0][0].stream
+        digests = [keys[0].method for keys in traces.keys]
+        # The same method may be compared with itself.
+        self._digests = [f"{digest}-{digests[:place].count(digest)}" for place, digest in enumerate(digests)]
+        self._orderings = np.array([key.ordering for key in traces.keys[0]])
+        self.remarks: set[str] = set()
+
+    def begin(self, claimed: NDArray[np.bool_]) -> Pass:
+        """Choose what is fed next: what goes on from a checkpoint, else everything from the beginning.
+
+        Args:
+            claimed: The missing traces that are this process's to measure, `[methods, orderings]`.
+        """
+        self._passed, self._continued = Pass(claimed, claimed), None
+        for file in () if self.traces.recompute else sorted(self.folder.glob(f"{self.stream[:16]}-*.pt")):
+            if passed := self._continue(self._read(file), claimed):
+                self._passed, self._continued = passed, file
+                break
+        members = {self._digests[place]: self._orderings[fed].tolist() for place, fed in enumerate(self._passed.fed)}
+        self._file = self.folder / f"{self.stream[:16]}-{digest_of(members)[:16]}.pt"
+        self._due = time.monotonic() + SECONDS_BETWEEN
+        return self._passed
+
+    def _continue(self, checkpoint: dict[str, Any], claimed: NDArray[np.bool_]) -> Pass | None:
+        """Take of a checkpoint the methods whose missing traces are claimed and known up to there."""
+        fed, states = np.zeros_like(claimed), {}
+        missing, lengths = self.traces.missing, self.traces.lengths
+        for place, (name, digest) in enumerate(zip(self.methods, self._digests, strict=True)):
+            found = checkpoint.get("methods", {}).get(digest)
+            if found is None or not is_current(found["state"]):
+                continue
+            own = np.isin(self._orderings, found["orderings"])
+            if own.sum() < len(found["orderings"]):
+                continue
+            wanted = own & missing[place]
+            known = lengths[place, wanted] >= checkpoint["evaluations"]
+            if wanted.any() and known.all() and claimed[place, wanted].all():
+                fed[place], states[name] = own, found["state"]
+        return Pass(fed, fed & missing, checkpoint["evaluations"], states) if states else None
+
+    def _read(self, file: Path) -> dict[str, Any]:
+        """Read a checkpoint; nothing where it is another user's, another version's or damaged."""
+        try:
+            if file.stat().st_uid != os.getuid():
+                return {}
+            with unpickling(self.start):
+                found: dict[str, Any] = torch.load(file, map_location=self._place, weights_only=False)
+        # Whatever a damaged pickle may raise.
+        except Exception as error:
+            self.remarks.add(f"The checkpoint {file} cannot be read ({type(error).__name__}: {error}).")
+            return {}
+        return found if found.get("made_by") == MADE_BY else {}
+
+    def _place(self, storage: Any, device: str) -> Any:  # noqa: ANN401 - torch has two classes of storage
+        return storage if device == "cpu" else storage.to(device=torch.device(self.start.device))
+
+    def save_if_due(self, comparison: Comparison) -> None:
+        """Write a checkpoint where the last one is some time ago.
+
+        Args:
+            comparison: The methods, at the last evaluation.
+        """
+        if time.monotonic() >= self._due:
+            self.save(comparison, self._passed.measured)
+
+    def save(self, comparison: Comparison, wanted: NDArray[np.bool_]) -> None:
+        """Write a checkpoint; where that cannot be, there is none.
+
+        Args:
+            comparison: The methods, at the last evaluation.
+            wanted: The traces that are to be continued, `[methods, orderings]`.
+        """
+        began = time.monotonic()
+        self.traces.write()
+        methods = {}
+        for name, state in comparison.states().items():
+            place = self.methods.index(name)
+            if reason := why_not(state):
+                self.remarks.add(f"{name} cannot be continued where it is cut off ({reason}).")
+            elif wanted[place].any():
+                orderings = self._orderings[self._passed.fed[place]].tolist()
+                methods[self._digests[place]] = {"orderings": orderings, "state": state}
+        if methods:
+            evaluations = int(self.traces.lengths[self._passed.measured].min())
+            self._write({"made_by": MADE_BY, "evaluations": evaluations, "methods": methods})
+        self._due = time.monotonic() + max(SECONDS_BETWEEN, (time.monotonic() - began) / SHARE)
+
+    def _write(self, checkpoint: dict[str, Any]) -> None:
+        # Of its own name, so that what a killed process leaves is overwritten; only one measures these traces.
+        partial = self._file.with_suffix(".partial")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            torch.save(checkpoint, partial, pickle_module=pickling(self.start))
+            partial.replace(self._file)
+        except (OSError, RuntimeError) as error:
+            with suppress(OSError):
+                partial.unlink(missing_ok=True)
+            self.remarks.add(f"The checkpoint {self._file} cannot be written ({error}).")
+
+    def finish(self, comparison: Comparison, unmet: NDArray[np.bool_], aligned: bool) -> None:
+        """End a pass: keep a checkpoint of the traces that a higher limit would continue, and no other.
+
+        Args:
+            comparison: The methods.
+            unmet: The traces that end at the limit without having met the criterion, `[methods, orderings]`.
+            aligned: Whether the methods are at the last evaluation.
+        """
+        keep = bool(unmet.any()) and aligned
+        if keep:
+            self.save(comparison, unmet)
+        for file in (self._file, self._continued):
+            if file is not None and not (keep and file == self._file):
+                with suppress(OSError):
+                    file.unlink(missing_ok=True)

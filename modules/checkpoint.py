@@ -1,0 +1,124 @@
+"""The state of a method between two batches, as it goes into a checkpoint and comes out of it."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import fields
+from functools import partial
+from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
+from typing import Any
+
+from lightning.pytorch import LightningModule
+from torch import Tensor
+from torch.nn import Module
+from torch.optim import Optimizer
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from modules.global_generators import GlobalGenerators
+from modules.method import Method, Start
+from modules.provenance import source_digests
+
+# What the constructor or `begin` makes and nothing changes, and what is only kept to save time.
+CONSTANT = (FunctionType, BuiltinFunctionType, MethodType, partial, type, WeakTensorKeyDictionary)
+# What belongs to Lightning or follows from what is fed.
+NOT_OWN = vars(LightningModule()).keys() - vars(Module()).keys() | {"start"}
+
+_START: ContextVar[Start] = ContextVar("start")
+
+
+def state_of(method: Method, optimizers: Sequence[Optimizer], generators: GlobalGenerators) -> dict[str, Any]:
+    """Give everything of a method that its batches change.
+
+    Args:
+        method: The method.
+        optimizers: Its optimisers.
+        generators: Its state of the global generators.
+
+    Returns:
+        Its attributes, but for functions, weak dictionaries and what is Lightning's; the optimisers; the generators;
+        the digests of the source code of its modules.
+    """
+    own = {name: value for name, value in vars(method).items() if name not in NOT_OWN}
+    attributes = {name: value for name, value in own.items() if not isinstance(value, CONSTANT)}
+    return {
+        "attributes": attributes,
+        "optimizers": list(optimizers),
+        "generators": generators,
+        "sources": _sources(attributes),
+    }
+
+
+def is_current(state: Mapping[str, Any]) -> bool:
+    """Say whether a stored state is of the source code as it is now.
+
+    Args:
+        state: As `state_of` gave it.
+    """
+    return bool(state["sources"] == _sources(state["attributes"]))
+
+
+def _sources(attributes: Mapping[str, Any]) -> dict[str, str]:
+    children = [child for child in attributes["_modules"].values() if child is not None]
+    return source_digests({type(module) for child in children for module in child.modules()})
+
+
+def why_not(state: Mapping[str, Any]) -> str | None:
+    """Say why a state cannot be stored; None where it can.
+
+    Args:
+        state: As `state_of` gives it.
+    """
+    try:
+        _WithoutTensors(io.BytesIO()).dump(state)
+    # Whatever a class of the user's raises when it is pickled.
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return None
+
+
+def pickling(start: Start) -> Any:  # noqa: ANN401 - what torch.save calls a pickle module
+    """Give what `torch.save` is to pickle states with: tensors of the start are named instead of stored.
+
+    Args:
+        start: What the methods started from.
+    """
+    shared = {
+        id(value): field.name for field in fields(start) if isinstance(value := getattr(start, field.name), Tensor)
+    }
+
+    class Pickler(pickle.Pickler):
+        def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401
+            return (_of_start, (shared[id(thing)],)) if id(thing) in shared else NotImplemented
+
+    return SimpleNamespace(Pickler=Pickler, __name__=pickle.__name__)
+
+
+@contextmanager
+def unpickling(start: Start) -> Iterator[None]:
+    """Let states that are loaded take the tensors of a start.
+
+    Args:
+        start: What the methods start from.
+    """
+    token = _START.set(start)
+    try:
+        yield
+    finally:
+        _START.reset(token)
+
+
+def _of_start(name: str) -> Any:  # noqa: ANN401
+    return getattr(_START.get(), name)
+
+
+class _WithoutTensors(pickle.Pickler):
+    """Pickles all but the contents of tensors."""
+
+    def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
+        if isinstance(thing, Tensor) and thing.grad_fn is not None:
+            raise pickle.PicklingError("a tensor that gradients flow back from is kept; detach it")
+        return "tensor" if isinstance(thing, Tensor) else None

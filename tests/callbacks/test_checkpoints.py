@@ -1,0 +1,179 @@
+"""A run that was cut off goes on from its checkpoint, and one with a higher limit from where the lower one ended."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from callbacks import Results, checkpoints
+from tests.callbacks.conftest import Scripted, ScriptedRun
+
+Script = Callable[..., ScriptedRun]
+# The criterion is met by the first method alone.
+COUNTS = np.array([[[*range(8, 20), *[19] * 8], [*range(9, 20), *[19] * 9]], [[3] * 20, [*range(20)]]])
+CRITERION: dict[str, Any] = {"threshold": 0.9, "consecutive": 4}
+
+
+class Killed(Callback):
+    """Ends a run as a lost process would, without another word."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if pl_module.samples_seen == self.samples:
+            raise RuntimeError("killed")
+
+
+@pytest.fixture(autouse=True)
+def fed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Checkpoints after every evaluation; the samples that every method is fed."""
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    fed: list[int] = []
+    adapt = Scripted.adapt
+
+    def counted(self: Scripted, *batch: torch.Tensor) -> None:
+        adapt(self, *batch)
+        fed.append(self.batches)
+
+    monkeypatch.setattr(Scripted, "adapt", counted)
+    return fed
+
+
+def stored(run: ScriptedRun) -> list[Path]:
+    return sorted(run.criterion.checkpoints.folder.glob("*"))
+
+
+def scores(run: ScriptedRun) -> dict[str, Any]:
+    return {key: value for key, value in run.results.document.items() if key not in ("times", "environment")}
+
+
+def test_a_run_that_was_cut_off_repeats_nothing_but_the_last_evaluation(
+    script: Script, fed: list[int], tmp_path: Path
+) -> None:
+    whole = script(COUNTS, results=Results(ledger=str(tmp_path / "other")), folder="undisturbed", **CRITERION)
+    fed.clear()
+    for samples in (7, 12, 13):
+        cut_off = script(COUNTS, results=Results(), callbacks=(Killed(samples),), **CRITERION)
+        assert isinstance(cut_off.error, RuntimeError)
+        assert len(stored(cut_off)) == 1
+    run = script(COUNTS, results=Results(), **CRITERION)
+    # A checkpoint is written before the next batch: the evaluation at which a run ended is done again.
+    assert sorted(fed) == sorted([*range(1, 21), 7, 12, 13] * 2)
+    assert scores(run) == scores(whole)
+    assert run.correct.tolist() == COUNTS.tolist()
+
+
+def test_a_higher_limit_feeds_what_lies_beyond_the_lower_one(script: Script, fed: list[int]) -> None:
+    low = script(COUNTS, results=Results(), folder="low", max_samples=14, **CRITERION)
+    assert len(stored(low)) == 1
+    fed.clear()
+    high = script(COUNTS, results=Results(), folder="high", **CRITERION)
+    # The first method is done; of the second only the orderings that had not met the criterion count.
+    assert fed == list(range(15, 21))
+    assert high.criterion.traces.measured.tolist() == [[False, False], [True, True]]
+    assert high.correct[1].tolist() == COUNTS[1].tolist()
+    assert high.results.document["methods"]["method_0"]["samples_to_criterion"] == [None, None]
+
+
+def test_orderings_that_are_done_come_along_unrecorded(script: Script, fed: list[int]) -> None:
+    counts = COUNTS[:1].copy()
+    counts[0, 1, 10:] = 0
+    script(counts, results=Results(), folder="low", max_samples=14, threshold=0.8, consecutive=4)
+    fed.clear()
+    high = script(counts, results=Results(), folder="high", threshold=0.8, consecutive=4)
+    assert fed == list(range(15, 21))
+    assert high.criterion.traces.measured.tolist() == [[False, True]]
+    assert high.criterion.traces.lengths.tolist() == [[14, 20]]
+    assert high.results.document["times"]["computed_traces"] == 1
+
+
+def test_nothing_is_left_where_everything_met_the_criterion(script: Script) -> None:
+    cut_off = script(COUNTS[:1], results=Results(), callbacks=(Killed(7),), **CRITERION)
+    assert len(stored(cut_off)) == 1
+    assert stored(script(COUNTS[:1], results=Results(), **CRITERION)) == []
+
+
+def test_the_same_method_twice_goes_on_apart(script: Script) -> None:
+    twice = np.concatenate([COUNTS[:1]] * 2)
+    script(twice, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    run = script(twice, results=Results(), **CRITERION)
+    assert run.correct[0].tolist() == run.correct[1].tolist() == COUNTS[0, :, : run.evaluations].tolist()
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "another version"])
+def test_a_checkpoint_that_cannot_be_read_is_begun_again(
+    script: Script, fed: list[int], damage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file,) = stored(script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION))
+    if damage == "another version":
+        monkeypatch.setitem(checkpoints.MADE_BY, "lightning", "0")
+    else:
+        file.write_bytes(b"" if damage == "empty" else file.read_bytes()[:-300])
+    fed.clear()
+    run = script(COUNTS, results=Results(), **CRITERION)
+    assert sorted(fed) == sorted([*range(1, 21)] * 2)
+    assert run.correct.tolist() == COUNTS.tolist()
+    assert ("cannot be read" in capsys.readouterr().out) == (damage != "another version")
+
+
+def test_checkpoints_of_other_users_are_not_read(
+    script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    fed.clear()
+    another = os.getuid() + 1
+    monkeypatch.setattr(os, "getuid", lambda: another)
+    script(COUNTS, results=Results(), **CRITERION)
+    assert min(fed) == 1
+
+
+def test_a_disk_without_room_for_checkpoints_ends_no_run(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save = torch.save
+
+    def fill(checkpoint: Any, file: Path, **options: Any) -> None:
+        save(checkpoint, file, **options)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(torch, "save", fill)
+    run = script(COUNTS, results=Results(), **CRITERION)
+    assert run.results.document["complete"]
+    assert stored(run) == []
+    assert "cannot be written ([Errno 28] No space left on device)" in capsys.readouterr().out
+
+
+def test_a_method_that_cannot_be_stored_begins_again_by_itself(
+    script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begin = Scripted.begin
+
+    def hold(self: Scripted, start: Any) -> None:
+        begin(self, start)
+        if self.script[0, 0] == COUNTS[1, 0, 0]:
+            self.held = [lambda: 0]
+
+    monkeypatch.setattr(Scripted, "begin", hold)
+    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    assert "method_0 cannot be continued where it is cut off" in capsys.readouterr().out
+    fed.clear()
+    run = script(COUNTS, results=Results(), **CRITERION)
+    assert sorted(fed[: fed.index(1)]) == list(range(7, 15))
+    assert fed[fed.index(1) :] == list(range(1, 21))
+    assert run.criterion.traces.met.tolist() == [[True, True], [False, False]]
+
+
+def test_recomputing_begins_again(script: Script, fed: list[int]) -> None:
+    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    fed.clear()
+    script(COUNTS, results=Results(recompute=True), **CRITERION)
+    assert sorted(fed) == sorted([*range(1, 21)] * 2)

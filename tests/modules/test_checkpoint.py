@@ -1,0 +1,139 @@
+"""A method that goes on from a checkpoint gives bit for bit what it gives without a break."""
+
+from __future__ import annotations
+
+import io
+from collections import deque
+from collections.abc import Callable
+
+import pytest
+import torch
+from lightning.pytorch.cli import OptimizerCallable
+from sklearn.linear_model import SGDClassifier
+from torch import Tensor, nn
+
+import modules
+from modules.checkpoint import is_current, pickling, state_of, unpickling, why_not
+from modules.global_generators import GlobalGenerators
+from modules.method import Method, Start
+from modules.methods.catalogue import METHODS
+from tests.material.streams import batches, draw_photos, draw_samples, make_start
+
+
+class Scheduled(modules.GradientDescent):
+    """Has a schedule, draws from a global generator, and keeps Python's own values."""
+
+    def __init__(self, optimizer: OptimizerCallable = lambda p: torch.optim.AdamW(p, lr=0.1)) -> None:
+        super().__init__(optimizer)
+        self.history: list[float] = []
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.dropout = nn.Dropout(0.5)
+        self.recent: deque[Tensor] = deque(maxlen=3)
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        optimizers = super().build_optimizers()
+        self.schedule = torch.optim.lr_scheduler.ExponentialLR(self.optimizer, 0.9)
+        return optimizers
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.recent.append(inputs.mean())
+        super().adapt(self.dropout(inputs) + sum(self.recent), labels)
+        self.schedule.step()
+        self.history.append(self.schedule.get_last_lr()[0])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        return super().forward(inputs) + len(self.history)
+
+
+class PerOrdering(Method):
+    """Keeps one model of another library for every ordering."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.models = [SGDClassifier(random_state=start.seed) for _ in start.numbers]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        for model, features, target in zip(self.models, inputs, labels, strict=True):
+            model.partial_fit(features.numpy(), target.numpy(), classes=[0, 1])
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        scores = torch.stack([torch.from_numpy(model.decision_function(inputs.numpy())) for model in self.models])
+        return torch.stack([-scores, scores], -1)
+
+
+OWN: dict[str, Callable[[], Method]] = {"Scheduled": Scheduled, "PerOrdering": PerOrdering}
+
+
+def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
+    """Feed ten batches, storing and loading the method after some of them."""
+    inputs, labels = draw_photos(20) if photos else draw_samples(3, 20, 6)
+    start = make_start(inputs)
+
+    def begin() -> tuple[Method, list[torch.optim.Optimizer], GlobalGenerators]:
+        method, generators = make(), GlobalGenerators(start.seed, "cpu")
+        with generators.in_use():
+            method.begin(start)
+            return method, method.build_optimizers(), generators
+
+    method, optimizers, generators = begin()
+    for number, batch in enumerate(batches(inputs, labels, 2)):
+        if number == stop:
+            state = state_of(method, optimizers, generators)
+            assert why_not(state) is None
+            torch.save(state, file := io.BytesIO(), pickle_module=pickling(start))
+            method, optimizers, generators = begin()
+            file.seek(0)
+            with unpickling(start):
+                loaded = torch.load(file, weights_only=False)
+            assert is_current(loaded)
+            vars(method).update(loaded["attributes"])
+            generators = loaded["generators"]
+        with generators.in_use():
+            method.adapt(*batch)
+    with generators.in_use(), torch.no_grad():
+        return method(inputs[0])
+
+
+@pytest.mark.parametrize("name", [*(name for name, method in METHODS.items() if "features" in method.inputs), *OWN])
+def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
+    make = OWN.get(name) or getattr(modules, name)
+    assert torch.equal(_run(make, False, 4), _run(make, False, None))
+
+
+@pytest.mark.parametrize("name", ["GradientDescent", "LinearProbeThenFineTune", "CosineClassifier"])
+def test_stored_backbones_go_on_bit_for_bit(name: str) -> None:
+    assert torch.equal(_run(getattr(modules, name), True, 6), _run(getattr(modules, name), True, None))
+
+
+def test_what_is_fed_to_all_is_not_stored() -> None:
+    inputs, _ = draw_samples(3, 20, 6)
+    start = make_start(inputs)
+    assert start.source_head is not None
+    torch.save({"a": start.source_head}, file := io.BytesIO(), pickle_module=pickling(start))
+    file.seek(0)
+    with unpickling(start):
+        assert torch.load(file, weights_only=False)["a"] is start.source_head
+
+
+class Graph(modules.GradientDescent):
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.last = self.loss(self(inputs), labels)
+
+
+class Local(Scheduled):
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        optimizers = super().build_optimizers()
+        self.other = torch.optim.lr_scheduler.LambdaLR(self.optimizer, lambda step: 1 / (step + 1))
+        return optimizers
+
+
+@pytest.mark.parametrize(("kind", "reason"), [(Graph, "detach it"), (Local, "local object")])
+def test_what_cannot_be_stored_is_named(kind: type[Method], reason: str) -> None:
+    inputs, labels = draw_samples(3, 20, 6)
+    method = kind()
+    method.begin(make_start(inputs))
+    optimizers = method.build_optimizers()
+    method.adapt(inputs[:, :2], labels[:, :2])
+    assert reason in str(why_not(state_of(method, optimizers, GlobalGenerators(0, "cpu"))))

@@ -1,0 +1,53 @@
+"""What a method draws from the global generators is its own."""
+
+from __future__ import annotations
+
+import pickle
+import random
+
+import numpy as np
+import torch
+
+from modules.global_generators import GlobalGenerators
+
+
+def draw() -> list[float]:
+    return [random.random(), float(np.random.rand()), float(torch.rand(()))]
+
+
+def test_generators_go_on_where_they_were_whatever_is_drawn_between() -> None:
+    together, apart = GlobalGenerators(3, "cpu"), GlobalGenerators(3, "cpu")
+    with together.in_use():
+        expected = [draw() for _ in range(3)]
+    found = []
+    for _ in range(3):
+        draw()
+        with apart.in_use():
+            found.append(draw())
+    assert found == expected
+    assert len({value for values in expected for value in values}) == 9
+
+
+def test_others_find_the_generators_as_they_left_them() -> None:
+    torch.manual_seed(1)
+    random.seed(1)
+    np.random.seed(1)
+    expected = [draw(), draw()]
+    torch.manual_seed(1)
+    random.seed(1)
+    np.random.seed(1)
+    found = [draw()]
+    with GlobalGenerators(3, "cpu").in_use():
+        draw()
+    assert [*found, draw()] == expected
+
+
+def test_stored_generators_go_on() -> None:
+    generators = GlobalGenerators(3, "cpu")
+    with generators.in_use():
+        draw()
+    stored = pickle.loads(pickle.dumps(generators))
+    with generators.in_use():
+        expected = draw()
+    with stored.in_use():
+        assert draw() == expected
