@@ -160,7 +160,7 @@ def test_a_method_that_cannot_be_stored_begins_again_by_itself(
     def hold(self: Scripted, start: Any) -> None:
         begin(self, start)
         if self.script[0, 0] == COUNTS[1, 0, 0]:
-            self.held = [lambda: 0]
+            vars(self)["held"] = [lambda: 0]
 
     monkeypatch.setattr(Scripted, "begin", hold)
     script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)

@@ -41,7 +41,7 @@ class Scheduled(modules.GradientDescent):
         self.recent.append(inputs.mean())
         super().adapt(self.dropout(inputs) + sum(self.recent), labels)
         self.schedule.step()
-        self.history.append(self.schedule.get_last_lr()[0])
+        self.history.append(float(self.schedule.get_last_lr()[0]))
 
     def forward(self, inputs: Tensor) -> Tensor:
         return super().forward(inputs) + len(self.history)
@@ -93,7 +93,8 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
         with generators.in_use():
             method.adapt(*batch)
     with generators.in_use(), torch.no_grad():
-        return method(inputs[0])
+        logits: Tensor = method(inputs[0])
+        return logits
 
 
 @pytest.mark.parametrize("name", [*(name for name, method in METHODS.items() if "features" in method.inputs), *OWN])
