@@ -79,9 +79,12 @@ class Checkpoints:
         """
         self._passed, self._continued = Pass(claimed, claimed), None
         for file in () if self.traces.recompute else sorted(self.folder.glob(f"{self.stream[:16]}-*.pt")):
-            if passed := self._continue(self._read(file), claimed):
-                self._passed, self._continued = passed, file
-                break
+            # What is of no use here need not be read as a whole.
+            if self._continue(self._read(file, mmap=True), claimed) is not None:
+                passed = self._continue(self._read(file, mmap=False), claimed)
+                if passed is not None:
+                    self._passed, self._continued = passed, file
+                    break
         members = {self._digests[place]: self._orderings[fed].tolist() for place, fed in enumerate(self._passed.fed)}
         self._file = self.folder / f"{self.stream[:16]}-{digest_of(members)[:16]}.pt"
         self._due = time.monotonic() + SECONDS_BETWEEN
@@ -104,13 +107,15 @@ class Checkpoints:
                 fed[place], states[name] = own, found["state"]
         return Pass(fed, fed & missing, checkpoint["evaluations"], states) if states else None
 
-    def _read(self, file: Path) -> dict[str, Any]:
+    def _read(self, file: Path, mmap: bool) -> dict[str, Any]:
         """Read a checkpoint; nothing where it is another user's, another version's or damaged."""
         try:
             if file.stat().st_uid != os.getuid():
                 return {}
             with unpickling(self.start):
-                found: dict[str, Any] = torch.load(file, map_location=self._place, weights_only=False)
+                found: dict[str, Any] = torch.load(file, map_location=self._place, weights_only=False, mmap=mmap)
+        except FileNotFoundError:
+            return {}
         # Whatever a damaged pickle may raise.
         except Exception as error:
             self.remarks.add(f"The checkpoint {file} cannot be read ({type(error).__name__}: {error}).")

@@ -22,28 +22,39 @@ from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.provenance import source_digests
 
-# What the constructor or `begin` makes and nothing changes, and what is only kept to save time.
-CONSTANT = (FunctionType, BuiltinFunctionType, MethodType, partial, type, WeakTensorKeyDictionary)
+FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, partial, type)
 # What belongs to Lightning or follows from what is fed.
 NOT_OWN = vars(LightningModule()).keys() - vars(Module()).keys() | {"start"}
 
 _START: ContextVar[Start] = ContextVar("start")
 
 
-def state_of(method: Method, optimizers: Sequence[Optimizer], generators: GlobalGenerators) -> dict[str, Any]:
+def state_of(
+    method: Method, constructed: Mapping[str, Any], optimizers: Sequence[Optimizer], generators: GlobalGenerators
+) -> dict[str, Any]:
     """Give everything of a method that its batches change.
 
     Args:
         method: The method.
+        constructed: Its attributes as the constructor left them.
         optimizers: Its optimisers.
         generators: Its state of the global generators.
 
     Returns:
-        Its attributes, but for functions, weak dictionaries and what is Lightning's; the optimisers; the generators;
-        the digests of the source code of its modules.
+        Its attributes, but for functions of the constructor, its own functions, weak dictionaries, which are only kept
+        to save time, and what is Lightning's; the optimisers; the generators; the digests of the source code of its
+        modules.
     """
+
+    def is_made_again(name: str, value: object) -> bool:
+        if isinstance(value, MethodType) and value.__self__ is method:
+            return True
+        return isinstance(value, WeakTensorKeyDictionary) or (
+            isinstance(value, FUNCTIONS) and constructed.get(name) is value
+        )
+
     own = {name: value for name, value in vars(method).items() if name not in NOT_OWN}
-    attributes = {name: value for name, value in own.items() if not isinstance(value, CONSTANT)}
+    attributes = {name: value for name, value in own.items() if not is_made_again(name, value)}
     return {
         "attributes": attributes,
         "optimizers": list(optimizers),
@@ -121,4 +132,6 @@ class _WithoutTensors(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
         if isinstance(thing, Tensor) and thing.grad_fn is not None:
             raise pickle.PicklingError("a tensor that gradients flow back from is kept; detach it")
+        if isinstance(thing, Method):
+            raise pickle.PicklingError("an attribute refers to the method itself")
         return "tensor" if isinstance(thing, Tensor) else None

@@ -165,7 +165,8 @@ class Comparison(LightningModule):
     def states(self) -> dict[str, Any]:
         """Give the state of every method that is fed, by its name; they are not copies."""
         return {
-            name: state_of(self._method(name), self._optimizers[name], self._generators[name]) for name, *_ in self.fed
+            name: state_of(self._method(name), self._constructed[name], self._optimizers[name], self._generators[name])
+            for name, *_ in self.fed
         }
 
     def _method(self, name: str) -> Method:

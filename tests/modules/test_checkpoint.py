@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -71,19 +72,20 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
     inputs, labels = draw_photos(20) if photos else draw_samples(3, 20, 6)
     start = make_start(inputs)
 
-    def begin() -> tuple[Method, list[torch.optim.Optimizer], GlobalGenerators]:
+    def begin() -> tuple[Method, dict[str, Any], list[torch.optim.Optimizer], GlobalGenerators]:
         method, generators = make(), GlobalGenerators(start.seed, "cpu")
+        constructed = dict(vars(method))
         with generators.in_use():
             method.begin(start)
-            return method, method.build_optimizers(), generators
+            return method, constructed, method.build_optimizers(), generators
 
-    method, optimizers, generators = begin()
+    method, constructed, optimizers, generators = begin()
     for number, batch in enumerate(batches(inputs, labels, 2)):
         if number == stop:
-            state = state_of(method, optimizers, generators)
+            state = state_of(method, constructed, optimizers, generators)
             assert why_not(state) is None
             torch.save(state, file := io.BytesIO(), pickle_module=pickling(start))
-            method, optimizers, generators = begin()
+            method, constructed, optimizers, generators = begin()
             file.seek(0)
             with unpickling(start):
                 loaded = torch.load(file, weights_only=False)
@@ -130,11 +132,34 @@ class Local(Scheduled):
         return optimizers
 
 
-@pytest.mark.parametrize(("kind", "reason"), [(Graph, "detach it"), (Local, "local object")])
+class Closed(modules.NearestClassMean):
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        scale = torch.ones(1)
+        self.scaled = lambda inputs: inputs * scale
+
+
+class Circular(modules.NearestClassMean):
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.own = self.place
+        self.steps = [self.place]
+
+
+@pytest.mark.parametrize(
+    ("kind", "reason"),
+    [
+        (Graph, "detach it"),
+        (Local, "local object"),
+        (Closed, "local object"),
+        (Circular, "refers to the method itself"),
+    ],
+)
 def test_what_cannot_be_stored_is_named(kind: type[Method], reason: str) -> None:
     inputs, labels = draw_samples(3, 20, 6)
     method = kind()
+    constructed = dict(vars(method))
     method.begin(make_start(inputs))
     optimizers = method.build_optimizers()
     method.adapt(inputs[:, :2], labels[:, :2])
-    assert reason in str(why_not(state_of(method, optimizers, GlobalGenerators(0, "cpu"))))
+    assert reason in str(why_not(state_of(method, constructed, optimizers, GlobalGenerators(0, "cpu"))))
