@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
@@ -62,19 +62,33 @@ def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng((seed, ordering)).permutation(samples)
 
 
-def draw_validation(samples: int, size: int, seed: int) -> NDArray[np.int64]:
-    """Draw a part of the validation photos.
+def draw_validation(
+    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
+) -> NDArray[np.int64]:
+    """Draw a part of the validation photos that has its share of every class, and one photo of each at least.
+
+    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Sainte-Laguë, "La
+    représentation proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale
+    Supérieure, 1910: place k of a class of n photos, from 0, ranks by n / (2 k + 1).
 
     Args:
-        samples: Number of validation photos.
-        size: How many to take.
+        labels: Class of every validation photo, `[samples]`.
+        size: How many to take, as many as there are classes or more.
         seed: Seed of the comparison.
+        without: Places of photos that cannot be taken, in whose stead the next of their class are.
 
     Returns:
-        Places in ascending order, `[size]`.
+        Places in ascending order, `[size]`, fewer where so many cannot be taken.
     """
     # The third number keeps this apart from every ordering's generator.
-    return np.sort(np.random.default_rng((seed, 0, 1)).permutation(samples)[:size])
+    order = np.random.default_rng((seed, 0, 1)).permutation(len(labels))
+    order = order[~np.isin(order, list(without))]
+    ranks = np.empty(len(order))
+    for label, count in enumerate(np.bincount(labels)):
+        mine = labels[order] == label
+        ranks[mine] = (2 * np.arange(mine.sum()) + 1) / count
+        ranks[np.flatnonzero(mine)[:1]] = 0
+    return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
 
 
 class SampleStream(LightningDataModule):
@@ -87,7 +101,8 @@ class SampleStream(LightningDataModule):
         max_samples: The sample limit: each ordering feeds this many at most.
         orderings: Number of orderings that are fed side by side.
         first_ordering: Number of the first of them. Ordering k is the same whichever others run beside it.
-        validation_size: Evaluate on a seeded part of this many validation photos; on all by default.
+        validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
+            by default.
         on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
             name them in the results.
         on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
@@ -177,12 +192,10 @@ class SampleStream(LightningDataModule):
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
-            validation = validation.subset(draw_validation(len(validation), self.validation_size, self.seed))
-            lacking = [name for label, name in enumerate(validation.classes) if label not in validation.labels]
-            if lacking:
+            if self.validation_size < len(validation.classes):
                 raise UserError(
-                    f"data.validation_size: {self.validation_size} photos have none of the class {', '.join(lacking)}; "
-                    "ask for more"
+                    f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
+                    f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
                 )
         with naming("data.backbone"):
             spec = self._build_backbone()
@@ -192,7 +205,9 @@ class SampleStream(LightningDataModule):
         )
         self.classes = train.classes
         self.train_inputs, self.train_labels = self._load(train, "training")
-        self.validation_inputs, self.validation_labels = self._load(validation, "validation")
+        validation, self.validation_inputs, self.validation_labels = self._load_validation(validation)
+        self._require_classes(self.train_labels, "training")
+        self._require_classes(self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
         self._require_no_duplicates(train, validation)
         self.fingerprints = {
@@ -226,6 +241,20 @@ class SampleStream(LightningDataModule):
         require_features(self.chosen.name, tap, self.backbone)
         return spec
 
+    def _load_validation(self, photos: Photos) -> tuple[Photos, Tensor, Tensor]:
+        """Load all validation photos, or the part that is asked for, drawn from those that are readable."""
+        if self.validation_size is None:
+            return photos, *self._load(photos, "validation")
+        without: set[int] = set()
+        while True:
+            places = draw_validation(photos.labels, self.validation_size, self.seed, without)
+            self._require("data.validation_size", self.validation_size, len(places), "readable validation")
+            part = photos.subset(places)
+            inputs, labels = self._load(part, "validation")
+            if len(labels) == self.validation_size:
+                return part, inputs, labels
+            without |= {int(place) for place, name in zip(places, part.names, strict=True) if name in self.unreadable}
+
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor]:
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
         try:
@@ -247,10 +276,12 @@ class SampleStream(LightningDataModule):
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
             inputs, labels = inputs[readable], labels[readable]
-        lost = [name for i, name in enumerate(photos.classes) if i in photos.labels and i not in labels]
+        return inputs, labels
+
+    def _require_classes(self, labels: Tensor, split: str) -> None:
+        lost = [name for label, name in enumerate(self.classes) if label not in labels]
         if lost:
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
-        return inputs, labels
 
     @staticmethod
     def _require(option: str, wanted: int, there: int, kind: str) -> None:

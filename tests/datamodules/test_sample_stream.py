@@ -45,12 +45,35 @@ def test_orderings_are_permutations_of_their_own(seed: int) -> None:
 
 
 def test_validation_part_is_drawn_by_the_seed_alone() -> None:
-    drawn = draw_validation(100, 30, seed=0)
+    labels = np.arange(100) % 3
+    drawn = draw_validation(labels, 30, seed=0)
     assert len(set(drawn.tolist())) == 30
-    assert drawn.tolist() == sorted(drawn.tolist()) == draw_validation(100, 30, seed=0).tolist()
-    assert drawn.tolist() != draw_validation(100, 30, seed=1).tolist()
+    assert drawn.tolist() == sorted(drawn.tolist()) == draw_validation(labels, 30, seed=0).tolist()
+    assert drawn.tolist() != draw_validation(labels, 30, seed=1).tolist()
     assert drawn.tolist() != sorted(draw_ordering(100, 0, seed=0)[:30].tolist())
-    assert set(drawn.tolist()) < set(draw_validation(100, 31, seed=0).tolist())
+    assert set(drawn.tolist()) < set(draw_validation(labels, 31, seed=0).tolist())
+
+
+@pytest.mark.parametrize("counts", [[50, 50], [90, 10], [700, 200, 99, 1], [5, 1, 1, 1], [40] * 25])
+def test_validation_part_has_its_share_of_every_class(counts: list[int]) -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(len(counts)), counts))
+    for size in range(len(counts), len(labels) + 1, 3):
+        drawn = np.bincount(labels[draw_validation(labels, size, seed=4)], minlength=len(counts))
+        assert drawn.sum() == size
+        assert drawn.min() >= 1
+        # One of each may take from the shares of the others.
+        share = size * np.array(counts) / len(labels)
+        assert np.abs(drawn - share).max() < 1 + (share < 1).sum()
+
+
+def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
+    labels = np.arange(60) % 2
+    before = set(draw_validation(labels, 20, seed=0).tolist())
+    bad = sorted(before)[:5]
+    after = set(draw_validation(labels, 20, seed=0, without=bad).tolist())
+    assert before - set(bad) < after
+    assert len(after) == 20
+    assert np.bincount(labels[sorted(after)]).tolist() == [10, 10]
 
 
 @pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 20), (3, [3] * 6 + [2]), (10, [10] * 2), (64, [20])])
@@ -89,7 +112,7 @@ def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
 def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
     whole = set_up(kind, orderings=1, seed=3)
     part = set_up(kind, orderings=1, seed=3, validation_size=7)
-    places = draw_validation(12, 7, seed=3)
+    places = draw_validation(whole.validation_labels.numpy(), 7, seed=3)
     assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
     assert torch.equal(part.validation_labels, whole.validation_labels[places])
     assert part.protocol()["validation_size"] == 7
@@ -204,9 +227,25 @@ def test_photos_that_are_in_both_splits_stop_the_run_by_name(set_up: SetUp, phot
     ]
 
 
-def test_validation_part_without_a_class(set_up: SetUp) -> None:
-    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos have none of the class (dark|light)"):
+def test_validation_part_too_small_for_the_classes(set_up: SetUp) -> None:
+    with pytest.raises(UserError, match=r"^data\.validation_size: 1 photos .* the 2 classes; ask for 2 or more$"):
         set_up(FeatureStream, orderings=1, validation_size=1)
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+def test_validation_part_is_drawn_from_readable_photos(
+    set_up: SetUp, kind: type[SampleStream], photo_folder: Path
+) -> None:
+    for name in ("dark/0", "dark/1", "dark/2", "dark/3", "light/5"):
+        (photo_folder / "validation" / f"{name}.jpg").write_bytes(b"damaged " + name.encode())
+    part = set_up(kind, orderings=1, seed=3, validation_size=6, on_bad_image="skip")
+    assert part.validation_labels.tolist() == [0, 0, 1, 1, 1, 1]
+    whole = set_up(kind, orderings=1, seed=3, on_bad_image="skip")
+    chosen = {row.numpy().tobytes() for row in part.validation_inputs}
+    assert len(chosen) == 6
+    assert chosen < {row.numpy().tobytes() for row in whole.validation_inputs}
+    with pytest.raises(UserError, match=r"^data\.validation_size: 8 asked for, but there are 7 readable validation"):
+        set_up(kind, orderings=1, seed=3, validation_size=8, on_bad_image="skip")
 
 
 def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: Path) -> None:
