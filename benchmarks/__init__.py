@@ -1,1 +1,5 @@
 """Speed and memory, measured side by side by hand: `python -m benchmarks.orderings` and its neighbours."""
+
+from output.processors import share_processors
+
+share_processors()

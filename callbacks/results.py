@@ -256,7 +256,7 @@ class Results:
             "samples_seen": int(curves.samples_seen[-1]),
             "restricted_at": curves.limit,
             **scores,
-            "environment": _environment(trainer),
+            "environment": {**_environment(trainer), **self.stream.environment()},
             "times": {
                 "seconds": round(time.perf_counter() - self.started, 3),
                 "computed_traces": int(traces.measured.sum()),

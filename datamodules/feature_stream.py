@@ -23,13 +23,6 @@ class FeatureStream(SampleStream):
         super().__init__(**kwargs)
         self.precision = precision
 
-    def setup(self, stage: str) -> None:
-        """Compute or open the features, then hold them where the methods run."""
-        super().setup(stage)
-        self.train_inputs, self.train_labels = self.train_inputs.to(self.device), self.train_labels.to(self.device)
-        self.validation_inputs = self.validation_inputs.to(self.device)
-        self.validation_labels = self.validation_labels.to(self.device)
-
     @property
     def validation_chunk(self) -> int:
         """Features that are classified at once."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -14,7 +13,8 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
 from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy, Precision, device_kind, pass_size
+from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size
+from modules.arithmetic import settle_arithmetic
 from modules.networks.backbone import build_backbone
 from modules.networks.build import build
 from modules.networks.layer_embedding import LayerEmbedding
@@ -23,6 +23,7 @@ from modules.networks.spec import NetworkSpec, naming_model
 from modules.networks.taps import Tap
 from modules.networks.weights import weights_digest
 from output.errors import UserError
+from output.processors import count_processors
 from output.progress import Progress
 
 CHUNK = 64
@@ -78,6 +79,7 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwor
         UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
             are others whenever it is built.
     """
+    settle_arithmetic()
     device = device_kind("auto") if policy.device == "auto" else policy.device
     try:
         torch.empty(0, device=device)
@@ -191,22 +193,43 @@ class ComputedRows:
             yield from self._chunks()
 
     def _chunks(self) -> Iterator[NDArray[Any]]:
-        workers = (os.cpu_count() or 1) if self.means.workers is None else self.means.workers
+        done = 0
+        with Progress(self.means.title, len(self), "pictures") as progress:
+            for pixels in self._gathered(self.size * math.ceil(CHUNK / self.size)):
+                yield (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
+                done += len(pixels)
+                progress.advance(len(pixels))
+
+    def _gathered(self, count: int) -> Iterator[Tensor]:
+        """Gather what is decoded into chunks of equal size, but for the last."""
+        chunk: list[Tensor] = []
+        for pixels in self._decoded():
+            chunk.append(pixels)
+            while sum(map(len, chunk)) >= count:
+                whole = torch.cat(chunk)
+                yield whole[:count]
+                chunk = [whole[count:]]
+        if sum(map(len, chunk)):
+            yield torch.cat(chunk)
+
+    def _decoded(self) -> Iterator[Tensor]:
+        """Decode pictures in small batches and side by side, ahead of the network, and bring them to where it is."""
+        workers = count_processors() if self.means.workers is None else self.means.workers
+        device = torch.device("cpu") if self.frozen is None else self.frozen.device
         loader = DataLoader(
             PreparedPictures(self.pictures, self.places, self.preprocessing),
-            self.size * math.ceil(CHUNK / self.size),
+            batch_size(self.preprocessing.crop),
             num_workers=workers,
             collate_fn=_collate,
             prefetch_factor=4 if workers else None,
+            pin_memory=device.type == "cuda",
             generator=torch.Generator(),  # the loader would draw from the one that others share
         )
-        with Progress(self.means.title, len(self), "pictures") as progress:
-            for indices, pixels, faults in loader:
-                for index, fault in zip(indices, faults, strict=True):
-                    if fault is not None:
-                        self._pass_over(index, fault)
-                yield (pixels if self.frozen is None else self._run(self.frozen, indices[0], pixels)).numpy()
-                progress.advance(len(pixels))
+        for indices, pixels, faults in loader:
+            for index, fault in zip(indices, faults, strict=True):
+                if fault is not None:
+                    self._pass_over(index, fault)
+            yield pixels.to(device, non_blocking=True)
 
     def _pass_over(self, index: int, fault: Fault) -> None:
         if self.policy.unreadable == "refuse":
@@ -236,5 +259,5 @@ class ComputedRows:
             pixels = torch.cat([pixels, black])
         with torch.random.fork_rng([frozen.device] if frozen.device.type == "cuda" else []):
             torch.manual_seed(SEED)
-            rows: Tensor = frozen.network(pixels.to(frozen.device))
+            rows: Tensor = frozen.network(pixels)
         return rows[:count].float().cpu()

@@ -16,6 +16,8 @@ Precision = Literal["float32", "bfloat16"]
 # allocator hands memory back to the system, and page faults then take half of the time.
 PASS_PIXELS = {"cpu": 4 * 224**2}
 PASS_PIXELS_ELSEWHERE = 256 * 224**2
+# Pixels that a process decodes at once, 2.4 MB.
+BATCH_PIXELS = 16 * 224**2
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Means:
     Attributes:
         cache: The cache folder.
         title: What the progress says.
-        workers: Processes that decode; None for one per processor.
+        workers: Processes that decode; None for one per processor that this process may use.
     """
 
     cache: Path
@@ -75,6 +77,18 @@ def pass_size(side: int, kind: str) -> int:
         A number of pictures, 1 or more.
     """
     return max(1, PASS_PIXELS.get(kind, PASS_PIXELS_ELSEWHERE) // side**2)
+
+
+def batch_size(side: int) -> int:
+    """Choose how many pictures a process decodes at once: few, because they wait in shared memory, which is scarce.
+
+    Args:
+        side: Side of the pictures in pixels.
+
+    Returns:
+        A number of pictures, from 1 to 64.
+    """
+    return min(64, max(1, BATCH_PIXELS // side**2))
 
 
 def device_kind(device: str) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
@@ -16,15 +17,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from datamodules.photos.class_folders import count_kinds, list_kinds
 from datamodules.photos.duplicates import find_duplicates
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
+from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from modules.method import Start
 from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
 from modules.networks.build import choose_model
 from modules.networks.spec import NetworkSpec, naming_model
 from modules.networks.weights import weights_digest
 from output.errors import UserError, naming
+from output.processors import count_processors
 from store.cache import cache_folder
 from store.row_store import StoredRows
 from store.segments import StoreError
@@ -91,6 +95,11 @@ def draw_validation(
     return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
 
 
+def _spare_bytes(device: torch.device) -> float:
+    """Tell how much of a device's memory samples may take: of a GPU half of what is free, the rest is for training."""
+    return torch.cuda.mem_get_info(device)[0] / 2 if device.type == "cuda" else math.inf
+
+
 class SampleStream(LightningDataModule):
     """Feeds one stream of samples in many seeded orderings, and the validation set after every batch.
 
@@ -109,7 +118,7 @@ class SampleStream(LightningDataModule):
             their names, or `keep` them and name them in the results.
         cache_dir: Folder of computed features and downloads; by default that in the environment variable
             HEADSTART_CACHE, else a folder in the user's cache directory.
-        num_workers: Processes that decode photos; by default one per processor.
+        num_workers: Processes that decode photos; by default one per processor that the run may use.
         seed: Seed of the orderings, of their initial heads and of random weights; taken from `seed_everything`.
     """
 
@@ -182,13 +191,15 @@ class SampleStream(LightningDataModule):
             self.photos.prepare(cache_folder(self.cache_dir))
 
     def setup(self, stage: str) -> None:
-        """Check the photos, then compute or open the rows of both splits; once, however often it is asked for."""
+        """Check the photos, compute or open the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
+        settle_arithmetic()
         with naming("data.photos"):
             train, validation = self.photos.train(), self.photos.validation()
             require_classes(train, "training")
             require_classes(validation, "validation")
+        self._count_left_out({**train.left_out, **validation.left_out})
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
@@ -214,6 +225,26 @@ class SampleStream(LightningDataModule):
             f"{split}_photos_sha256": photos.fingerprint()
             for split, photos in (("train", train), ("validation", validation))
         }
+        self._hold_on_device()
+
+    def _hold_on_device(self) -> None:
+        """Move all samples to where the methods run, once; where memory is short they stay and batches are copied."""
+        held = self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels
+        needed, free = sum(tensor.nbytes for tensor in held), _spare_bytes(self.device)
+        if needed > free:
+            print(
+                f"{self.device} can spare {free / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
+                "they stay in main memory, and every batch is copied",
+                flush=True,
+            )
+            return
+        moved = [tensor.to(self.device) for tensor in held]
+        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = moved
+
+    def _count_left_out(self, left_out: Mapping[str, str]) -> None:
+        self.left_out = count_kinds(left_out)
+        if left_out:
+            print(f"data.photos: {len(left_out)} files left out: {list_kinds(self.left_out)}", flush=True)
 
     def _require_no_duplicates(self, train: Photos, validation: Photos) -> None:
         self.duplicates = find_duplicates(train, validation, self.unreadable)
@@ -349,7 +380,16 @@ class SampleStream(LightningDataModule):
             **self.fingerprints,
             "device": self.device.type,
             "trainer_precision": self.trainer.precision,
+            "tensor_float_32": TENSOR_FLOAT_32,
             **{package: version(package) for package in ("torch", "torchvision", "pillow")},
+        }
+
+    def environment(self) -> dict[str, Any]:
+        """Tell what no count depends on: how many files were left out, by their kind, threads and processes."""
+        return {
+            "files_left_out": self.left_out,
+            "threads": torch.get_num_threads(),
+            "decoding_processes": count_processors() if self.num_workers is None else self.num_workers,
         }
 
     def identity(self) -> dict[str, Any]:

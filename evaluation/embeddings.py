@@ -28,7 +28,7 @@ class Extraction:
         precision: Arithmetic of the networks; float32 is the contract's.
         device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are those of one
             kind of device.
-        num_workers: Processes that decode stimuli; null for one per processor.
+        num_workers: Processes that decode stimuli; null for one per processor that the command may use.
         cache_dir: Folder that embeddings are kept in; by default that of HEADSTART_CACHE, else one in the user's
             cache directory.
         seed: Seed of models without weights; together with a model's name it gives its random weights.

@@ -7,10 +7,12 @@ import itertools
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,25 @@ def test_same_command_twice_gives_the_same_results(tmp_path: Path) -> None:
     names = ("curves.npz", "learning_curves.png", "criterion_reached.png")
     for name in names:
         assert (tmp_path / "first" / name).read_bytes() == (tmp_path / "second" / name).read_bytes(), name
+
+
+def test_results_do_not_depend_on_where_the_photos_lie(
+    fit: Callable[..., Path], photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"no photo")
+    light = photo_folder / "validation" / "light" / "4.jpg"
+    light.write_bytes(light.read_bytes()[:200])
+    shutil.copytree(photo_folder, tmp_path / "elsewhere" / photo_folder.name)
+    documents = []
+    for root in (photo_folder, tmp_path / "elsewhere" / photo_folder.name):
+        monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / f"cache of {root.parent.name}"))
+        monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / f"ledger of {root.parent.name}"))
+        options = (f"--data.photos.root={root}", "--data.on_bad_image=skip", "--data.max_samples=12")
+        documents.append(json.loads((fit(*options, folder=root.parent.name) / "results.json").read_text()))
+    for document in documents:
+        del document["times"], document["environment"]
+    assert documents[0] == documents[1]
+    assert set(documents[0]["protocol"]["unreadable_photos"]) == {"train/dark/3.jpg", "validation/light/4.jpg"}
 
 
 def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import list_photos, read_class_folders, require_folder, subfolders
+from datamodules.photos.class_folders import list_others, list_photos, read_class_folders, require_folder, subfolders
 from datamodules.photos.download import FetchedSource, unpack_from
 from datamodules.photos.held_out import SplitSource, hold_out
 from datamodules.photos.photo_source import PhotoFiles, Photos
@@ -16,7 +16,7 @@ from output.errors import UserError, naming
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
-_FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.(jpg|jpeg|png)", re.IGNORECASE)
+_FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.[a-z]+", re.IGNORECASE)
 
 
 class CatsAndDogs(FetchedSource, SplitSource):
@@ -93,7 +93,9 @@ class CatsAndDogs(FetchedSource, SplitSource):
                 f"{len(strange)} have another name ({strange[0]}), move them elsewhere"
             )
         photos = sorted(photos, key=_label)
-        whole = PhotoFiles(base, [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos], CLASSES)
+        names, labels = [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos]
+        left_out = {f"train/{name}": kind for name, kind in list_others(base / "train").items()}
+        whole = PhotoFiles(base, names, labels, CLASSES, left_out)
         with naming(f"root: {base / 'train'}"):
             held = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)
         return whole.subset(np.flatnonzero(~held)), whole.subset(np.flatnonzero(held))

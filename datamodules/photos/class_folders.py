@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -11,15 +12,17 @@ from datamodules.photos.held_out import SplitSource
 from datamodules.photos.photo_source import PhotoFiles, Photos
 from output.errors import UserError
 
-SUFFIXES = (".jpg", ".jpeg", ".png")
+# Those of torchvision's ImageFolder and JPEG's third, but for formats whose pixels may be of more than eight bits.
+SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp")
 VALIDATION_FOLDERS = ("validation", "val")
+PHOTO, FOLDER, DANGLING, STRAY = "photo", "folder", "dangling link", "stray photo"
 
 
 class ClassFolders(SplitSource):
     """Photos in `train/<class>/` and `validation/<class>/`; `val/` will do for the latter.
 
-    The classes are numbered in the order of their names, which must be the same in both splits. Photos end in
-    .jpg, .jpeg or .png; hidden files and files with another ending are ignored.
+    The classes are numbered in the order of their names, which must be the same in both splits. Photos end in .jpg,
+    .jpeg, .jfif, .png, .webp or .bmp. What else lies there is left out and counted, but for hidden files.
 
     Args:
         root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
@@ -86,14 +89,18 @@ def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFil
         )
     names: list[str] = []
     labels: list[int] = []
-    within = split.relative_to(root)
+    left_out = {split / name: kind for name, kind in list_others(split).items() if kind != FOLDER}
+    left_out |= dict.fromkeys((split / name for name in list_photos(split)), STRAY)
     for label, folder in enumerate(split / name for name in classes):
-        photos = list_photos(folder)
+        photos, others = list_photos(folder), list_others(folder)
         if not photos:
-            raise UserError(f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds none")
-        names += [(within / folder.name / photo).as_posix() for photo in photos]
+            instead = list_kinds(count_kinds(others)) or "none"
+            raise UserError(f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds {instead}")
+        left_out |= {folder / name: kind for name, kind in others.items()}
+        names += [(folder / photo).relative_to(root).as_posix() for photo in photos]
         labels += [label] * len(photos)
-    return PhotoFiles(root, names, labels, classes)
+    others = {path.relative_to(root).as_posix(): kind for path, kind in left_out.items()}
+    return PhotoFiles(root, names, labels, classes, others)
 
 
 def require_folder(folder: Path, remedy: str) -> None:
@@ -122,27 +129,59 @@ def list_photos(folder: Path) -> list[str]:
     Returns:
         File names, in an order that does not depend on the file system.
     """
-    photos = [
-        path.name
-        for path in _members(folder)
-        if path.suffix.lower() in SUFFIXES and not path.name.startswith(".") and path.is_file()
-    ]
-    return sorted(photos, key=in_order)
+    return sorted((name for name, kind in _kinds(folder).items() if kind == PHOTO), key=in_order)
+
+
+def list_others(folder: Path) -> dict[str, str]:
+    """List what is in a folder beside photos and hidden files.
+
+    Args:
+        folder: The folder.
+
+    Returns:
+        What each is, by its name: the ending of a file, or what there is in place of one.
+    """
+    return {name: kind for name, kind in _kinds(folder).items() if kind != PHOTO}
 
 
 def subfolders(folder: Path) -> list[Path]:
     """List the folders in a folder, without hidden ones, in the order of their names."""
-    folders = [path for path in _members(folder) if path.is_dir() and not path.name.startswith(".")]
-    return sorted(folders, key=lambda path: in_order(path.name))
+    names = (name for name, kind in _kinds(folder).items() if kind == FOLDER)
+    return [folder / name for name in sorted(names, key=in_order)]
 
 
-def _members(folder: Path) -> list[Path]:
+def count_kinds(others: Mapping[str, str]) -> dict[str, int]:
+    """Count what is no photo.
+
+    Args:
+        others: What each is, by name.
+
+    Returns:
+        How many there are of each kind, the most frequent first.
+    """
+    return dict(sorted(Counter(others.values()).items(), key=lambda pair: (-pair[1], pair[0])))
+
+
+def list_kinds(counts: Mapping[str, int]) -> str:
+    """Say how many there are of each kind: `8 .gif, 4 dangling links`."""
+    return ", ".join(f"{n} {kind}{'s' * (n > 1 and kind in (FOLDER, DANGLING, STRAY))}" for kind, n in counts.items())
+
+
+def _kinds(folder: Path) -> dict[str, str]:
+    """Tell of everything in a folder that is not hidden what it is."""
     try:
-        return list(folder.iterdir())
+        return {path.name: _kind(path) for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
         raise UserError(
             f"root: {folder} cannot be read ({error.strerror}); make it readable or give another folder"
         ) from error
+
+
+def _kind(path: Path) -> str:
+    if not path.is_file():
+        return FOLDER if path.is_dir() else DANGLING if path.is_symlink() else "no file"
+    ending = path.suffix.lower()
+    return PHOTO if ending in SUFFIXES else ending or "without an ending"
 
 
 def in_order(name: str) -> tuple[list[str | int], str]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from datamodules.photos.held_out import SplitSource
 from datamodules.photos.photo_source import Photos, decode
@@ -167,11 +167,7 @@ class HuggingFacePhotos(Photos):
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
         content, path = self._cell(index)
-        try:
-            return decode(Path(path) if content is None else io.BytesIO(content))
-        except UnidentifiedImageError as error:
-            # Pillow's own message names the object in memory.
-            raise OSError("no picture of a known format") from error
+        return decode(Path(path) if content is None else io.BytesIO(content))
 
     def digest(self, index: int) -> str:
         """Digest the bytes of one photo."""

@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
+from PIL import Image, UnidentifiedImageError
 
 from output.errors import UserError
 from output.files import digest_file
@@ -84,10 +85,12 @@ class Photos(Pictures):
     Attributes:
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
+        left_out: What lies beside the photos and is none of them, by name: why it is not, such as its ending.
     """
 
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
+    left_out: Mapping[str, str] = MappingProxyType({})
 
     def fingerprint(self) -> str:
         """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
@@ -123,6 +126,7 @@ class PhotoSubset(Photos):
         self.names = [photos.names[i] for i in indices]
         self.labels = photos.labels[indices]
         self.classes = photos.classes
+        self.left_out = photos.left_out
 
     @property
     def decoding(self) -> str:
@@ -170,6 +174,9 @@ def decode(
                 # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
                 return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
             return photo.convert("RGB")
+    except UnidentifiedImageError as error:
+        # Pillow's own message names the path or the object in memory, on which no result may depend.
+        raise OSError("no picture of a known format") from error
     except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
         # Pillow's decoders raise these, too, on damaged files.
         raise OSError(str(error)) from error
@@ -183,10 +190,19 @@ class PhotoFiles(Photos):
         names: Paths relative to the root, with forward slashes.
         labels: Class of each photo.
         classes: Names of the classes.
+        left_out: What lies beside them and is no photo, by name: why it is none.
     """
 
-    def __init__(self, root: Path, names: Sequence[str], labels: Sequence[int], classes: Sequence[str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        names: Sequence[str],
+        labels: Sequence[int],
+        classes: Sequence[str],
+        left_out: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.root = root
+        self.left_out = left_out
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)

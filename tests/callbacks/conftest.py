@@ -100,6 +100,9 @@ class PlacesStream(LightningDataModule):
         names = {"dataset": "places", "backbone": "none", "weights": "none", "batch_size": self.batch_size}
         return {**names, "orderings": len(self.orderings), "first_ordering": self.orderings.start, "seed": 0}
 
+    def environment(self) -> dict[str, Any]:
+        return {}
+
     def identity(self) -> dict[str, Any]:
         return {"batch_size": self.batch_size, "validation_size": len(self.validation_labels)}
 

@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ from datamodules.photos.class_folders import ClassFolders
 from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from datamodules.photos.stimuli import Stimuli
 from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from datamodules.row_policy import Means, Policy, Precision, pass_size
+from datamodules.row_policy import Means, Policy, Precision, batch_size, pass_size
 from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
@@ -326,6 +327,32 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
     loaded = load(spec, [], policy).weights
     with pytest.raises(UserError, match=r"^model 'restless.make': it has other weights whenever it is built"):
         load(replace(spec, loaded=loaded), [], policy)
+
+
+@pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
+def test_what_waits_in_shared_memory_is_bounded(side: int) -> None:
+    assert 1 <= batch_size(side) <= 64
+    assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
+    monkeypatch.setattr(row_computation, "batch_size", lambda side: 8)
+    sizes = []
+    collate = row_computation._collate
+
+    def look(samples: list[Any]) -> Any:
+        sizes.append(len(samples))
+        return collate(samples)
+
+    monkeypatch.setattr(row_computation, "_collate", look)
+    layers = LayerEmbedding("small", Network(), [Tap("layer", "flatten", 5)], PLAIN)
+    frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
+    rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Means(Path(), "rows", workers), frozen)
+    rows.size = 20
+    assert [len(chunk) for chunk in rows] == [50]
+    assert sizes == ([] if workers else [8] * 6 + [2])
 
 
 @pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])

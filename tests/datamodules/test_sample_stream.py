@@ -248,6 +248,41 @@ def test_validation_part_is_drawn_from_readable_photos(
         set_up(kind, orderings=1, seed=3, validation_size=8, on_bad_image="skip")
 
 
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize(("spare", "device"), [(1e9, "meta"), (100, "cpu")])
+def test_samples_are_moved_to_the_device_once_where_they_fit(
+    set_up: SetUp,
+    kind: type[SampleStream],
+    spare: float,
+    device: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    stream = set_up(kind, orderings=1)
+    monkeypatch.setattr("datamodules.sample_stream._spare_bytes", lambda device: spare)
+    monkeypatch.setattr(kind, "device", torch.device("meta"))
+    stream._hold_on_device()
+    assert ("every batch is copied" in capsys.readouterr().out) == (device == "cpu")
+    assert {str(part.device) for batch in stream.train_dataloader() for part in batch} == {device}
+    assert {str(part.device) for batch in stream.val_dataloader() for part in batch} == {device}
+
+
+def test_files_that_are_no_photos_are_counted(
+    set_up: SetUp, photo_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("train/dark/a.gif", "train/dark/b.gif", "validation/light/c.gif"):
+        (photo_folder / name).touch()
+    for name in ("lost.jpg", "gone.jpg"):
+        (photo_folder / "train" / "light" / name).symlink_to("nowhere")
+    stream = set_up(FeatureStream)
+    assert "data.photos: 5 files left out: 3 .gif, 2 dangling links\n" in capsys.readouterr().out
+    assert stream.environment() == {
+        "files_left_out": {".gif": 3, "dangling link": 2},
+        "threads": torch.get_num_threads(),
+        "decoding_processes": 0,
+    }
+
+
 def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: Path) -> None:
     identity = set_up(FeatureStream, orderings=1).identity()
     same = ({"orderings": 3}, {"first_ordering": 2}, {"max_samples": 10}, {"num_workers": 0})

@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from datamodules.photos.class_folders import ClassFolders
+from datamodules.photos.class_folders import ClassFolders, count_kinds
 from output.errors import UserError
 
 TRAIN = ["train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"]
@@ -63,6 +64,45 @@ def test_endings_hidden_files_and_folders(tmp_path: Path) -> None:
     others += ["train/.cache/1.jpg", "train/stray.jpg", "train/ant/deep/1.jpg", ".git/config"]
     train = lay_out(tmp_path, *LAYOUT, *photos, *others).train()
     assert set(train.names) == {*TRAIN, *photos}
+
+
+def test_what_is_left_out_is_told_by_its_kind(tmp_path: Path) -> None:
+    names = ["ant/a.gif", "ant/b.GIF", "bee/notes", "bee/deep/1.jpg", "bee/.hidden.gif", "stray.jpg", "read.me"]
+    source = lay_out(tmp_path, *LAYOUT, *(f"train/{name}" for name in names), "train/cow/1.webp", "train/cow/1.jfif")
+    (tmp_path / "train" / "cow" / "lost.jpg").symlink_to("nowhere.jpg")
+    (tmp_path / "train" / "dog").symlink_to("nowhere")
+    train = source.train()
+    assert count_kinds(train.left_out) == {
+        ".gif": 2,
+        "dangling link": 2,
+        ".me": 1,
+        "folder": 1,
+        "stray photo": 1,
+        "without an ending": 1,
+    }
+    assert train.left_out["train/cow/lost.jpg"] == "dangling link"
+    assert train.subset(np.array([0])).left_out == train.left_out
+    assert {"train/cow/1.webp", "train/cow/1.jfif"} < set(train.names)
+    assert source.validation().left_out == {}
+
+
+def test_class_folder_of_something_else(tmp_path: Path) -> None:
+    source = lay_out(tmp_path, *(name for name in LAYOUT if "bee" not in name), "train/bee/1.gif", "train/bee/2.gif")
+    with pytest.raises(UserError, match=r"must hold photos \(.*\); it holds 2 \.gif$"):
+        source.train()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+@pytest.mark.parametrize("folder", ["train", "train/bee"])
+@pytest.mark.parametrize("mode", [0o000, 0o400])
+def test_folder_without_permission(tmp_path: Path, folder: str, mode: int) -> None:
+    source = lay_out(tmp_path, *LAYOUT)
+    (tmp_path / folder).chmod(mode)
+    try:
+        with pytest.raises(UserError, match=rf"^root: .*{folder}.* cannot be read \(Permission denied\)"):
+            source.train()
+    finally:
+        (tmp_path / folder).chmod(0o700)
 
 
 def test_folder_named_like_a_photo_is_none(tmp_path: Path) -> None:
