@@ -21,10 +21,10 @@ from lightning.pytorch import Trainer
 
 from callbacks.checkpoints import Checkpoints
 from callbacks.sample_efficiency import SampleEfficiency
-from callbacks.traces import NOT_EVALUATED, Traces
+from callbacks.traces import Traces
 from contract.documents import registry_path
 from datamodules.sample_stream import SampleStream
-from metrics.sample_efficiency.curves import Curves, class_weights
+from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, class_weights
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from modules.comparison import BASELINE, Comparison
 from modules.provenance import provenance
@@ -37,6 +37,8 @@ from store.ledger import Ledger
 SCHEMA = 2
 RESULTS = "results.json"
 CONFIG = "config.yaml"
+# What a stream is called, which has no part in its identity.
+NAMES = ("dataset", "backbone", "weights")
 SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
 
 
@@ -133,10 +135,13 @@ class Results:
         if criterion.measure != "accuracy":
             counted = {"measure": criterion.measure, "all_correct": all_correct}
             comparison.weigh(weights)
-        fed = ledger.record({**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted})
+        fed = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
+        self.stream_digest = ledger.record(fed, told={key: stream.protocol()[key] for key in NAMES})
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
-        digests = [ledger.record(each) for each in self.provenance]
-        self.traces = Traces(ledger, fed, digests, stream.orderings, grid, self.recompute)
+        digests = [
+            ledger.record(each, told={"name": name}) for name, each in zip(self.methods, self.provenance, strict=True)
+        ]
+        self.traces = Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute)
         self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
         criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
         return self.traces
@@ -251,6 +256,7 @@ class Results:
                 **self.stream.protocol(),
                 **({} if self.registry is None else {"registry_sha256": self.registry}),
                 "evaluate_every": criterion.evaluate_every,
+                "stream_sha256": self.stream_digest,
             },
             "evaluations": len(curves.samples_seen),
             "samples_seen": int(curves.samples_seen[-1]),

@@ -12,8 +12,8 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
 from callbacks.checkpoints import Checkpoints
-from callbacks.traces import NOT_EVALUATED, Grid, Traces
-from metrics.sample_efficiency.curves import CONSECUTIVE, THRESHOLD, Measure, required_correct
+from callbacks.traces import Grid, Traces
+from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Measure, required_correct
 from modules.comparison import Comparison
 from output.errors import UserError
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import samples_to_criterion
+from metrics.sample_efficiency.curves import NOT_EVALUATED, samples_to_criterion
 from store.ledger import Ledger, Trace, TraceKey
 
 # What was measured in the last seconds is lost where the process is killed.
 SECONDS_BETWEEN_WRITES = 2.0
-NOT_EVALUATED = -1
 
 
 @dataclass(frozen=True)

@@ -51,9 +51,10 @@ class Run:
         Args:
             method: Its name.
         """
-        found = self.document.get("methods", {}).get(method, {}).get("provenance")
-        options: dict[str, Any] = self.model["baseline"] if method == "baseline" else self.model["methods"][method]
-        return options if found is None else found
+        found: dict[str, Any] | None = self.document.get("methods", {}).get(method, {}).get("provenance")
+        if found is None:
+            found = self.model["baseline"] if method == "baseline" else self.model["methods"][method]
+        return found
 
     @property
     def settings(self) -> dict[str, Any]:

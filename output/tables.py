@@ -136,7 +136,9 @@ def print_scores(document: dict[str, Any]) -> None:
     )
     methods = document["methods"]
     known = [
-        number for number in _accuracies(methods["baseline"]) if all(number in _accuracies(m) for m in methods.values())
+        number
+        for number in _accuracies(next(iter(methods.values())))
+        if all(number in _accuracies(each) for each in methods.values())
     ]
     last = known[-1] if known else None
     accuracy = [f"{measure} at {last}"] if last else []

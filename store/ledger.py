@@ -23,6 +23,8 @@ from store.segments import digest_of
 FORMAT = 1
 FILE = "traces.sqlite"
 HOLDERS = "holders"
+# What a document tells beside what its digest is of.
+TOLD = "told"
 # Another process's transaction takes milliseconds; this long only a disk that hangs lets it wait.
 PATIENCE_SECONDS = 60
 # SQLite takes this many values in one statement wherever it was built.
@@ -124,18 +126,19 @@ class Ledger:
         self._lock.release()
         self._holder_file(self._holder).unlink(missing_ok=True)
 
-    def record(self, document: Mapping[str, Any]) -> str:
+    def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
         """Keep what a digest stands for.
 
         Args:
             document: Everything that determines a stream or a method; JSON values.
+            told: What else is to be known of it, without a part in the digest; that of the first record is kept.
 
         Returns:
             Its digest.
         """
         digest = digest_of(document)
         with self._mistakes(), self._transaction():
-            row = (digest, json.dumps(document, sort_keys=True))
+            row = (digest, json.dumps({**document, **({TOLD: told} if told else {})}, sort_keys=True))
             self._base.execute("INSERT OR IGNORE INTO origins VALUES (?, ?)", row)
         return digest
 

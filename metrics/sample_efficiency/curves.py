@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 Measure = Literal["accuracy", "balanced_accuracy"]
 # The criterion's defaults.
 THRESHOLD, CONSECUTIVE = 0.8, 10
+# Stands behind the end of a trace.
+NOT_EVALUATED = -1
 # Counts are stored in 32 bits.
 LARGEST_COUNT = 2**31 - 1
 

@@ -1,0 +1,204 @@
+"""A comparison from a ledger alone: all methods and orderings that were fed one stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.runs import Run
+from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
+from output.errors import UserError
+from store.ledger import FILE, TOLD
+from store.ledger_reader import LedgerReader
+
+# Characters of a digest that are shown, and values that a message lists.
+SHOWN, LISTED = 8, 6
+DIGEST = 64
+BASELINE = "baseline"
+# What differs only because something else does.
+FOLLOWING = ("start", "all_correct")
+
+
+def is_ledger(folder: Path) -> bool:
+    """Say whether a folder is that of a ledger."""
+    return (folder / FILE).is_file()
+
+
+def read_stored(
+    folder: Path,
+    where: Mapping[str, Any],
+    stream: str | None = None,
+    known: Mapping[str, str] | None = None,
+    threshold: float = THRESHOLD,
+    consecutive: int = CONSECUTIVE,
+) -> Run:
+    """Read what a ledger holds of one stream, as if it were a run.
+
+    Args:
+        folder: Folder of the ledger.
+        where: What the stream must be, by the keys of its protocol.
+        stream: Its digest, where that is known.
+        known: Names of methods, by their digests; others are called as when they were first measured.
+        threshold: Accuracy of the criterion.
+        consecutive: Streak length of the criterion.
+
+    Returns:
+        The traces, -1 throughout where there is none of a method in an ordering; the sample limit is where the longest
+        trace ends.
+
+    Raises:
+        UserError: The ledger has no such stream, or several.
+        LedgerError: It cannot be read.
+    """
+    with LedgerReader(folder) as ledger:
+        digest, fed = _choose(folder, ledger.streams(), where, stream)
+        documents, stored, unfinished = ledger.methods(digest), ledger.traces(digest), ledger.unfinished(digest)
+    names = _name(documents, known or {})
+    orderings = sorted({ordering for _, ordering in stored})
+    row, column = {key: i for i, key in enumerate(documents)}, {key: i for i, key in enumerate(orderings)}
+    correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED)
+    for (method, ordering), counts in stored.items():
+        correct[row[method], column[ordering], : len(counts)] = counts
+    seen = fed["batch_size"] * fed["evaluate_every"] * np.arange(1, correct.shape[-1] + 1)
+    samples_seen = np.minimum(seen, fed.get("max_samples", seen[-1]))
+    curves = Curves(
+        methods=[names[key] for key in documents],
+        orderings=np.array(orderings),
+        samples_seen=samples_seen,
+        correct=correct,
+        validation_size=fed["validation_size"],
+        all_correct=fed.get("all_correct", fed["validation_size"]),
+        measure=fed.get("measure", "accuracy"),
+        limit=int(samples_seen[-1]),
+        threshold=threshold,
+        consecutive=consecutive,
+    )
+    methods = {names[key]: {"provenance": _untold(document)} for key, document in documents.items()}
+    protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
+    protocol |= {**_untold(fed), **fed.get(TOLD, {}), "stream_sha256": digest}
+    document = {"complete": True, "methods": methods, "unfinished": unfinished}
+    return Run(folder, document, curves, protocol, model={}, backbone={})
+
+
+def _choose(
+    folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[str, Any], stream: str | None
+) -> tuple[str, dict[str, Any]]:
+    """Choose one stream."""
+    flat = {digest: _flatten({**fed.get(TOLD, {}), **_untold(fed)}) for digest, fed in streams.items()}
+    if stream is not None:
+        flat = {digest: fed for digest, fed in flat.items() if digest == stream}
+    keys = {key for fed in flat.values() for key in fed}
+    unknown = sorted(set(_flatten(where)) - keys)
+    if flat and unknown:
+        raise UserError(f"where: {', '.join(unknown)} is none of {', '.join(sorted(keys))}")
+    for key, value in _flatten(where).items():
+        flat = {digest: fed for digest, fed in flat.items() if _is(fed.get(key), value)}
+    if not flat:
+        asked = "that the runs were fed" if stream else "of these values" if where else "with a finished trace"
+        raise UserError(f"{'where' if where else 'runs'}: the ledger {str(folder)!r} holds no stream {asked}")
+    if len(flat) > 1:
+        differing = [*_describe_differences(list(flat.values())).items()]
+        listed = "; ".join(f"{key} ({values})" for key, values in differing[:LISTED])
+        example = f"--where.{differing[0][0]}={differing[0][1].partition(', ')[0]}"
+        raise UserError(
+            f"runs: the ledger {str(folder)!r} holds the traces of {len(flat)} streams, which differ in {listed}; "
+            f"choose one by --where, such as {example}"
+        )
+    (digest,) = flat
+    return digest, streams[digest]
+
+
+def _is(found: object, asked: object) -> bool:
+    """Compare as printed; a digest may be shortened."""
+    return str(found) == str(asked) or (len(str(found)) == DIGEST and str(found).startswith(str(asked)))
+
+
+def _describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """List the values of each key that differs; those that people know come first."""
+    keys = dict.fromkeys(key for document in documents for key in document)
+    values = {key: list(dict.fromkeys(_show(document.get(key)) for document in documents)) for key in keys}
+    differing = {
+        key: ", ".join([*found[:LISTED], *["…"] * (len(found) > LISTED)])
+        for key, found in values.items()
+        if len(found) > 1
+    }
+    return dict(
+        sorted(differing.items(), key=lambda item: "." in item[0] or "sha256" in item[0] or item[0] in FOLLOWING)
+    )
+
+
+def _show(value: object) -> str:
+    text = str(value)
+    return text[:SHOWN] if len(text) == DIGEST else text
+
+
+def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
+    """Name methods, by digest: those of one name also by what they differ in."""
+    told = {
+        digest: known.get(digest, document.get(TOLD, {}).get("name", document["class"].rpartition(".")[2]))
+        for digest, document in documents.items()
+    }
+    names = {}
+    for name in dict.fromkeys(told.values()):
+        same = {digest: _flatten(_untold(documents[digest])) for digest in told if told[digest] == name}
+        keys = _telling_apart(list(same.values()))
+        for digest, document in same.items():
+            its = [f"{_shorten(key)} {_show(document[key])}" for key in keys if key in document]
+            alone = digest in known or (len(same) == 1 and name not in known.values())
+            names[digest] = name if alone else f"{name} ({', '.join(its) or digest[:SHOWN]})"
+    return names
+
+
+def _telling_apart(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Give so many keys that no two documents have the same values, first of those that all documents have."""
+    differing = _describe_differences(documents)
+    keys: list[str] = []
+    for key in sorted(differing, key=lambda key: sum(key not in document for document in documents)):
+        if len({tuple(str(document.get(each)) for each in keys) for document in documents}) < len(documents):
+            keys.append(key)
+    return keys
+
+
+def _shorten(key: str) -> str:
+    return key.removeprefix("hyperparameters.").replace("init_args.", "").removesuffix(".class_path")
+
+
+def _untold(document: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in document.items() if key != TOLD}
+
+
+def _flatten(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the values of nested mappings by their paths, with dots."""
+    flat: dict[str, Any] = {}
+    for key, value in document.items():
+        inner = _flatten(value) if isinstance(value, Mapping) and value else {}
+        flat |= {f"{key}.{path}": found for path, found in inner.items()} or {key: value}
+    return flat
+
+
+def find_method(methods: Iterable[str], provenances: Mapping[str, Mapping[str, Any]], asked: str, option: str) -> str:
+    """Find a method by its name, or by its class where that is the only one of it.
+
+    Args:
+        methods: Names of the methods.
+        provenances: What each is, by name.
+        asked: The name, the class's name or its path.
+        option: The option that asks, for the message.
+
+    Raises:
+        UserError: There is none, or several.
+    """
+    there = list(methods)
+    if asked in there:
+        return asked
+    kind = asked.rpartition(".")[2]
+    found = [name for name in there if str(provenances[name].get("class", "")).rpartition(".")[2] == kind]
+    # Those of one name that are told apart by more.
+    found = found or [name for name in there if name.startswith(f"{asked} (")]
+    if len(found) == 1:
+        return found[0]
+    listed = ", ".join(map(repr, found or there))
+    raise UserError(f"{option}: {asked!r} is {f'{len(found)} methods; give one of' if found else 'none of'} {listed}")

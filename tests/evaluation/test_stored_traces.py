@@ -1,0 +1,227 @@
+"""A comparison is scored from the ledger alone, or from it and runs, as from the run of it all."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluate import main
+from evaluation.sample_efficiency import sample_efficiency
+from output.errors import UserError
+from store.ledger import Ledger, Trace, TraceKey
+
+Fit = Callable[..., Path]
+FED: dict[str, Any] = {
+    "batch_size": 2,
+    "evaluate_every": 1,
+    "validation_size": 100,
+    "weights_sha256": "0" * 64,
+    "network": {"library": "timm", "model": "resnet18"},
+}
+NAMES = {"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"}
+STEPS, ADAM, SGD, MEAN = (
+    {"class": f"modules.{kind}", "hyperparameters": hyperparameters, "source": {"modules": "1" * 64}}
+    for kind, hyperparameters in (
+        ("Steps", {"rate": 0.1, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
+        ("Steps", {"rate": 0.2, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
+        ("Steps", {"rate": 0.1, "optimizer": {"class_path": "SGD", "init_args": {"lr": 1.0}}}),
+        ("Mean", {}),
+    )
+)
+CORRECT = {"slow": [50, 60, 70, 80, 80, 80], "fast": [80, 80, 80], "never": [50, 60, 70, 80, 60, 70]}
+
+
+class Filling:
+    """A ledger that is filled by hand."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def add(
+        self,
+        method: dict[str, Any],
+        counts: list[int],
+        name: str | None = None,
+        orderings: range = range(2),
+        unfinished: bool = False,
+        **fed: Any,
+    ) -> None:
+        with Ledger(self.folder) as ledger:
+            stream = ledger.record({**FED, **fed}, told=NAMES)
+            digest = ledger.record(method, told=None if name is None else {"name": name})
+            trace = Trace(np.array(counts), open=unfinished)
+            ledger.write({TraceKey(stream, digest, ordering): trace for ordering in orderings})
+
+    def score(self, **options: Any) -> dict[str, Any]:
+        return sample_efficiency(str(self.folder), **{"consecutive": 2, **options})
+
+    def refusal(self, **options: Any) -> str:
+        with pytest.raises(UserError) as caught:
+            self.score(**options)
+        assert "\n" not in str(caught.value)
+        return str(caught.value)
+
+
+@pytest.fixture
+def filling(tmp_path: Path) -> Filling:
+    filling = Filling(tmp_path / "stored")
+    filling.add(STEPS, CORRECT["slow"], "baseline")
+    filling.add(MEAN, CORRECT["fast"], "mean")
+    return filling
+
+
+def samples_of(document: dict[str, Any]) -> dict[str, list[int | None]]:
+    return {name: scores["samples_to_criterion"] for name, scores in document["methods"].items()}
+
+
+def test_methods_and_orderings_of_several_runs_are_scored_as_one_run_of_them_all(fit: Fit, tmp_path: Path) -> None:
+    whole = fit("--data.orderings=4", f"--results.ledger={tmp_path / 'whole-ledger'}", folder="whole")
+    parts = Path(os.environ["HEADSTART_LEDGER"])
+    fit("--data.orderings=2", "--model.methods={}", folder="baseline")
+    fit("--data.orderings=4", folder="both")
+    expected = sample_efficiency(str(whole))
+    for runs in (str(parts), [str(tmp_path / "baseline"), str(parts)], [str(parts), str(tmp_path / "whole-ledger")]):
+        found = sample_efficiency(runs, consecutive=3)
+        for key in ("complete", "criterion", "orderings", "comparisons", "methods"):
+            assert found[key] == expected[key], key
+        for key in ("dataset", "backbone", "weights", "stream_sha256"):
+            assert found["protocol"][key] == expected["protocol"][key]
+
+
+def test_scores(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
+    document = filling.score()
+    assert samples_of(document) == {"baseline": [10, 10], "mean": [4, 4]}
+    assert document["criterion"] == {"measure": "accuracy", "threshold": 0.8, "consecutive": 2}
+    assert document["restricted_at"] == 12
+    assert document["methods"]["mean"]["provenance"] == MEAN
+    assert "pets, resnet18 (DEFAULT), 2 orderings, batch size 2" in capsys.readouterr().out
+    assert samples_of(filling.score(threshold=0.7, consecutive=1)) == {"baseline": [6, 6], "mean": [2, 2]}
+
+
+def test_a_censored_trace_restricts_means_at_its_end(filling: Filling) -> None:
+    filling.add(ADAM, CORRECT["never"][:5], "never")
+    document = filling.score()
+    assert samples_of(document)["never"] == [None, None]
+    assert document["restricted_at"] == 10
+    assert document["methods"]["baseline"]["restricted_mean"] == 10
+
+
+def test_orderings_that_a_method_lacks_are_left_out(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
+    filling.add(STEPS, CORRECT["slow"], orderings=range(2, 30))
+    filling.add(MEAN, CORRECT["fast"], orderings=range(5, 7))
+    document = filling.score()
+    assert document["orderings"] == [0, 1, 5, 6]
+    assert document["protocol"]["orderings"] == 4
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Of 30 orderings those 4 are taken that every method has (baseline 30, mean 4)." in printed
+    filling.add(ADAM, CORRECT["fast"], "later", orderings=range(90, 92))
+    assert "methods: there is no ordering with a finished trace of each (orderings: baseline 30" in filling.refusal()
+    assert filling.score(methods=["mean"])["orderings"] == [0, 1, 5, 6]
+
+
+def test_unfinished_traces_are_left_out(filling: Filling, capsys: pytest.CaptureFixture[str]) -> None:
+    filling.add(ADAM, CORRECT["slow"], "other", unfinished=True)
+    assert list(filling.score()["methods"]) == ["baseline", "mean"]
+    assert "2 traces of the ledger are not finished" in capsys.readouterr().out
+
+
+def test_methods_of_one_name_are_told_apart_by_what_differs(filling: Filling) -> None:
+    filling.add(ADAM, CORRECT["slow"], "baseline")
+    filling.add(SGD, CORRECT["slow"], "baseline")
+    filling.add({**MEAN, "source": {"mine": "2" * 64}}, CORRECT["fast"])
+    steps = [f"baseline (optimizer {kind}, rate {rate})" for rate, kind in ((0.1, "Adam"), (0.2, "Adam"), (0.1, "SGD"))]
+    assert "baseline: 'baseline' is 3 methods; give one of " + ", ".join(map(repr, steps)) in filling.refusal()
+    document = filling.score(baseline=steps[2])
+    assert list(document["methods"]) == [steps[2], steps[0], "mean", steps[1], "Mean"]
+    assert list(document["comparisons"]) == [steps[0], "mean", steps[1], "Mean"]
+    assert list(filling.score(baseline=steps[1], methods=["mean"])["methods"]) == [steps[1], "mean"]
+
+
+def test_a_method_is_found_by_its_class(filling: Filling) -> None:
+    document = filling.score(baseline="modules.Mean", methods=["Steps"])
+    assert list(document["methods"]) == ["mean", "baseline"]
+    assert "methods: 'Stepss' is none of 'baseline', 'mean'" in filling.refusal(methods=["Stepss"])
+
+
+@pytest.mark.parametrize(
+    ("change", "named", "where"),
+    [
+        ({"train_photos_sha256": "3" * 64}, "train_photos_sha256 (None, 33333333)", {"train_photos_sha256": "3333"}),
+        ({"trainer_precision": "bf16"}, "trainer_precision (None, bf16)", {"trainer_precision": "bf16"}),
+        ({"device": "cuda"}, "device (None, cuda)", {"device": "cuda"}),
+        ({"torch": "2.0"}, "torch (None, 2.0)", {"torch": 2.0}),
+        ({"batch_size": 1}, "batch_size (2, 1)", {"batch_size": 1}),
+        (
+            {"network": {"library": "timm", "model": "vit"}},
+            "network.model (resnet18, vit)",
+            {"network": {"model": "vit"}},
+        ),
+        ({"measure": "balanced_accuracy", "all_correct": 100}, "measure (None, bal", {"measure": "balanced_accuracy"}),
+    ],
+)
+def test_streams_that_differ_are_refused_by_name(
+    filling: Filling, change: dict[str, Any], named: str, where: dict[str, Any]
+) -> None:
+    filling.add(STEPS, CORRECT["fast"], "baseline", **change)
+    assert f"holds the traces of 2 streams, which differ in {named}" in filling.refusal()
+    assert list(filling.score(where=where)["methods"]) == ["baseline"]
+
+
+def test_a_key_that_no_stream_has_is_named(filling: Filling) -> None:
+    assert filling.refusal(where={"sead": 0}).startswith("where: sead is none of ")
+    assert "where: the ledger" in filling.refusal(where={"batch_size": 7})
+
+
+def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> None:
+    filling = Filling(tmp_path / "stored")
+    filling.add(STEPS, CORRECT["slow"], "baseline", max_samples=11)
+    assert samples_of(filling.score(consecutive=3)) == {"baseline": [11, 11]}
+
+
+def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: Path) -> None:
+    run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
+    fit("--data.batch_size=2", folder="other")
+    fit("--model.methods={further: modules.StreamingLDA}", folder="further")
+    document = sample_efficiency([str(run), stored])
+    assert list(document["methods"]) == ["baseline", "mean", "further"]
+    assert document["criterion"]["consecutive"] == 3
+    results = json.loads((run / "results.json").read_text())
+    del results["protocol"]["stream_sha256"]
+    (run / "results.json").write_text(json.dumps(results))
+    with pytest.raises(UserError, match="does not say which stream of a ledger it is of"):
+        sample_efficiency([str(run), stored])
+
+
+def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:
+    run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
+    results = json.loads((run / "results.json").read_text())
+    results["methods"]["mean"]["provenance"]["source"] = {"edited": "4" * 64}
+    (run / "results.json").write_text(json.dumps(results))
+    names = list(sample_efficiency([str(run), stored])["methods"])
+    assert names[:2] == ["baseline", "mean"]
+    assert names[2].startswith("mean (")
+
+
+def test_command_line(
+    filling: Filling, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    filling.add(MEAN, CORRECT["fast"], batch_size=1)
+    options = ["--where.batch_size=2", "--consecutive=2", "--baseline=mean", "--methods=[baseline]"]
+    main(["sample-efficiency", "stored", *options, "--output=scores.json"])
+    assert samples_of(json.loads(Path("scores.json").read_text())) == {"mean": [4, 4], "baseline": [10, 10]}
+    (tmp_path / "stored" / "traces.sqlite").write_text("no database" * 100)
+    with pytest.raises(SystemExit):
+        main(["sample-efficiency", "stored"])
+    assert capsys.readouterr().err.startswith("error: runs: the ledger 'stored' cannot be read")
+
+
+def test_where_is_of_ledgers(fit: Fit) -> None:
+    with pytest.raises(UserError, match=r"^where: chooses a stream of a ledger"):
+        sample_efficiency(str(fit()), where={"seed": 0})

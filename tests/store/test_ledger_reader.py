@@ -1,0 +1,85 @@
+"""A ledger is read while others write to it, and where it cannot be written."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from store.ledger_reader import LedgerReader
+
+
+def counts(*correct: int) -> np.ndarray:
+    return np.array(correct, dtype=np.int64)
+
+
+def contents(reader: LedgerReader, stream: str) -> dict[tuple[str, int], list[int]]:
+    return {key: found.tolist() for key, found in reader.traces(stream).items()}
+
+
+def fill(folder: Path) -> tuple[str, str]:
+    with Ledger(folder) as ledger:
+        stream, other = (ledger.record({"seed": seed}, told={"dataset": "pets"}) for seed in range(2))
+        method, idle = (ledger.record({"class": name}, told={"name": name}) for name in ("a", "b"))
+        ledger.write({TraceKey(stream, method, k): Trace(counts(k, 70_000)) for k in (3, 1)})
+        ledger.write({TraceKey(stream, idle, 1): Trace(counts(5), open=True)})
+        ledger.write({TraceKey(other, idle, 1): Trace(counts(5), open=True)})
+    return stream, method
+
+
+def test_finished_traces_are_read(tmp_path: Path) -> None:
+    stream, method = fill(tmp_path)
+    with LedgerReader(tmp_path) as reader:
+        assert reader.streams() == {stream: {"seed": 0, "told": {"dataset": "pets"}}}
+        assert reader.methods(stream) == {method: {"class": "a", "told": {"name": "a"}}}
+        assert list(contents(reader, stream).items()) == [((method, 1), [1, 70_000]), ((method, 3), [3, 70_000])]
+        assert reader.unfinished(stream) == 1
+
+
+def test_what_is_told_is_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:
+    with Ledger(tmp_path) as ledger:
+        digest = ledger.record({"a": 1}, told={"name": "first"})
+        assert ledger.record({"a": 1}, told={"name": "second"}) == ledger.record({"a": 1}) == digest
+        assert ledger.origin(digest) == {"a": 1, "told": {"name": "first"}}
+
+
+def test_reading_leaves_the_folder_as_it_is(tmp_path: Path) -> None:
+    stream, _ = fill(tmp_path)
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path, *tmp_path.rglob("*"))}
+    with LedgerReader(tmp_path) as reader:
+        reader.traces(stream)
+        with pytest.raises(sqlite3.OperationalError, match="readonly"):
+            reader._base.execute("DELETE FROM traces")
+        assert {path: path.stat().st_mtime_ns for path in (tmp_path, *tmp_path.rglob("*"))} == before
+
+
+def test_a_transaction_that_goes_on_is_not_seen(tmp_path: Path) -> None:
+    stream, method = fill(tmp_path)
+    with Ledger(tmp_path) as ledger, LedgerReader(tmp_path) as reader:
+        before = contents(reader, stream)
+        with ledger._transaction():
+            ledger._base.execute("DELETE FROM traces")
+            assert contents(reader, stream) == before
+        assert contents(reader, stream) == {}
+        ledger.write({TraceKey(stream, method, 0): Trace(counts(9))})
+        assert contents(reader, stream) == {(method, 0): [9]}
+
+
+def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
+    with pytest.raises(LedgerError, match="cannot be read"):
+        LedgerReader(tmp_path)
+    assert not list(tmp_path.iterdir())
+    (tmp_path / FILE).write_text("no database" * 1000)
+    with pytest.raises(LedgerError, match="not a database"):
+        LedgerReader(tmp_path)
+
+
+def test_a_later_format_is_refused(tmp_path: Path) -> None:
+    Ledger(tmp_path).close()
+    with sqlite3.connect(tmp_path / FILE) as base:
+        base.execute("PRAGMA user_version = 99")
+    with pytest.raises(LedgerError, match="99"):
+        LedgerReader(tmp_path)
