@@ -43,12 +43,26 @@ class DashboardLogger(WandbLogger):
         require_wandb("trainer.logger")
         variable_decides()
         self.mode = mode
-        folder = Path(save_dir or ".")
         super().__init__(
-            project=project, entity=entity, name=name, group=group, tags=tags, job_type="comparison", save_dir=folder
+            project=project,
+            entity=entity,
+            name=name,
+            group=group,
+            tags=tags,
+            job_type="comparison",
+            save_dir=save_dir,  # type: ignore[arg-type]  # none until `fill_in`
         )
         # The base class passes on this setting, which wandb gave up and warns about.
         self._wandb_init.pop("anonymous", None)
+
+    def fill_in(self, defaults: Mapping[str, Any]) -> None:
+        """Take what was not given, before the run begins.
+
+        Args:
+            defaults: Name, group and tags of the run, and `dir`, the folder of the dashboard's own files.
+        """
+        self._wandb_init |= {key: self._wandb_init[key] or value for key, value in defaults.items()}
+        self._name, self._save_dir = self._wandb_init["name"], self._wandb_init["dir"]
 
     @property
     def experiment(self) -> Any:  # noqa: ANN401 - wandb's run, which is not imported where nothing is logged
@@ -120,19 +134,20 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
     return columns, [[first + i, *row] for i, row in enumerate(zip(*values, strict=True))]
 
 
-def describe_run(config: Any, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
+def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
     """Give the defaults of a run's name, group and tags.
 
     Args:
         config: The options of `train.py`.
+        dataset: What the source of the photos calls them.
         weights: The backbone's weights: their name, or a file.
         comparison: Digest of what the runs of a group have in common.
 
     Returns:
-        Arguments of `DashboardLogger`, as short as the dashboard takes them.
+        Name, group and tags, as short as the dashboard takes them.
     """
     stream = config.data.init_args
-    photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
+    backbone = stream.backbone.name
     weights, batch = Path(weights).stem, f"batch {stream.batch_size}"
     rest = f"{batch}, seed {config.seed_everything}"
     methods = " + ".join(config.model.methods or {}) or "baseline alone"
@@ -140,6 +155,6 @@ def describe_run(config: Any, weights: str, comparison: str) -> dict[str, Any]: 
     shown = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
     return {
         "name": f"{backbone}, {weights}, {shown}, {rest}"[:LONGEST],
-        "group": f"{f'{photos}, {backbone}, {weights}'[: LONGEST - len(comparison) - 2]}, {comparison}",
-        "tags": [tag[:LONGEST_TAG] for tag in (photos, backbone, weights, batch)],
+        "group": f"{f'{dataset}, {backbone}, {weights}'[: LONGEST - len(comparison) - 2]}, {comparison}",
+        "tags": [tag[:LONGEST_TAG] for tag in (dataset, backbone, weights, batch)],
     }

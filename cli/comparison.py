@@ -18,7 +18,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCL
 import datamodules
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
-from callbacks.dashboard import describe_run
+from callbacks.dashboard import DashboardLogger, describe_run
 from callbacks.measurement import measure
 from callbacks.results import configuration_digest
 from cli.comparison_parser import ComparisonParser, TrainerHelp
@@ -29,6 +29,8 @@ from output.files import output_folder
 
 # What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
+# Characters of a data set's or backbone's name in that of a folder.
+LONGEST_PART = 60
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
 FED = "data.max_samples and data.validation_size choose what is fed"
@@ -108,29 +110,32 @@ class ComparisonCLI(LightningCLI):
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
-        """Keep the configuration as given, then fill in what follows from it: the folder and the run's names."""
+        """Keep the configuration as given."""
         self.config_text = self.parser.dump(self.config)
-        stream, trainer = self.config.data.init_args, self.config.trainer
-        photos, backbone = stream.photos.class_path.rpartition(".")[2], stream.backbone.name
-        if trainer.default_root_dir is None:
-            name = f"{photos}-{backbone}-s{self.config.seed_everything}-{configuration_digest(self.config_text)}"
-            trainer.default_root_dir = str(Path("runs") / name.replace("/", "-"))
+
+    def _name_run(self, trainer: Any) -> None:  # noqa: ANN401 - a namespace of options
+        """Fill in the folder and the run's names, which follow from the configuration and the name of the photos."""
+        dataset, backbone = self.datamodule.photos.name, self.config.data.init_args.backbone
+        if trainer["default_root_dir"] is None:
+            parts = (dataset, backbone.name, f"s{self.config.seed_everything}", configuration_digest(self.config_text))
+            trainer["default_root_dir"] = str(Path("runs") / "-".join(map(_as_file_name, parts)))
         # The trainer and its loggers create what they are given.
-        trainer.default_root_dir = str(output_folder("trainer.default_root_dir", trainer.default_root_dir))
-        if _is_dashboard(trainer.logger):
+        folder = str(output_folder("trainer.default_root_dir", trainer["default_root_dir"]))
+        trainer["default_root_dir"] = folder
+        if isinstance(trainer["logger"], DashboardLogger):
             comparison = configuration_digest(self.config_text, over_seeds=True)
-            described = describe_run(self.config, _weights(stream.backbone), comparison)
-            for key, value in {"save_dir": trainer.default_root_dir, **described}.items():
-                trainer.logger.init_args[key] = trainer.logger.init_args[key] or value
+            described = describe_run(self.config, dataset, _weights(backbone), comparison)
+            trainer["logger"].fill_in({"dir": folder, **described})
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """Add the progress bar, which shows the state of the criterion.
+        """Name the run, and add the progress bar, which shows the state of the criterion.
 
         Args:
             kwargs: Arguments of the trainer.
         """
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
+        self._name_run(trainer)
         if trainer["enable_progress_bar"] is not False:
             given = trainer["callbacks"] or []
             given = given if isinstance(given, list) else [given]
@@ -191,8 +196,9 @@ def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespa
     return ": ".join([".".join(["trainer", *(sorted(places, key=places.__getitem__) or quoted)[:1]]), message])
 
 
-def _is_dashboard(logger: Any) -> bool:  # noqa: ANN401 - a logger's configuration, a list of them or a switch
-    return str(getattr(logger, "class_path", "")).endswith("DashboardLogger")
+def _as_file_name(text: str) -> str:
+    """Give a text as part of a file's name on any system."""
+    return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)[:LONGEST_PART]
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options

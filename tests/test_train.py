@@ -83,6 +83,18 @@ def test_results_do_not_depend_on_where_the_photos_lie(
     assert set(documents[0]["protocol"]["unreadable_photos"]) == {"train/dark/3.jpg", "validation/light/4.jpg"}
 
 
+def test_a_run_without_a_folder_is_named_by_its_photos(
+    small_comparison: Callable[[Path], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    options = small_comparison(tmp_path)
+    named = (tmp_path / "pictures").rename(tmp_path / f"my pets, {'x' * 90}")
+    train.main([*options, f"--data.photos.root={named}", "--data.max_samples=6"])
+    (folder,) = (path for path in (tmp_path / "runs").iterdir() if path.name != "ledger")
+    assert re.fullmatch(rf"my-pets-{'x' * 52}-mobilenet_v2-s0-[0-9a-f]{{8}}", folder.name)
+    assert json.loads((folder / "results.json").read_text())["protocol"]["dataset"] == named.name
+
+
 def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
     options = ["--data.batch_size=2", "--seed_everything=3", "--model.baseline.optimizer.lr=0.003"]
     first = run(tmp_path / "first", *SMALL, *options)

@@ -60,7 +60,8 @@ class HuggingFaceDataset(SplitSource):
         folder = Path(path).expanduser()
         self.local = folder if folder.is_dir() else None
         self.path = path
-        self.name = path if self.local is None else folder.resolve().name
+        known = path if self.local is None else folder.resolve().name
+        self.name = known if subset is None else f"{known}, {subset}"
         self.subset = subset
         self.revision = revision
         self.columns = {"image": image, "label": label}

@@ -223,10 +223,16 @@ class PhotoSource(ABC):
     """A data set with a training and a validation split.
 
     Attributes:
-        name: What the results call the data set.
+        name: What the results, the run's folder and the dashboard call the data set; by default its class's name.
     """
 
     name: str
+
+    def __init_subclass__(cls) -> None:
+        """Give a class its own name where it, or one that it inherits from, tells of none."""
+        super().__init_subclass__()
+        if not hasattr(cls, "name"):
+            cls.name = cls.__name__
 
     def prepare(self, cache: Path | None = None) -> None:  # noqa: B027  (most data sets have nothing to fetch)
         """Fetch what is missing on disk, once, before anything is read; nothing by default.

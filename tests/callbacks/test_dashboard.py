@@ -85,8 +85,8 @@ def test_configuration_is_logged_whole_and_once(mirror: Mirror) -> None:
 def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     (run,) = mirror.of_type("run")
     assert run["display_name"] == "mobilenet_v2, random, mean, batch 1, seed 0"
-    assert re.fullmatch(r"ClassFolders, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
-    assert run["tags"] == ["ClassFolders", "mobilenet_v2", "random", "batch 1"]
+    assert re.fullmatch(r"pictures, mobilenet_v2, random, [0-9a-f]{8}", run["run_group"])
+    assert run["tags"] == ["pictures", "mobilenet_v2", "random", "batch 1"]
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
 
 
@@ -197,30 +197,29 @@ def test_unknown_mode_of_the_environment_is_told_at_once(monkeypatch: pytest.Mon
 
 def options_of_a_run(methods: list[str]) -> Any:
     backbone = SimpleNamespace(name="timm/vit_tiny_patch16_224")
-    photos = SimpleNamespace(class_path="datamodules.CatsAndDogs")
-    stream = SimpleNamespace(photos=photos, backbone=backbone, batch_size=4)
+    stream = SimpleNamespace(backbone=backbone, batch_size=4)
     model = SimpleNamespace(methods=dict.fromkeys(methods))
     return SimpleNamespace(data=SimpleNamespace(init_args=stream), model=model, seed_everything=3)
 
 
 def test_names_tell_runs_apart_and_fit_the_dashboard() -> None:
-    described = describe_run(options_of_a_run(["lda", "mean"]), "some/birds.pth", "12ab34cd")
+    described = describe_run(options_of_a_run(["lda", "mean"]), "my pets", "some/birds.pth", "12ab34cd")
     assert described["name"] == "timm/vit_tiny_patch16_224, birds, lda + mean, batch 4, seed 3"
-    assert described["group"] == "CatsAndDogs, timm/vit_tiny_patch16_224, birds, 12ab34cd"
-    assert described["tags"] == ["CatsAndDogs", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
-    many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)]), "w" * 60, "12ab34cd")
+    assert described["group"] == "my pets, timm/vit_tiny_patch16_224, birds, 12ab34cd"
+    assert described["tags"] == ["my pets", "timm/vit_tiny_patch16_224", "birds", "batch 4"]
+    many = describe_run(options_of_a_run([f"method_{i}" for i in range(30)]), "pets", "w" * 60, "12ab34cd")
     assert len(many["name"]) <= 128
     assert many["name"].endswith("…, batch 4, seed 3")
-    longest = describe_run(options_of_a_run([]), "w" * 300, "12ab34cd")
+    longest = describe_run(options_of_a_run([]), "p" * 90, "w" * 300, "12ab34cd")
     assert len(longest["name"]) <= 128
     assert len(longest["group"]) == 128
     assert longest["group"].endswith(", 12ab34cd")
     assert max(map(len, longest["tags"])) <= 64
-    assert "baseline alone" in describe_run(options_of_a_run([]), "random", "")["name"]
+    assert "baseline alone" in describe_run(options_of_a_run([]), "pets", "random", "")["name"]
 
 
 def test_weights_are_those_of_the_registrys_entry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(config: Any, weights: str, comparison: str) -> None:
+    def refuse(config: Any, dataset: str, weights: str, comparison: str) -> None:
         raise UserError(f"weights: {weights}")
 
     entry = make_entry("mine", "classifier", "flatten", 1280, model_parameters={"name": "mobilenet_v2"})

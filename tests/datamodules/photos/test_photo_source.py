@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules.photos.photo_source import PhotoFiles, require_classes
+from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource, require_classes
 from datamodules.photos.stimuli import Stimuli
 from output.errors import UserError
 
@@ -198,6 +198,20 @@ def test_absurd_size_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
     with pytest.raises(OSError, match="decompression bomb"):
         one(tmp_path / "bomb.png").read(0)
+
+
+def test_a_source_without_a_name_is_called_by_its_class() -> None:
+    class Nameless(PhotoSource):
+        def train(self) -> Photos:
+            raise NotImplementedError
+
+        def validation(self) -> Photos:
+            raise NotImplementedError
+
+    class Named(Nameless):
+        name = "pets"
+
+    assert (Nameless().name, Named().name) == ("Nameless", "pets")
 
 
 @pytest.mark.parametrize(
