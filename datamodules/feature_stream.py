@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal
 
 from datamodules.photos.photo_source import Photos
@@ -9,7 +10,11 @@ from datamodules.row_computation import best_precision
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
 from datamodules.sample_stream import SampleStream
+from modules.method import Start
 from store.row_store import StoredRows
+
+# Bytes of the logits of one method for all orderings that are held at once.
+LOGITS = 64 * 2**20
 
 
 class FeatureStream(SampleStream):
@@ -25,8 +30,8 @@ class FeatureStream(SampleStream):
 
     @property
     def validation_chunk(self) -> int:
-        """Features that are classified at once."""
-        return 16_384
+        """Features that are classified at once: as many as have room for their logits in all orderings."""
+        return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
     def rows(self, photos: Photos, means: Means) -> StoredRows:
         """Find or compute the features of one split, `[samples, features]`."""
@@ -35,6 +40,11 @@ class FeatureStream(SampleStream):
 
     def trainable_backbone(self) -> None:
         """Give none: the methods see features only."""
+
+    def start(self) -> Start:
+        """Give what every method starts from, with the features of all training samples if they are on its device."""
+        there = self.train_inputs.device.type == self.device.type
+        return replace(super().start(), samples=self.train_inputs if there else None)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, with the arithmetic of the features."""

@@ -342,14 +342,19 @@ class SampleStream(LightningDataModule):
             source_bias=self.backbone.source_bias,
         )
 
-    def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Feed batch b of every ordering at once; the last is smaller where their size does not divide the samples."""
+    def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor, Tensor]]:
+        """Feed batch b of every ordering at once: inputs, labels and their places among the training samples.
+
+        The last is smaller where the batches do not divide the samples.
+        """
         orders = np.empty((len(self.fed), self.max_samples - self.skipped), dtype=np.int64)
         for order, number in zip(orders, self.fed, strict=True):
             order[:] = draw_ordering(len(self.train_labels), number, self.seed)[self.skipped : self.max_samples]
         batches: Any = torch.from_numpy(orders).to(self.train_inputs.device).split(self.batch_size, dim=1)
         return DataLoader(
-            batches, batch_size=None, collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places])
+            batches,
+            batch_size=None,
+            collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places], places),
         )
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:

@@ -141,7 +141,8 @@ class Comparison(LightningModule):
                 method.trainer = self.trainer
                 with self._generators[name].in_use():
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
-                self.fed.append((name, place, None if own.all() else torch.from_numpy(np.flatnonzero(own))))
+                places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
+                self.fed.append((name, place, places))
         self._columns = np.flatnonzero(fed)
         # Of every method and ordering that is fed: predictions that are correct, and that are not finite.
         self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
@@ -174,15 +175,17 @@ class Comparison(LightningModule):
         assert isinstance(method, Method)
         return method
 
-    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
-        """Let every method adapt on the same batch."""
-        inputs, labels = batch
-        for name, _, places in self.fed:
-            with _untouched(name, inputs, labels), self._generators[name].in_use():
-                if places is None:
-                    self._method(name).adapt(inputs, labels)
+    def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
+        """Let every method adapt on the same batch of inputs, labels and places among the training samples."""
+        inputs, labels, places = batch
+        for name, _, own in self.fed:
+            method = self._method(name)
+            with _untouched(name, inputs, labels, places), self._generators[name].in_use():
+                method.places = places if own is None else places[own]
+                if own is None:
+                    method.adapt(inputs, labels)
                 else:
-                    self._method(name).adapt(inputs[places], labels[places])
+                    method.adapt(inputs[own], labels[own])
         self.samples_seen += labels.shape[1]
 
     def on_validation_epoch_start(self) -> None:

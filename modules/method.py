@@ -31,6 +31,8 @@ class Start:
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
             features]`; None where there is none.
         source_bias: Its bias, `[source classes]`, likewise.
+        samples: Features of all training samples, `[training samples, features]`, which all orderings and methods
+            share; None where the backbone is trainable, or where they do not fit on the device.
     """
 
     features: int
@@ -42,6 +44,7 @@ class Start:
     backbone: nn.Module | None = None
     source_head: Tensor | None = None
     source_bias: Tensor | None = None
+    samples: Tensor | None = None
 
     @property
     def orderings(self) -> int:
@@ -112,9 +115,12 @@ class Method(LightningModule):
         independent_of_limit: Whether what the method does up to a sample is the same whatever `Start.max_samples` is,
             so that its traces serve comparisons of other limits. A class says so for itself alone, not for those that
             inherit from it.
+        places: Where the samples of the batch lie among the training samples, and so in `Start.samples`, int64
+            `[orderings, batch]`; set before every call of `adapt`. Who keeps samples keeps their places, not copies.
     """
 
     independent_of_limit: ClassVar[bool] = False
+    places: Tensor
 
     def begin(self, start: Start) -> None:
         """Set up the state; called before the first batch of a pass over the stream, on what the constructor left.

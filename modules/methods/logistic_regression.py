@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import torch
 from jsonargparse.typing import PositiveFloat, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
 from modules.method import Method, Start, linear_logits
+from modules.methods.room import with_room
 from modules.methods.samples_seen import SamplesSeen
 
 CONJUGATE_STEPS = 200
@@ -19,6 +23,10 @@ SUFFICIENT_DECREASE = 1e-4
 ROUNDING = 1e-6
 # Cosine of two vectors of float32 under which their product is rounding error.
 ORTHOGONAL = 1e-6
+# Steps after which is looked whether all orderings are done, where a look waits for the device.
+LOOK_EVERY = 8
+# Tensors of a value per sample and class that a fit holds.
+HELD = 16
 
 
 class LogisticRegression(Method):
@@ -29,12 +37,9 @@ class LogisticRegression(Method):
     in Python", Journal of Machine Learning Research, 2011), which for two target classes penalises the one vector
     `w_1 - w_0`. A class without a sample is never predicted.
 
-    The solver is Newton's method with conjugate gradients for the Newton step (Jorge Nocedal, Stephen J. Wright,
-    "Numerical Optimization", 2006, algorithm 7.1) and a backtracking line search, warm-started from the fit
-    before. Weights are combinations of samples, `W = X'A`, so the solver moves coefficients (A and, in row 0,
-    the intercept) but measures gradients in weight space. That takes only products with the Gram matrix XX',
-    which is kept while fewer samples than features are seen; afterwards products go through X. Each ordering
-    has its own step lengths and stops by itself.
+    The solver (`NewtonFit`) moves coefficients of the samples, warm-started from the fit before. It takes products
+    with the Gram matrix XX', which is kept while fewer samples than features are seen; afterwards they go through X.
+    Orderings are fitted in groups whose X is gathered at once.
 
     Args:
         c: Inverse strength of the penalty.
@@ -60,12 +65,10 @@ class LogisticRegression(Method):
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        orderings, rows = start.orderings, min(start.max_samples, start.features)
-        self.seen = SamplesSeen(orderings, start.max_samples, start.features)
-        self.register_buffer("gram", torch.empty(orderings, rows, rows), persistent=False)
-        self.register_buffer("weight", torch.zeros(orderings, start.features, start.classes))
-        coefficients = torch.zeros(orderings, start.max_samples + 1, start.classes)
-        self.register_buffer("coefficients", coefficients, persistent=False)
+        self.seen = SamplesSeen(start)
+        self.register_buffer("gram", torch.empty(start.orderings, 0, 0), persistent=False)
+        self.register_buffer("weight", torch.zeros(start.orderings, start.features, start.classes))
+        self.register_buffer("coefficients", torch.zeros(start.orderings, 1, start.classes), persistent=False)
         # Two weight vectors +-w/2 have half the squared norm of the one vector w that scikit-learn penalises.
         self.penalty: float = (2 if start.classes == 2 else 1) / self.c
 
@@ -73,14 +76,15 @@ class LogisticRegression(Method):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Refit on all samples seen."""
         features = self.features(inputs)
-        self.seen.append(features, labels)
-        end = self.seen.count
-        if end <= self.gram.shape[1]:
-            products = features @ self.seen.features.mT
-            self.gram[:, end - labels.shape[1] : end, :end] = products
-            self.gram[:, :end, end - labels.shape[1] : end] = products.mT
-        self._fit()
-        self.weight = self.seen.features.mT @ self.coefficients[:, 1 : end + 1]
+        self.seen.append(features, labels, self.places)
+        count, limit = self.seen.count, self.start.max_samples
+        self.coefficients = with_room(self.coefficients, [1], count + 1, limit + 1)
+        if count <= self.start.features:
+            self.gram = with_room(self.gram, [1, 2], count, min(limit, self.start.features))
+        else:
+            self.gram = self.gram.new_empty(len(labels), 0, 0)
+        for group in self.seen.groups(HELD * self.start.classes):
+            self._fit(group, features[group])
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the logits of the fit."""
@@ -88,70 +92,122 @@ class LogisticRegression(Method):
         bias = self.coefficients[:, 0].masked_fill(one_hot.sum(1) == 0, -torch.inf)
         return linear_logits(self.features(inputs), self.weight, bias)
 
-    def _fit(self) -> None:
-        """Move the coefficients to where the gradients of all orderings are within the tolerance."""
-        targets = functional.one_hot(self.seen.labels, self.start.classes).to(self.gram.dtype)
+    def _fit(self, group: slice, new: Tensor) -> None:
+        """Refit some orderings, of which the last samples are new, `[orderings of the group, batch, features]`."""
+        count = self.seen.count
+        samples = self.seen.gather(group)
+        gram = self.gram[group, :count, :count]
+        if gram.numel():
+            products = new @ samples.mT
+            gram[:, count - new.shape[1] :] = products
+            gram[:, :, count - new.shape[1] :] = products.mT
+
+        def multiply(coefficients: Tensor) -> Tensor:
+            if gram.numel():
+                # A few rows times a matrix take a quarter of the time of the matrix times a few columns.
+                return (coefficients.mT @ gram).mT
+            return samples @ (samples.mT @ coefficients)
+
+        targets = functional.one_hot(self.seen.labels[group], self.start.classes).to(samples.dtype)
         excluded = torch.where(targets.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
-        point = self.coefficients[:, : self.seen.count + 1]
+        point = self.coefficients[group, : count + 1]
+        NewtonFit(multiply, targets, excluded, self.penalty, self.tolerance * count).improve(point, self.newton_steps)
+        self.weight[group] = (point[:, 1:].mT @ samples).mT
+
+
+@dataclass(frozen=True)
+class NewtonFit:
+    """Newton's method with conjugate gradients and a backtracking line search, on coefficients of samples.
+
+    Source: Jorge Nocedal, Stephen J. Wright, "Numerical Optimization", 2006, algorithm 7.1. Weights are combinations of
+    samples, `W = X'A`, so the solver moves coefficients (A and, in row 0, the intercept) but measures gradients in
+    weight space. That takes only products with XX'. Each ordering has its own step lengths and stops by itself: what is
+    computed for one that has stopped leaves it as it is.
+
+    Attributes:
+        multiply: Turns `A`, `[orderings, samples, classes]`, into `XX'A`.
+        targets: One-hot labels, `[orderings, samples, classes]`.
+        excluded: -inf for a class that an ordering has no sample of, else 0, `[orderings, 1, classes]`.
+        penalty: Factor of `|W|^2 / 2`.
+        tolerance: An ordering has converged when the Euclidean norm of its gradient is at most this.
+    """
+
+    multiply: Callable[[Tensor], Tensor]
+    targets: Tensor
+    excluded: Tensor
+    penalty: float
+    tolerance: float
+
+    def improve(self, point: Tensor, steps: int) -> None:
+        """Move coefficients to where the gradients of all orderings are within the tolerance.
+
+        Args:
+            point: The coefficients, `[orderings, 1 + samples, classes]`, changed in place.
+            steps: The most Newton steps.
+        """
         image = self._to_scores(point)
         moving = gained = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
         before = torch.full_like(point[:, :1, :1], torch.inf)
-        for _ in range(self.newton_steps):
-            probabilities = (image[:, 1:] + image[:, :1] + excluded).softmax(-1)
-            errors = probabilities - targets
+        for number in range(steps):
+            probabilities = (image[:, 1:] + image[:, :1] + self.excluded).softmax(-1)
+            errors = probabilities - self.targets
             gradient = torch.cat([errors.sum(1, keepdim=True), self.penalty * point[:, 1:] + errors], 1)
-            size = _dot(gradient, self._to_scores(gradient))
+            gradient_image = self._to_scores(gradient)
+            size = _dot(gradient, gradient_image)
             # At the rounding error neither the objective nor the gradient gets any smaller.
             moving = moving & (gained | (size < before / 4))
-            active = moving & (size > (self.tolerance * self.seen.count) ** 2)
-            if not active.any():
+            active = moving & (size > self.tolerance**2)
+            if _none(active, number):
                 return
-            step, step_image = self._newton_step(gradient, probabilities, active)
+            step, step_image = self._newton_step(gradient, gradient_image, probabilities, active)
             slope = _dot(gradient, step_image)
             moving, before = moving & (slope != 0), size
-            old = self._objective(point, image, targets, excluded)
-            length = active.to(point.dtype)
-            for _ in range(HALVINGS):
-                new = self._objective(point + length * step, image + length * step_image, targets, excluded)
-                # Near the minimum the objective's rounding error hides the decrease.
-                too_long = new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
-                if not too_long.any():
-                    break
-                length = torch.where(too_long, length / 2, length)
-            gained = old - new > ROUNDING * old
+            length, gained = self._search(point, image, step, step_image, slope, active)
             point += length * step
             image += length * step_image
 
     def _to_scores(self, coefficients: Tensor) -> Tensor:
-        """Turn coefficients into scores `XX'A` without the intercept, which stays in row 0."""
-        count = self.seen.count
-        if count <= self.gram.shape[1]:
-            # A few rows times a matrix take a quarter of the time of the matrix times a few columns.
-            scores = (coefficients[:, 1:].mT @ self.gram[:, :count, :count]).mT
-        else:
-            scores = self.seen.features @ (self.seen.features.mT @ coefficients[:, 1:])
-        return torch.cat([coefficients[:, :1], scores], 1)
+        """Turn coefficients into scores without the intercept, which stays in row 0."""
+        return torch.cat([coefficients[:, :1], self.multiply(coefficients[:, 1:])], 1)
 
-    def _objective(self, point: Tensor, image: Tensor, targets: Tensor, excluded: Tensor) -> Tensor:
+    def _search(
+        self, point: Tensor, image: Tensor, step: Tensor, step_image: Tensor, slope: Tensor, active: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Give how much of its step every ordering takes, and which of them gain by it."""
+        old = self._objective(point, image)
+        length = active.to(point.dtype)
+        for number in range(HALVINGS):
+            new = self._objective(point + length * step, image + length * step_image)
+            # Near the minimum the objective's rounding error hides the decrease.
+            too_long = new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
+            if _none(too_long, number):
+                break
+            length = torch.where(too_long, length / 2, length)
+        return length, old - new > ROUNDING * old
+
+    def _objective(self, point: Tensor, image: Tensor) -> Tensor:
         """Give the objective over `c`, `[orderings, 1, 1]`."""
         scores = image[:, 1:] + image[:, :1]
-        losses = (scores + excluded).logsumexp(-1) - (scores * targets).sum(-1)
+        losses = (scores + self.excluded).logsumexp(-1) - (scores * self.targets).sum(-1)
         return losses.sum(1)[:, None, None] + 0.5 * self.penalty * _dot(point[:, 1:], image[:, 1:])
 
-    def _newton_step(self, gradient: Tensor, probabilities: Tensor, active: Tensor) -> tuple[Tensor, Tensor]:
+    def _newton_step(
+        self, gradient: Tensor, gradient_image: Tensor, probabilities: Tensor, active: Tensor
+    ) -> tuple[Tensor, Tensor]:
         """Solve for the Newton step by conjugate gradients; give it and its scores."""
-        residual, residual_image = -gradient, -self._to_scores(gradient)
+        residual, residual_image = -gradient, -gradient_image
         direction, direction_image = residual, residual_image
         step, step_image = torch.zeros_like(gradient), torch.zeros_like(gradient)
         squared = _dot(residual, residual_image)
         target = FORCING**2 * squared
         running = active
-        for _ in range(CONJUGATE_STEPS):
+        for number in range(CONJUGATE_STEPS):
             running = running & (squared > target)
-            if not running.any():
+            if _none(running, number):
                 break
             rise = direction_image[:, 1:] + direction_image[:, :1]
-            curved = probabilities * (rise - (probabilities * rise).sum(-1, keepdim=True))
+            curved = probabilities * rise
+            curved = curved - probabilities * curved.sum(-1, keepdim=True)
             product = torch.cat([curved.sum(1, keepdim=True), self.penalty * direction[:, 1:] + curved], 1)
             product_image = self._to_scores(product)
             curvature = _dot(direction, product_image)
@@ -168,6 +224,16 @@ class LogisticRegression(Method):
             direction = residual + ratio * direction
             direction_image = residual_image + ratio * direction_image
         return step, step_image
+
+
+def _none(mask: Tensor, step: int) -> bool:
+    """Say whether a loop may end since no ordering goes on, as far as that is looked at after this many steps.
+
+    To look is to wait for the device, which costs more than some steps that change nothing.
+    """
+    if mask.device.type != "cpu" and step % LOOK_EVERY != LOOK_EVERY - 1:
+        return False
+    return not mask.any()
 
 
 def _dot(left: Tensor, right: Tensor) -> Tensor:

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from modules.method import Method, Start, linear_logits
+from modules.methods.room import with_room
 
 
 class RecursiveLeastSquares(Method):
@@ -45,12 +46,11 @@ class RecursiveLeastSquares(Method):
     def begin(self, start: Start) -> None:
         """Start from weights of zero and the prior `P = I / ridge`."""
         super().begin(start)
-        rows = min(start.max_samples, start.features)
         self.rows = 0
         self.explicit = False
         self.register_buffer("weight", torch.zeros(start.orderings, start.features, start.classes))
         self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
-        self.register_buffer("factor", torch.empty(start.orderings, rows, start.features), persistent=False)
+        self.register_buffer("factor", torch.empty(start.orderings, 0, start.features), persistent=False)
 
     def unit_features(self, inputs: Tensor) -> Tensor:
         """Give the features of a batch, scaled to unit norm.
@@ -95,6 +95,8 @@ class RecursiveLeastSquares(Method):
         if self.explicit:
             self.factor.baddbmm_(gain.mT, gain, alpha=-1)
         else:
+            most = min(self.start.max_samples, self.start.features)
+            self.factor = with_room(self.factor, [1], end, most)
             self.factor[:, self.rows : end] = gain * self.ridge**0.5
             self.rows = end
 

@@ -2,50 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
+
+from modules.method import Start
+from modules.methods.room import with_room
+
+# Bytes of features that are gathered at once: few enough to stay in a processor's cache until they are used.
+GATHERED = 16 * 2**20
 
 
 class SamplesSeen(nn.Module):
-    """Features and labels of all samples seen, by ordering, in the order in which they came.
+    """Which samples the orderings have seen, in the order in which they came, and their labels.
 
-    The space for all samples is set aside once, so that a new batch copies nothing but itself. It is no part of
-    the state dict: a checkpoint would hold the whole stream.
+    Features are not copied: a sample is its place in `Start.samples`, which all orderings share. Where there is no such
+    matrix, the features that a method gives are kept as they come.
 
     Args:
-        orderings: Number of orderings.
-        max_samples: The most samples of one ordering.
-        features: Width of the features.
+        start: What the method starts from.
     """
 
-    _features: Tensor
     _labels: Tensor
+    _places: Tensor
 
-    def __init__(self, orderings: int, max_samples: int, features: int) -> None:
+    def __init__(self, start: Start) -> None:
         super().__init__()
         self.count = 0
-        self.register_buffer("_features", torch.empty(orderings, max_samples, features), persistent=False)
-        self.register_buffer("_labels", torch.empty(orderings, max_samples, dtype=torch.int64), persistent=False)
+        self.max_samples = start.max_samples
+        self.shared = start.samples is not None
+        self.matrix = torch.empty(0, start.features, device=start.device) if start.samples is None else start.samples
+        for name in ("_places", "_labels"):
+            empty = torch.empty(start.orderings, 0, dtype=torch.int64)
+            self.register_buffer(name, empty, persistent=False)
 
     @torch.no_grad()
-    def append(self, features: Tensor, labels: Tensor) -> None:
+    def append(self, features: Tensor, labels: Tensor, places: Tensor) -> None:
         """Add a batch.
 
         Args:
             features: `[orderings, batch, features]`.
             labels: `[orderings, batch]`.
+            places: `[orderings, batch]`, the method's `places`.
         """
-        end = self.count + labels.shape[1]
-        self._features[:, self.count : end] = features
-        self._labels[:, self.count : end] = labels
-        self.count = end
+        before, self.count = self.count, self.count + labels.shape[1]
+        if not self.shared:
+            kept, end = len(labels) * before, len(labels) * self.count
+            self.matrix = with_room(self.matrix, [0], end, len(labels) * self.max_samples)
+            self.matrix[kept:end] = features.flatten(0, 1)
+            places = torch.arange(kept, end, device=labels.device).view_as(labels)
+        self._places = with_room(self._places, [1], self.count, self.max_samples)
+        self._labels = with_room(self._labels, [1], self.count, self.max_samples)
+        self._places[:, before : self.count] = places
+        self._labels[:, before : self.count] = labels
 
     @property
-    def features(self) -> Tensor:
-        """A view of the features of all samples seen, `[orderings, count, features]`."""
-        return self._features[:, : self.count]
+    def places(self) -> Tensor:
+        """A view of the places of all samples seen in `matrix`, `[orderings, count]`."""
+        return self._places[:, : self.count]
 
     @property
     def labels(self) -> Tensor:
         """A view of the labels of all samples seen, `[orderings, count]`."""
         return self._labels[:, : self.count]
+
+    def features(self, chosen: Tensor) -> Tensor:
+        """Gather the features of some samples of every ordering.
+
+        Args:
+            chosen: Their numbers among the samples seen, `[chosen]`, the same for all orderings.
+
+        Returns:
+            `[orderings, chosen, features]`.
+        """
+        return functional.embedding(self.places[:, chosen], self.matrix)
+
+    def groups(self, values: int = 0) -> Iterator[slice]:
+        """Part the orderings into groups whose features can be gathered at once.
+
+        Args:
+            values: Values that are held beside the features for every sample.
+        """
+        each = 4 * max(self.count, 1) * (self.matrix.shape[1] + values)
+        size = max(1, GATHERED // each)
+        for first in range(0, len(self.places), size):
+            yield slice(first, first + size)
+
+    def gather(self, group: slice) -> Tensor:
+        """Gather the features of all samples of some orderings, `[orderings of the group, count, features]`."""
+        return functional.embedding(self.places[group], self.matrix)

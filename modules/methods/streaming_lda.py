@@ -56,7 +56,8 @@ class StreamingLDA(RecursiveLeastSquares):
         explained = self.sums @ self.weight
         # A class without a sample has zero rows; the one keeps the matrix invertible without touching others.
         unexplained = torch.diag_embed(torch.where(unseen, 1.0, self.counts)) - explained
-        weight = self.weight @ torch.linalg.inv(unexplained)
+        # Unlike `inv`, it does not read from the device whether it went well; what is not finite is noticed later.
+        weight = self.weight @ torch.linalg.inv_ex(unexplained).inverse
         means = self.sums / self.counts.clamp(min=1)[..., None]
         bias = (-0.5 * torch.einsum("ocf,ofc->oc", means, weight)).masked_fill(unseen, -torch.inf)
         return linear_logits(self.unit_features(inputs), weight, bias)

@@ -88,7 +88,7 @@ class PlacesStream(LightningDataModule):
 
     def train_dataloader(self) -> DataLoader[Any]:
         labels = torch.zeros(len(self.fed), self.max_samples - self.skipped, dtype=torch.int64)
-        batches = [(part[..., None].float(), part) for part in labels.split(self.batch_size, 1)]
+        batches = [(part[..., None].float(), part, part) for part in labels.split(self.batch_size, 1)]
         return DataLoader(batches, batch_size=None)  # type: ignore[arg-type]
 
     def val_dataloader(self) -> DataLoader[Any]:

@@ -30,7 +30,7 @@ def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
     prepared = [stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))]
     assert stream.train_inputs.dtype == torch.uint8
     assert torch.equal(stream.train_inputs, torch.stack(prepared))
-    inputs, labels = next(iter(stream.train_dataloader()))
+    inputs, labels, _ = next(iter(stream.train_dataloader()))
     assert inputs.shape == (1, 8, 3, 32, 32)
     assert labels.shape == (1, 8)
 

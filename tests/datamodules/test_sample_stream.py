@@ -32,8 +32,9 @@ OWN = f"{__name__}.Own"
 
 def fed(stream: SampleStream) -> tuple[Tensor, Tensor]:
     """Give all that the stream feeds, `[orderings, samples, ...]`."""
-    inputs, labels = zip(*stream.train_dataloader(), strict=True)
-    return torch.cat(inputs, 1), torch.cat(labels, 1)
+    inputs, labels, places = (torch.cat(parts, 1) for parts in zip(*stream.train_dataloader(), strict=True))
+    assert torch.equal(inputs, stream.train_inputs[places])
+    return inputs, labels
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -79,7 +80,7 @@ def test_photos_that_cannot_be_taken_leave_the_others_in_place() -> None:
 @pytest.mark.parametrize(("batch_size", "sizes"), [(1, [1] * 20), (3, [3] * 6 + [2]), (10, [10] * 2), (64, [20])])
 def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size: int, sizes: list[int]) -> None:
     stream = set_up(FeatureStream, orderings=3, first_ordering=2, batch_size=batch_size, seed=5)
-    assert [labels.shape[1] for _, labels in stream.train_dataloader()] == sizes
+    assert [labels.shape[1] for _, labels, _ in stream.train_dataloader()] == sizes
     assert len(stream.train_dataloader()) == len(sizes)
     inputs, labels = fed(stream)
     assert inputs.shape[:2] == labels.shape == (3, 20)

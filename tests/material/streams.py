@@ -50,6 +50,7 @@ def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Sta
         backbone=backbone,
         source_head=torch.randn(20, features, generator=generator),
         source_bias=torch.randn(20, generator=generator),
+        samples=None if backbone else inputs.flatten(0, 1),
     )
 
 
@@ -60,14 +61,24 @@ def begin(method: Method, start: Start) -> Method:
     return method
 
 
-def batches(inputs: Tensor, labels: Tensor, size: int) -> Iterator[tuple[Tensor, Tensor]]:
-    """Split a stream into batches, the last of them smaller if need be."""
-    return zip(inputs.split(size, 1), labels.split(size, 1), strict=True)
+Batch = tuple[Tensor, Tensor, Tensor]
+
+
+def batches(inputs: Tensor, labels: Tensor, size: int) -> Iterator[Batch]:
+    """Split a stream into batches with their places, as a comparison is fed; the last is smaller if need be."""
+    places = torch.arange(labels.numel(), device=labels.device).view_as(labels)
+    return zip(inputs.split(size, 1), labels.split(size, 1), places.split(size, 1), strict=True)
+
+
+def adapt(method: Method, batch: Batch) -> None:
+    """Let a method adapt on a batch as a comparison does."""
+    inputs, labels, method.places = batch
+    method.adapt(inputs, labels)
 
 
 def feed(method: Method, inputs: Tensor, labels: Tensor, batch: int = 1, classes: int = 2) -> Method:
     """Begin a method and feed it a stream in batches."""
     begin(method, make_start(inputs, classes))
     for part in batches(inputs, labels, batch):
-        method.adapt(*part)
+        adapt(method, part)
     return method

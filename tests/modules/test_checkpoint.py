@@ -18,7 +18,7 @@ from modules.checkpoint import is_current, pickling, state_of, unpickling, why_n
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.methods.catalogue import METHODS
-from tests.material.streams import batches, draw_photos, draw_samples, make_start
+from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
 
 
 class Scheduled(modules.GradientDescent):
@@ -93,7 +93,7 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
             vars(method).update(loaded["attributes"])
             generators = loaded["generators"]
         with generators.in_use():
-            method.adapt(*batch)
+            adapt(method, batch)
     with generators.in_use(), torch.no_grad():
         logits: Tensor = method(inputs[0])
         return logits

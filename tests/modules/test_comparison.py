@@ -75,7 +75,7 @@ def test_batches_are_fed_to_all_and_counted() -> None:
     comparison = Comparison(methods[0], {"other": methods[1]})
     set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
     for size in (4, 4, 1):
-        comparison.training_step((torch.randn(2, size, 4), torch.zeros(2, size, dtype=torch.int64)), 0)
+        comparison.training_step((torch.randn(2, size, 4), *torch.zeros(2, 2, size, dtype=torch.int64)), 0)
     assert comparison.samples_seen == 9
     assert [len(method.fed) for method in methods] == [3, 3]
     assert all(
@@ -136,7 +136,7 @@ def test_what_methods_log_is_the_mean_over_orderings() -> None:
             self.log_dict({"steps": 3})
 
     comparison = compared(Talks([0, 0]))
-    comparison.training_step((torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)), 0)
+    comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
     assert comparison.logged() == {"mine/loss": 2.5, "mine/steps": 3}
 
 
@@ -205,8 +205,8 @@ class Spoils(Constant):
 @pytest.mark.parametrize("learning", [True, False])
 def test_a_method_that_changes_what_others_see_is_named(change: Callable[..., object], learning: bool) -> None:
     comparison = compared(Spoils(change, learning))
-    step = comparison.training_step if learning else comparison.validation_step
+    step: Callable[..., None] = comparison.training_step if learning else comparison.validation_step
     inputs, labels = torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)
-    batch = (inputs, labels) if learning else (inputs[0], labels[0])
+    batch = (inputs, labels, torch.zeros_like(labels)) if learning else (inputs[0], labels[0])
     with torch.inference_mode(not learning), pytest.raises(UserError, match=r"^model\.methods\.mine: changes its inp"):
         step(batch, 0)

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import fields, replace
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,15 @@ import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
 import modules
 from modules.method import Method, Start
+from modules.methods import logistic_regression
 from modules.methods.catalogue import METHODS
 from modules.methods.nearest_class_mean import NearestClassMean
 from output.errors import UserError
-from tests.material.streams import batches, begin, draw_photos, draw_samples, feed, make_start
+from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
 
 ROOT = Path(__file__).parents[3]
 CLASSES = 3
@@ -37,8 +39,8 @@ SETTINGS: dict[str, dict[str, Any]] = {
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "Replay")
 MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "SemanticClassMean")
 DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier")
-# Methods that wait for the device, and why they may.
-WAITS = {"LogisticRegression": "its iterations end when all orderings have converged"}
+# Its iterations end when all orderings have converged.
+WAITS = "LogisticRegression"
 
 Make = Callable[[], Method]
 ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
@@ -59,12 +61,12 @@ def draw(inputs: str) -> tuple[Tensor, Tensor]:
 def trace(make: Make, inputs: Tensor, labels: Tensor, device: str = "cpu", evaluations: int = 1) -> Tensor:
     """Give the logits at the start and after every batch, `[evaluations, orderings, samples, classes]`."""
     method = make()
-    method.begin(make_start(inputs, CLASSES))
-    method.to(device).build_optimizers()
     inputs, labels = inputs.to(device), labels.to(device)
+    method.begin(replace(make_start(inputs, CLASSES), device=device))
+    method.to(device).build_optimizers()
     logits = [method(inputs[0]).detach()]
     for part in batches(inputs, labels, BATCH):
-        method.adapt(*part)
+        adapt(method, part)
         logits.append([method(inputs[0]).detach() for _ in range(evaluations)][-1])
     return torch.stack(logits)
 
@@ -73,9 +75,9 @@ def check_alone_as_among_many(make: Make) -> None:
     inputs, labels = draw("features")
     many = trace(make, inputs, labels)
     for ordering in (0, 2):
-        method = begin(make(), make_start(inputs[:1], CLASSES, ordering))
+        method = begin(make(), make_start(inputs[ordering][None], CLASSES, ordering))
         for after, part in enumerate(batches(inputs[ordering][None], labels[ordering][None], BATCH), start=1):
-            method.adapt(*part)
+            adapt(method, part)
             torch.testing.assert_close(method(inputs[0])[0], many[after, ordering], rtol=1e-3, atol=1e-4)
 
 
@@ -91,7 +93,7 @@ def check_leaves_the_start_alone(make: Make, inputs: str) -> None:
     before = snapshot(start)
     method = begin(make(), start)
     for part in batches(stream, labels, BATCH):
-        method.adapt(*part)
+        adapt(method, part)
     torch.testing.assert_close(snapshot(start), before, rtol=0, atol=0)
 
 
@@ -119,8 +121,8 @@ def check_sees_no_label_early(make: Make, inputs: str) -> None:
         other[:, seen:] *= -1
         other_labels[:, seen:] = (other_labels[:, seen:] + 1) % CLASSES
         method = begin(make(), make_start(stream, CLASSES))
-        for part in list(batches(other, other_labels, BATCH))[:evaluation]:
-            method.adapt(*part)
+        for part in islice(batches(other, other_labels, BATCH), evaluation):
+            adapt(method, part)
         assert torch.equal(method(stream[0]), logits[evaluation])
 
 
@@ -131,22 +133,31 @@ def check_evaluations_change_nothing(make: Make, inputs: str) -> None:
     assert torch.equal(trace(make, stream, labels)[-1], never(stream[0]))
 
 
-def check_any_device(make: Make, inputs: str) -> None:
-    """Run on tensors without values, where one of another device is refused, and so is whatever reads a value."""
+def waits_for_the_gpu(make: Make, inputs: str) -> list[str]:
+    """Run on a GPU that is not there, where tensors of the processor are refused; give what is waited for."""
     stream, labels = draw(inputs)
-    method = make()
-    method.begin(make_start(stream, CLASSES))
-    with FakeTensorMode() as mode:
-        for module in method.modules():
-            for name, parameter in module.named_parameters(recurse=False):
-                module.register_parameter(name, nn.Parameter(mode.from_tensor(parameter).to("meta").detach()))
-            for name, buffer in module.named_buffers(recurse=False):
-                setattr(module, name, mode.from_tensor(buffer).to("meta"))
+    start = make_start(stream, CLASSES)
+    with absent_gpu() as waits:
+        if start.backbone is not None:
+            to_gpu(start.backbone)
+        tensors: dict[str, Any] = {
+            name: value.to(GPU) for name, value in vars(start).items() if isinstance(value, Tensor)
+        }
+        method = make()
+        method.begin(replace(start, device=GPU, **tensors))
+        to_gpu(method)
         method.build_optimizers()
-        elsewhere = mode.from_tensor(stream).to("meta"), mode.from_tensor(labels).to("meta")
+        elsewhere = stream.to(GPU), labels.to(GPU)
+        waits.noted.clear()
         for part in batches(*elsewhere, BATCH):
-            method.adapt(*part)
-            assert method(elsewhere[0][0]).device.type == "meta"
+            adapt(method, part)
+            assert method(elsewhere[0][0]).device == GPU
+    return waits.noted
+
+
+def check_any_device(make: Make, inputs: str) -> None:
+    waited = waits_for_the_gpu(make, inputs)
+    assert not waited, f"waits for the GPU: {waited}"
 
 
 @each_method
@@ -192,7 +203,7 @@ def test_up_to_a_sample_the_limit_does_not_matter(name: str, inputs: str) -> Non
         method = begin(maker(name)(), replace(make_start(stream, CLASSES), max_samples=limit))
         logits = []
         for part in batches(stream, labels, BATCH):
-            method.adapt(*part)
+            adapt(method, part)
             logits.append(method(stream[0]).detach())
         traces.append(torch.stack(logits))
     torch.testing.assert_close(*traces, rtol=1e-4, atol=1e-5)
@@ -218,15 +229,19 @@ def test_evaluations_change_nothing(name: str, inputs: str) -> None:
     check_evaluations_change_nothing(maker(name), inputs)
 
 
-@pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] not in WAITS])
+@pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] != WAITS])
 def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
     check_any_device(maker(name), inputs)
 
 
-@pytest.mark.parametrize("name", WAITS)
-def test_waits_for_the_device_as_listed(name: str) -> None:
-    with pytest.raises(DataDependentOutputException):
-        check_any_device(maker(name), "features")
+def test_logistic_regression_looks_at_the_device_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logistic_regression, "CONJUGATE_STEPS", 2 * logistic_regression.LOOK_EVERY)
+    monkeypatch.setattr(logistic_regression, "HALVINGS", 2 * logistic_regression.LOOK_EVERY)
+    steps = logistic_regression.LOOK_EVERY
+    waited = waits_for_the_gpu(lambda: modules.LogisticRegression(newton_steps=steps), "features")
+    fits = -(-SAMPLES // BATCH)
+    assert len(waited) <= fits * (1 + steps * (2 + 2))
+    assert set(waited) == {"aten._local_scalar_dense.default"}
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")

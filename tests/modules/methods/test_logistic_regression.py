@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 from sklearn.linear_model import LogisticRegression as Oracle
 
+from modules.methods import samples_seen
 from modules.methods.logistic_regression import LogisticRegression
-from tests.material.streams import draw_samples, feed
+from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -27,6 +30,24 @@ def test_gives_the_coefficients_of_scikit_learn(classes: int, samples: int, feat
         torch.testing.assert_close(actual, expected, rtol=1e-2, atol=1e-3)
         probabilities = method(inputs[ordering])[ordering].softmax(-1)
         np.testing.assert_allclose(probabilities, oracle.predict_proba(inputs[ordering].numpy()), atol=1e-3)
+
+
+@pytest.mark.parametrize("features", [4, 60], ids=["through the samples", "through the Gram matrix"])
+def test_groups_of_orderings_are_fitted_alike(features: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs, labels = draw_samples(orderings=5, samples=30, features=features)
+    logits = []
+    for room in (10**9, 1):
+        monkeypatch.setattr(samples_seen, "GATHERED", room)
+        logits.append(feed(LogisticRegression(), inputs, labels, batch=4)(inputs[0]))
+    torch.testing.assert_close(*logits, rtol=1e-3, atol=1e-4)
+
+
+def test_memory_follows_what_was_seen() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=20, features=60)
+    method = begin(LogisticRegression(), replace(make_start(inputs), max_samples=500))
+    for part in batches(inputs, labels, 1):
+        adapt(method, part)
+    assert max(buffer.numel() for buffer in method.buffers()) <= 2 * 32 * 32
 
 
 def test_classes_may_come_late() -> None:

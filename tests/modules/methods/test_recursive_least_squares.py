@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from modules.methods.recursive_least_squares import RecursiveLeastSquares
-from tests.material.streams import draw_samples, feed
+from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 RIDGE = 0.2
 
@@ -41,3 +43,11 @@ def test_keeps_the_smaller_of_the_two_spaces() -> None:
     method = RecursiveLeastSquares(RIDGE)
     feed(method, *draw_samples(orderings=2, samples=5, features=64))
     assert max(buffer.numel() for buffer in method.buffers()) == 2 * 5 * 64
+
+
+def test_memory_follows_what_was_seen() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=20, features=64)
+    method = begin(RecursiveLeastSquares(RIDGE), replace(make_start(inputs), max_samples=500))
+    for part in batches(inputs, labels, 1):
+        adapt(method, part)
+    assert max(buffer.numel() for buffer in method.buffers()) == 2 * 32 * 64

@@ -1,31 +1,46 @@
-"""The buffer of all samples seen."""
+"""The samples seen, by their places."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import pytest
 import torch
 
+from modules.methods import samples_seen
 from modules.methods.samples_seen import SamplesSeen
+from tests.material.streams import draw_samples, make_start
 
 
-def test_batches_are_kept_in_order() -> None:
-    features, labels = torch.randn(3, 5, 4), torch.randint(2, (3, 5))
-    seen = SamplesSeen(orderings=3, max_samples=6, features=4)
-    for part, part_labels in zip(features.split(2, 1), labels.split(2, 1), strict=True):
-        seen.append(part, part_labels)
+@pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])
+def test_samples_are_kept_in_order(shared: bool) -> None:
+    features, labels = draw_samples(orderings=3, samples=5, features=4)
+    start = make_start(features)
+    seen = SamplesSeen(start if shared else replace(start, samples=None))
+    places = torch.arange(15).view(3, 5)
+    for part in range(0, 5, 2):
+        seen.append(features[:, part : part + 2], labels[:, part : part + 2], places[:, part : part + 2])
     assert seen.count == 5
-    assert torch.equal(seen.features, features)
     assert torch.equal(seen.labels, labels)
+    assert torch.equal(seen.features(torch.tensor([3, 0])), features[:, [3, 0]])
+    assert torch.equal(seen.gather(slice(1, 3)), features[1:])
+    assert (seen.matrix is start.samples) == shared
 
 
-def test_reading_copies_nothing_and_checkpoints_hold_nothing() -> None:
-    seen = SamplesSeen(orderings=1, max_samples=6, features=4)
-    seen.append(torch.zeros(1, 1, 4), torch.zeros(1, 1, dtype=torch.int64))
-    first = seen.features.data_ptr()
-    seen.append(torch.ones(1, 1, 4), torch.ones(1, 1, dtype=torch.int64))
-    assert seen.features.data_ptr() == first
+def test_groups_part_all_orderings_by_what_they_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    features, labels = draw_samples(orderings=7, samples=5, features=4)
+    seen = SamplesSeen(make_start(features))
+    seen.append(features, labels, torch.arange(35).view(7, 5))
+    for room, sizes in ((10**6, [7]), (2 * 5 * 6 * 4, [2, 2, 2, 1]), (1, [1] * 7)):
+        monkeypatch.setattr(samples_seen, "GATHERED", room)
+        groups = list(seen.groups(values=2))
+        assert [len(seen.gather(group)) for group in groups] == sizes
+        assert torch.equal(torch.cat([seen.gather(group) for group in groups]), features)
+
+
+def test_memory_follows_what_was_seen_and_checkpoints_hold_nothing() -> None:
+    features, labels = draw_samples(orderings=1, samples=20, features=4)
+    seen = SamplesSeen(replace(make_start(features), max_samples=500))
+    seen.append(features, labels, torch.arange(20)[None])
+    assert all(buffer.numel() < 2 * 20 for buffer in seen.buffers())
     assert not seen.state_dict()
-
-
-def test_moves_with_its_module() -> None:
-    seen = SamplesSeen(orderings=1, max_samples=6, features=4).to("meta")
-    assert seen.features.device.type == seen.labels.device.type == "meta"
