@@ -22,6 +22,10 @@ from modules.method import Method, Start
 from output.errors import UserError
 
 BASELINE = "baseline"
+# Bytes of the methods' states that are held at once, as they are estimated.
+MEMORY = 4 * 2**30
+# Tensors of the size of a head that a method holds: weights, gradients, two moments, and what steps and products take.
+HEADS = 10
 # What Lightning would call of a module that is trained by itself.
 HOOKS = [
     name
@@ -109,6 +113,22 @@ class Comparison(LightningModule):
             states: The states of the methods then, by their names, as `states` gave them.
         """
         self.chosen, self._skipped, self._states = chosen, samples_seen, dict(states or {})
+
+    def orderings_at_once(self, start: Start) -> int:
+        """Give how many orderings are to be fed side by side, so that the states of all methods take a few gigabytes.
+
+        It is a generous estimate: every method is taken to hold several heads and a row of features for each sample,
+        or as many rows as there are features. The logits of one sample take less than these heads.
+
+        Args:
+            start: What the methods start from.
+
+        Returns:
+            At least 1.
+        """
+        rows = min(start.max_samples, start.features)
+        values = HEADS * (start.features + 1) * start.classes + rows * start.features
+        return max(1, MEMORY // (4 * values * len(self.names)))
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
         """Say what a correct prediction counts; by default, 1.

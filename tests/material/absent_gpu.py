@@ -32,14 +32,16 @@ class Waits(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Sequence[type], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
     ) -> Any:
-        if func.overloadpacket.__name__ in READS and args[0].device == GPU:
+        name = func.overloadpacket.__name__
+        if name in READS and args[0].device == GPU:
             self.noted.append(str(func))
             return 0
         result = func(*args, **(kwargs or {}))
         tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, Tensor)]
         # A number from the processor goes along with the operation.
         devices = {tensor.device.type for tensor in tensors if tensor.dim() or tensor.device == GPU}
-        if len(devices) > 1 and not (kwargs or {}).get("non_blocking"):
+        # Of a tensor elsewhere, what is made like it takes the shape alone.
+        if len(devices) > 1 and not name.endswith("_like") and not (kwargs or {}).get("non_blocking"):
             self.noted.append(str(func))
         return result
 

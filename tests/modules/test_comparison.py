@@ -109,6 +109,22 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
     assert not now.not_finite.any()
 
 
+@pytest.mark.parametrize(
+    ("features", "classes", "max_samples"),
+    [(1280, 2, 500), (2048, 1000, 500), (512, 10, 5000), (200_000, 1000, 50_000)],
+)
+@pytest.mark.parametrize("methods", [2, 9])
+def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
+    features: int, classes: int, max_samples: int, methods: int
+) -> None:
+    comparison = Comparison(Constant([0]), {f"m{i}": Constant([0]) for i in range(1, methods)})
+    orderings = comparison.orderings_at_once(Start(features, classes, range(1), max_samples, seed=0))
+    # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
+    held = 4 * (4 * features * classes + min(max_samples, features) * features)
+    assert orderings == 1 or orderings * methods * held <= 4 * 2**30
+    assert orderings >= (100 if features == 1280 else 1)
+
+
 def test_optimisers_of_all_methods_are_known() -> None:
     comparison = Comparison(GradientDescent(), {"closed": Constant([0]), "other": GradientDescent()})
     set_up(comparison, Start(4, 3, range(1), max_samples=9, seed=0))

@@ -1,0 +1,78 @@
+"""Streams and comparisons on a GPU, without one: what is fed lies there, and nothing of it is waited for."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import modules
+from datamodules import sample_stream
+from datamodules.feature_stream import FeatureStream
+from datamodules.photo_stream import PhotoStream
+from datamodules.sample_stream import SampleStream
+from modules.comparison import Comparison
+from modules.methods.catalogue import METHODS
+from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
+
+CLASSES = 3
+SAMPLES = 9
+
+
+def _stream(kind: type[SampleStream], orderings: int, backbone: Any) -> SampleStream:
+    """Make a stream as it is when its rows have been read."""
+    inputs, labels = (part[0] for part in _draw(kind))
+    stream = kind(photos=Any, backbone=Any, orderings=orderings, max_samples=SAMPLES, batch_size=2)  # type: ignore[arg-type]
+    stream.trainer = SimpleNamespace(strategy=SimpleNamespace(root_device=GPU))  # type: ignore[assignment]
+    stream.train_inputs, stream.train_labels = stream.validation_inputs, stream.validation_labels = inputs, labels
+    stream.classes = tuple(str(label) for label in range(CLASSES))
+    to_gpu(backbone)
+    backbone.width = WIDTH if kind is PhotoStream else inputs.shape[1]
+    backbone.source_head, backbone.source_bias = torch.randn(20, backbone.width).to(GPU), torch.randn(20).to(GPU)
+    backbone.preprocessing = SimpleNamespace(crop=224)
+    stream.backbone = backbone
+    stream._hold_on_device()
+    return stream
+
+
+def _draw(kind: type[SampleStream]) -> Any:
+    return draw_photos(20, CLASSES) if kind is PhotoStream else draw_samples(1, 20, 12, CLASSES)
+
+
+@pytest.mark.parametrize(("kind", "inputs", "orderings"), [(FeatureStream, "features", 4), (PhotoStream, "photos", 1)])
+def test_a_comparison_waits_for_nothing_but_its_counts(
+    kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sample_stream, "_spare_bytes", lambda device: 10**9)
+    # torch has no generator for a GPU that is not there.
+    monkeypatch.setattr(modules.comparison, "GlobalGenerators", lambda *_: SimpleNamespace(in_use=nullcontext))
+    names = [name for name, method in METHODS.items() if inputs in method.inputs and name != "LogisticRegression"]
+    comparison = Comparison(modules.GradientDescent(), {name: getattr(modules, name)() for name in names})
+    comparison.weigh(np.arange(1, CLASSES + 1))
+    chosen = np.ones((len(names) + 1, orderings), dtype=bool)
+    if orderings > 1:
+        chosen[1, 0] = chosen[2, 1:3] = False
+    comparison.choose(chosen)
+    backbone = tiny_backbone()
+    with absent_gpu() as waits:
+        comparison.trainer = SimpleNamespace(datamodule=_stream(kind, orderings, backbone))  # type: ignore[assignment]
+        comparison.setup("fit")
+        to_gpu(comparison)
+        comparison._device = GPU  # which Lightning notes when it moves a module
+        comparison.configure_optimizers()
+        train, validation = comparison.stream.train_dataloader(), comparison.stream.val_dataloader()  # type: ignore[attr-defined]
+        waits.noted.clear()
+        for places in train.dataset:
+            comparison.training_step(train.collate_fn(places), 0)
+            with torch.no_grad():
+                comparison.on_validation_epoch_start()
+                for part in validation.dataset:
+                    comparison.validation_step(part, 0)
+            assert comparison.counts.device == GPU
+        assert comparison.samples_seen == SAMPLES
+        assert not waits.noted, f"waits for the GPU: {waits.noted}"
