@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,9 @@ SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
 SPLITS = {"train": 12, "validation": 6}
 CLASSES = ("dark", "light")
 ACCOUNT = ("WANDB_API_KEY", "WANDB_MODE", "WANDB_ENTITY", "WANDB_PROJECT", "WANDB_DIR", "WANDB_BASE_URL")
+
+# Read when the package of the hub is imported, which collecting the tests may do; else it tries again for 20 seconds.
+os.environ["HF_HUB_OFFLINE"] = "1"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,7 +41,6 @@ def isolation(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("NETRC", str(folder / "netrc"))
     for name in ("CACHE", "CONFIG", "DATA"):
         monkeypatch.setenv(f"WANDB_{name}_DIR", str(folder / "wandb"))
-    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     for name in (*ACCOUNT, "HEADSTART_SHARED"):
         monkeypatch.delenv(name, raising=False)
 

@@ -51,7 +51,7 @@ def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixtur
             exec(compile("".join(cell["source"]), "first_steps.ipynb", "exec"), names)
     assert "data.batchsize: there is no such option" in capsys.readouterr().out
     assert len(names["results"]["methods"]["baseline"]["samples_to_criterion"]) == 5
-    assert names["again"]["criterion"] == {"threshold": 0.7, "consecutive": 5}
+    assert names["again"]["criterion"] == {"measure": "accuracy", "threshold": 0.7, "consecutive": 5}
     assert "modules.Replay" in names["methods"]
 
 

@@ -41,7 +41,9 @@ def run(config: str, folder: Path, cache: Path, *options: str) -> dict[str, Any]
 
 
 def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = run("cats_and_dogs.yaml", tmp_path / "first", cache, "--data.orderings=20")
+    # A quarter of the photos' size in a quarter of the time.
+    options = ("--data.orderings=20", "--data.backbone.preprocessing={resize: 128, crop: 112}")
+    results = run("cats_and_dogs.yaml", tmp_path / "first", cache, *options)
     medians = {name: scores["median"] for name, scores in results["methods"].items()}
     assert results["complete"]
     assert all(scores["reached"] == 20 for scores in results["methods"].values())
@@ -56,7 +58,7 @@ def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest
         raise AssertionError(self.means.title)
 
     monkeypatch.setattr(ComputedRows, "__iter__", refuse)
-    again = run("cats_and_dogs.yaml", tmp_path / "again", cache, "--data.orderings=20")
+    again = run("cats_and_dogs.yaml", tmp_path / "again", cache, *options)
     assert again["methods"] == results["methods"]
 
 

@@ -69,6 +69,22 @@ def test_sign_flips_as_enumerated(count: int) -> None:
         assert sign_flip_p_value(differences) == pytest.approx(enumerate_sign_flips(differences))
 
 
+@pytest.mark.parametrize("count", [2, 9, 16, 17, 20, 100])
+def test_sign_flips_as_in_scipy(count: int) -> None:
+    generator = np.random.default_rng(count)
+    for differences in (generator.integers(-15, 18, count).astype(np.float64), generator.normal(0.1, 1, count)):
+        expected = stats.permutation_test(
+            (differences,),
+            lambda values, axis: np.mean(values, axis=axis),
+            permutation_type="samples",
+            vectorized=True,
+            n_resamples=99_999,
+            batch=10_000,
+            rng=np.random.default_rng(0),
+        )
+        assert sign_flip_p_value(differences) == pytest.approx(float(expected.pvalue), rel=1e-12)
+
+
 def test_no_difference_at_all() -> None:
     assert sign_flip_p_value(np.zeros(7)) == 1
 
