@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+from torch import Tensor
+
 from datamodules.photos.photo_source import Photos
 from datamodules.row_computation import best_precision
 from datamodules.row_policy import Means, Policy
@@ -34,9 +36,15 @@ class FeatureStream(SampleStream):
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
     def rows(self, photos: Photos, means: Means) -> StoredRows:
-        """Find or compute the features of one split, `[samples, features]`."""
+        """Find or compute the features of one split and thumbnails behind them, `[samples, features + 64]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
-        return rows(self.spec, [], photos, Policy(self.arithmetic, True, "remark", str(self.device)), means)
+        policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
+        return rows(self.spec, [], photos, policy, means)
+
+    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        """Tell the features from the thumbnails."""
+        features, thumbnails = found.tensor_split([self.backbone.width], dim=1)
+        return features, thumbnails
 
     def trainable_backbone(self) -> None:
         """Give none: the methods see features only."""

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from jsonargparse.typing import PositiveInt
+from torch import Tensor
 
+from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Photos
 from datamodules.row_policy import Means, pass_size
 from datamodules.rows import pixels
@@ -13,6 +16,9 @@ from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import Backbone
 from output.errors import UserError
 from store.row_store import StoredRows
+
+# Of which thumbnails are made, in a processor's cache.
+PHOTOS_AT_ONCE = 16
 
 
 class PhotoStream(SampleStream):
@@ -41,6 +47,10 @@ class PhotoStream(SampleStream):
     def rows(self, photos: Photos, means: Means) -> StoredRows:
         """Find or prepare the photos of one split, uint8 `[samples, 3, height, width]`."""
         return pixels(self.backbone.preprocessing, photos, means)
+
+    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        """Make the thumbnails of the photos."""
+        return found, torch.cat([thumbnails(photos) for photos in found.split(PHOTOS_AT_ONCE)])
 
     def trainable_backbone(self) -> Backbone:
         """Give the backbone, of which every method makes its own copy."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset
 
+from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Pictures
 from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size
 from modules.arithmetic import settle_arithmetic
@@ -250,7 +251,7 @@ class ComputedRows:
         if not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
             raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for {name}")
-        return rows
+        return torch.cat([rows, thumbnails(pixels).cpu()], 1) if self.policy.thumbnails else rows
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:
         count = len(pixels)

@@ -31,12 +31,14 @@ class Policy:
         unreadable: What becomes of a picture that cannot be decoded: it is refused, or has the row of a black one and
             is remarked upon.
         device: Where the network runs, `auto` for a GPU where there is one. Rows depend on its kind.
+        thumbnails: Whether a picture's thumbnail follows what the network makes of it in its row.
     """
 
     precision: Precision = "float32"
     folded: bool = False
     unreadable: Literal["refuse", "remark"] = "refuse"
     device: str = "auto"
+    thumbnails: bool = False
 
     def identity(self, side: int) -> dict[str, Any]:
         """Give what rows depend on, as JSON values.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning.pytorch import LightningDataModule
-from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from datamodules.draws import draw_ordering, draw_validation
+from datamodules.near_duplicates import find_near_duplicates
 from datamodules.photos.class_folders import count_kinds, list_kinds
 from datamodules.photos.duplicates import find_duplicates
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
@@ -46,53 +47,17 @@ BESIDE_THE_STREAM = frozenset(
         "max_samples",
         "unreadable_photos",
         "duplicate_photos",
+        "near_duplicate_photos",
     ]
 )
 # Names that a message lists.
 QUOTED = 5
 
 
-def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
-    """Draw one order of the training samples.
-
-    Args:
-        samples: Number of training samples.
-        ordering: Which ordering, from 0; it is drawn by itself, whatever others are in use.
-        seed: Seed of the comparison.
-
-    Returns:
-        A permutation, `[samples]`.
-    """
-    return np.random.default_rng((seed, ordering)).permutation(samples)
-
-
-def draw_validation(
-    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
-) -> NDArray[np.int64]:
-    """Draw a part of the validation photos that has its share of every class, and one photo of each at least.
-
-    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Sainte-Laguë, "La
-    représentation proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale
-    Supérieure, 1910: place k of a class of n photos, from 0, ranks by n / (2 k + 1).
-
-    Args:
-        labels: Class of every validation photo, `[samples]`.
-        size: How many to take, as many as there are classes or more.
-        seed: Seed of the comparison.
-        without: Places of photos that cannot be taken, in whose stead the next of their class are.
-
-    Returns:
-        Places in ascending order, `[size]`, fewer where so many cannot be taken.
-    """
-    # The third number keeps this apart from every ordering's generator.
-    order = np.random.default_rng((seed, 0, 1)).permutation(len(labels))
-    order = order[~np.isin(order, list(without))]
-    ranks = np.empty(len(order))
-    for label, count in enumerate(np.bincount(labels)):
-        mine = labels[order] == label
-        ranks[mine] = (2 * np.arange(mine.sum()) + 1) / count
-        ranks[np.flatnonzero(mine)[:1]] = 0
-    return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
+def _quote(groups: Sequence[Sequence[str]], sign: str) -> str:
+    """List the first names of the first groups."""
+    listed = "; ".join(sign.join(names[:QUOTED]) for names in groups[:QUOTED])
+    return f"{listed} and {len(groups) - QUOTED} more" if len(groups) > QUOTED else listed
 
 
 def _spare_bytes(device: torch.device) -> float:
@@ -154,6 +119,8 @@ class SampleStream(LightningDataModule):
         self.seed = seed
         self.unreadable: dict[str, str] = {}
         self.duplicates: list[list[str]] = []
+        self.near_duplicates: list[list[str]] = []
+        self.thumbnails: dict[str, Tensor] = {}
         self.fed: Sequence[int] = self.orderings
         self.skipped = 0
         self.fingerprints: dict[str, str] = {}
@@ -179,6 +146,17 @@ class SampleStream(LightningDataModule):
 
         Returns:
             One row per photo; remarks on the unreadable ones.
+        """
+
+    @abstractmethod
+    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        """Tell what is fed from what photos are compared by.
+
+        Args:
+            found: The rows of one split, `[samples, ...]`.
+
+        Returns:
+            What is fed, and the thumbnails, `[samples, 64]`.
         """
 
     @abstractmethod
@@ -221,6 +199,7 @@ class SampleStream(LightningDataModule):
         self._require_classes(self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
         self._require_no_duplicates(train, validation)
+        self._warn_of_near_duplicates(train, validation)
         self.fingerprints = {
             f"{split}_photos_sha256": photos.fingerprint()
             for split, photos in (("train", train), ("validation", validation))
@@ -249,11 +228,23 @@ class SampleStream(LightningDataModule):
     def _require_no_duplicates(self, train: Photos, validation: Photos) -> None:
         self.duplicates = find_duplicates(train, validation, self.unreadable)
         if self.duplicates and self.on_duplicates == "stop":
-            listed = "; ".join(" = ".join(names[:QUOTED]) for names in self.duplicates[:QUOTED])
-            more = f" and {len(self.duplicates) - QUOTED} more" if len(self.duplicates) > QUOTED else ""
             raise UserError(
-                f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: {listed}{more}; "
-                "remove them, or keep them with data.on_duplicates=keep"
+                f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: "
+                f"{_quote(self.duplicates, ' = ')}; remove them, or keep them with data.on_duplicates=keep"
+            )
+
+    def _warn_of_near_duplicates(self, train: Photos, validation: Photos) -> None:
+        pairs = find_near_duplicates(self.thumbnails.pop("training"), self.thumbnails.pop("validation"))
+        self.near_duplicates = [
+            [train.names[one], validation.names[other]]
+            for one, other in pairs
+            if train.digest(one) != validation.digest(other)
+        ]
+        if self.near_duplicates:
+            print(
+                f"WARNING: data.photos: {len(self.near_duplicates)} validation photos look like a training photo: "
+                f"{_quote(self.near_duplicates, ' ~ ')}",
+                flush=True,
             )
 
     def _build_backbone(self) -> NetworkSpec:
@@ -303,7 +294,8 @@ class SampleStream(LightningDataModule):
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
-        inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
+        inputs, self.thumbnails[split] = self.split(torch.from_numpy(found.rows))
+        labels = torch.from_numpy(photos.labels)
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
             inputs, labels = inputs[readable], labels[readable]
@@ -382,6 +374,7 @@ class SampleStream(LightningDataModule):
             "validation_size": len(self.validation_labels),
             "unreadable_photos": self.unreadable,
             "duplicate_photos": self.duplicates,
+            "near_duplicate_photos": self.near_duplicates,
             **self.fingerprints,
             "device": self.device.type,
             "trainer_precision": self.trainer.precision,

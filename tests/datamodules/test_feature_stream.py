@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from datamodules import row_computation
+from datamodules.draws import draw_validation
 from datamodules.feature_stream import FeatureStream
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.photos.photo_source import Photos
-from datamodules.sample_stream import SampleStream, draw_validation
+from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
 

@@ -153,7 +153,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "interpolation": "bicubic",
     },
     Tap: {"layer": "features.2", "strategy": "pool", "width": 4, "of_classifier": True},
-    Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda"},
+    Policy: {"precision": "bfloat16", "unreadable": "remark", "device": "cuda", "thumbnails": True},
 }
 # What does not: names and permissions, and for the model, whose name is given, what it is called.
 HARMLESS: dict[type, dict[str, Any]] = {

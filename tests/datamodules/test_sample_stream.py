@@ -16,10 +16,11 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from datamodules.draws import draw_ordering, draw_validation
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
-from datamodules.sample_stream import SampleStream, draw_ordering, draw_validation
+from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import BackboneSpec
 from modules.networks.build import build
 from modules.networks.preprocessing import Preprocessing

@@ -1,0 +1,51 @@
+"""What of a data set is fed and in what order, by the seed alone."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
+    """Draw one order of the training samples.
+
+    Args:
+        samples: Number of training samples.
+        ordering: Which ordering, from 0; it is drawn by itself, whatever others are in use.
+        seed: Seed of the comparison.
+
+    Returns:
+        A permutation, `[samples]`.
+    """
+    return np.random.default_rng((seed, ordering)).permutation(samples)
+
+
+def draw_validation(
+    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
+) -> NDArray[np.int64]:
+    """Draw a part of the validation photos that has its share of every class, and one photo of each at least.
+
+    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Sainte-Laguë, "La
+    représentation proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale
+    Supérieure, 1910: place k of a class of n photos, from 0, ranks by n / (2 k + 1).
+
+    Args:
+        labels: Class of every validation photo, `[samples]`.
+        size: How many to take, as many as there are classes or more.
+        seed: Seed of the comparison.
+        without: Places of photos that cannot be taken, in whose stead the next of their class are.
+
+    Returns:
+        Places in ascending order, `[size]`, fewer where so many cannot be taken.
+    """
+    # The third number keeps this apart from every ordering's generator.
+    order = np.random.default_rng((seed, 0, 1)).permutation(len(labels))
+    order = order[~np.isin(order, list(without))]
+    ranks = np.empty(len(order))
+    for label, count in enumerate(np.bincount(labels)):
+        mine = labels[order] == label
+        ranks[mine] = (2 * np.arange(mine.sum()) + 1) / count
+        ranks[np.flatnonzero(mine)[:1]] = 0
+    return np.sort(order[np.argsort(ranks, kind="stable")[:size]])

@@ -1,0 +1,94 @@
+"""Copies that were changed a little are found, and photos that are different are not."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from torch import Tensor
+
+from datamodules import near_duplicates
+from datamodules.drawings.drawn_photos import DrawnPets
+from datamodules.feature_stream import FeatureStream
+from datamodules.near_duplicates import find_near_duplicates, thumbnails
+from datamodules.photo_stream import PhotoStream
+from datamodules.sample_stream import SampleStream
+from modules.networks.preprocessing import Preprocessing
+
+SMALL = Preprocessing(resize=64, crop=64)
+
+
+def drawings(count: int) -> tuple[list[Image.Image], list[Image.Image]]:
+    source = DrawnPets(count, count)
+    train, validation = source.train(), source.validation()
+    return [train.read(i) for i in range(count)], [validation.read(i) for i in range(count)]
+
+
+def small(pictures: list[Image.Image]) -> Tensor:
+    return thumbnails(torch.stack([SMALL.prepare(picture) for picture in pictures]))
+
+
+def compressed(picture: Image.Image, quality: int) -> Image.Image:
+    buffer = io.BytesIO()
+    picture.save(buffer, "JPEG", quality=quality)
+    return Image.open(buffer).convert("RGB")
+
+
+CHANGES: dict[str, Callable[[Image.Image], Image.Image]] = {
+    "compressed": lambda picture: compressed(picture, 75),
+    "smaller": lambda picture: picture.resize((picture.width // 2, picture.height // 2), Image.Resampling.BICUBIC),
+    "larger": lambda picture: picture.resize((picture.width * 3, picture.height * 3), Image.Resampling.BICUBIC),
+    "of less contrast": lambda picture: picture.point(lambda value: 20 + value * 0.8),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_changed_copies_are_found_and_nothing_else(change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(near_duplicates, "BLOCK", 300)
+    train, validation = drawings(40)
+    validation[7] = CHANGES[change](train[31])
+    validation[39] = CHANGES[change](train[5])
+    assert find_near_duplicates(small(train), small(validation)) == [(31, 7), (5, 39)]
+
+
+def test_pictures_of_one_grey_are_like_no_other() -> None:
+    grey = torch.stack([torch.full((3, 64, 64), value, dtype=torch.uint8) for value in (0, 7, 255)])
+    assert find_near_duplicates(thumbnails(grey), thumbnails(grey)) == []
+
+
+def test_thumbnails_are_means_of_fields() -> None:
+    pixels = np.random.default_rng(0).integers(0, 256, (2, 3, 32, 32)).astype(np.uint8)
+    fields = pixels.astype(np.float64).reshape(2, 3, 8, 4, 8, 4).mean((1, 3, 5)).reshape(2, 64)
+    fields -= fields.mean(1, keepdims=True)
+    expected = fields / np.linalg.norm(fields, axis=1, keepdims=True)
+    assert np.allclose(thumbnails(torch.from_numpy(pixels)).numpy(), expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", [FeatureStream, PhotoStream])
+def test_they_are_warned_of_and_recorded(
+    kind: type[SampleStream],
+    set_up: Callable[..., SampleStream],
+    photo_folder: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert set_up(kind, orderings=1).protocol()["near_duplicate_photos"] == []
+    assert "look like" not in capsys.readouterr().out
+    before = set_up(kind, orderings=1).identity()
+    # Unreadable photos are left out of both splits, and the places of the others move.
+    (photo_folder / "train" / "dark" / "0.jpg").write_bytes(b"none")
+    (photo_folder / "validation" / "dark" / "0.jpg").write_bytes(b"neither")
+    photo = Image.open(photo_folder / "train" / "light" / "4.jpg")
+    photo.resize((2 * photo.width, 2 * photo.height)).save(photo_folder / "validation" / "dark" / "copy.png")
+    for _ in range(2):  # computed, then found in the store
+        stream = set_up(kind, orderings=1, on_bad_image="skip")
+        pair = ["train/light/4.jpg", "validation/dark/copy.png"]
+        assert stream.protocol()["near_duplicate_photos"] == [pair]
+        assert f"WARNING: data.photos: 1 validation photos look like a training photo: {' ~ '.join(pair)}\n" in (
+            capsys.readouterr().out
+        )
+    assert "near_duplicate_photos" not in before
