@@ -7,6 +7,7 @@ import time
 
 import yaml
 from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
 from callbacks.results import Results
@@ -63,10 +64,11 @@ def measure(
 def _measure_missing(
     trainer: Trainer, comparison: Comparison, stream: SampleStream, criterion: SampleEfficiency, traces: Traces
 ) -> None:
-    """Measure first what no other process measures, then what others left undone."""
+    """Measure first what no other process measures, as much at once as fits, then what others left undone."""
     waiting = False
     while traces.missing.any() and not criterion.cut_off_because:
-        chosen, other = traces.claim()
+        side_by_side = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
+        chosen, other = traces.claim(side_by_side)
         if chosen.any():
             passed = criterion.checkpoints.begin(chosen)
             traces.begin(passed.measured, passed.evaluations)
@@ -84,6 +86,10 @@ def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criteri
     # A trainer that has fitted once takes itself to be done.
     trainer.fit_loop.epoch_progress.reset()
     trainer.should_stop = False
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        # Its time is that of all passes together.
+        if isinstance(callback, Timer):
+            callback.load_state_dict(callback.state_dict())
     try:
         trainer.fit(comparison, datamodule=stream)
     except SIGTERMException as error:

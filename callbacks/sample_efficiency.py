@@ -78,10 +78,15 @@ class SampleEfficiency(Callback):
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Start with the streaks of what is known."""
-        self._waiting = self.traces.running.copy()
-        self._streaks = self.traces.streaks
-        self._met_at[self._waiting] = self.traces.met_at[self._waiting]
-        self._evaluated = False
+        traces = self.traces
+        self._waiting = traces.running.copy()
+        self._streaks = traces.streaks
+        self._met_at[self._waiting] = traces.met_at[self._waiting]
+        self._evaluated, self._next = False, int(traces.lengths[self._waiting].min())
+        # A curve is over all orderings, those that passes before have measured, and those that come later.
+        self._is_last = not (traces.missing & ~self._waiting).any()
+        if self._is_last:
+            self._log_stored(trainer, self._next)
 
     @property
     def met(self) -> NDArray[np.bool_]:
@@ -109,11 +114,14 @@ class SampleEfficiency(Callback):
                 f"trainer.limit_val_batches: {now.samples_validated} of {self.validation_size} validation photos "
                 "were evaluated; an evaluation takes all"
             )
-        place, self._evaluated = int(places[0]), True
+        place = int(places[0])
+        if place < self._next:
+            return
+        self._evaluated, self._next = True, place + 1
         self.traces.add(place, now.correct, now.not_finite)
         self._streaks = np.where(now.correct >= grid.required, self._streaks + 1, 0)
         self._met_at[self._waiting & ~self.met & (self._streaks >= self.consecutive)] = now.samples_seen
-        if trainer.loggers:
+        if trainer.loggers and self._is_last:
             self._log(trainer, place, pl_module.logged())
         if self.met[self._waiting].all():
             trainer.should_stop = True
@@ -124,7 +132,10 @@ class SampleEfficiency(Callback):
         Args:
             trainer: Whose loggers.
         """
-        for place in range(self._logged, int(self.traces.lengths.max())) if trainer.loggers else ():
+        self._log_stored(trainer, int(self.traces.lengths.max()))
+
+    def _log_stored(self, trainer: Trainer, end: int) -> None:
+        for place in range(self._logged, end) if trainer.loggers else ():
             self._log(trainer, place, {})
 
     def _log(self, trainer: Trainer, place: int, logged: dict[str, float]) -> None:

@@ -129,8 +129,11 @@ class Traces:
                 self.diverged[m, k] = NOT_EVALUATED if trace.diverged is None else trace.diverged
                 self._unfinished[m, k] = trace.open
 
-    def claim(self) -> tuple[NDArray[np.bool_], str | None]:
-        """Claim the missing traces for this process.
+    def claim(self, most: int) -> tuple[NDArray[np.bool_], str | None]:
+        """Claim missing traces for this process.
+
+        Args:
+            most: Number of orderings that can be measured side by side.
 
         Returns:
             Those that it is to measure, `[methods, orderings]`; and the name of a process that measures others, None
@@ -141,7 +144,11 @@ class Traces:
         # Another process may have finished some before it gave them up.
         self.reload()
         free = np.array([[key not in held for key in row] for row in self.keys])
-        return missing & self.missing & free, next(iter(held.values()), None)
+        chosen = missing & self.missing & free
+        later = chosen.copy()
+        later[:, np.flatnonzero(chosen.any(0))[:most]] = False
+        self.ledger.give_up({self.keys[m][k] for m, k in np.argwhere(later).tolist()})
+        return chosen & ~later, next(iter(held.values()), None)
 
     def begin(self, chosen: NDArray[np.bool_], evaluations: int = 0) -> None:
         """Begin to measure traces, or go on with them.

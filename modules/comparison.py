@@ -114,21 +114,23 @@ class Comparison(LightningModule):
         """
         self.chosen, self._skipped, self._states = chosen, samples_seen, dict(states or {})
 
-    def orderings_at_once(self, start: Start) -> int:
-        """Give how many orderings are to be fed side by side, so that the states of all methods take a few gigabytes.
+    @staticmethod
+    def orderings_at_once(start: Start, methods: int) -> int:
+        """Give how many orderings are to be fed side by side, so that the states of methods take a few gigabytes.
 
         It is a generous estimate: every method is taken to hold several heads and a row of features for each sample,
         or as many rows as there are features. The logits of one sample take less than these heads.
 
         Args:
             start: What the methods start from.
+            methods: Number of methods.
 
         Returns:
             At least 1.
         """
         rows = min(start.max_samples, start.features)
         values = HEADS * (start.features + 1) * start.classes + rows * start.features
-        return max(1, MEMORY // (4 * values * len(self.names)))
+        return max(1, MEMORY // (4 * values * methods))
 
     def weigh(self, class_weights: NDArray[np.int64]) -> None:
         """Say what a correct prediction counts; by default, 1.

@@ -11,8 +11,10 @@ import numpy as np
 import pytest
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import CSVLogger
 
 from callbacks import Results, checkpoints
+from modules.comparison import Comparison
 from tests.callbacks.conftest import Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
@@ -177,3 +179,36 @@ def test_recomputing_begins_again(script: Script, fed: list[int]) -> None:
     fed.clear()
     script(COUNTS, results=Results(recompute=True), **CRITERION)
     assert sorted(fed) == sorted([*range(1, 21)] * 2)
+
+
+def test_orderings_are_measured_in_as_many_passes_as_their_memory_takes(
+    script: Script, fed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    together = script(COUNTS, results=Results(ledger=str(tmp_path / "other")), folder="together", **CRITERION)
+    monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
+    fed.clear()
+    one = script(COUNTS, results=Results(), callbacks=(Killed(7),), folder="parted", **CRITERION)
+    assert one.criterion.traces.measured.tolist() == [[True, False]] * 2
+    parted = script(COUNTS, results=Results(), folder="parted", **CRITERION)
+    assert sorted(fed) == sorted([*range(1, 21), 7] * 2 + [*range(1, 21)] * 2)
+    assert scores(parted) == scores(together)
+
+
+def test_what_is_logged_of_a_run_in_passes_is_what_a_whole_one_logs(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own, other = str(tmp_path / "own"), str(tmp_path / "other")
+
+    def logged(folder: str, **options: Any) -> list[dict[str, Any]]:
+        logger = CSVLogger("")
+        lines: list[dict[str, Any]] = []
+        monkeypatch.setattr(CSVLogger, "log_metrics", lambda self, metrics, step=None: lines.append(dict(metrics)))
+        script(COUNTS, folder=folder, logger=logger, **options, **CRITERION)
+        return lines
+
+    whole = logged("whole", results=Results())
+    assert [line["samples_seen"] for line in whole] == list(range(1, 21))
+    logged("killed", results=Results(ledger=own), callbacks=(Killed(7),))
+    assert logged("killed", results=Results(ledger=own)) == whole
+    monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
+    assert logged("parted", results=Results(ledger=other)) == whole

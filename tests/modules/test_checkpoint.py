@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -67,16 +68,17 @@ class PerOrdering(Method):
 OWN: dict[str, Callable[[], Method]] = {"Scheduled": Scheduled, "PerOrdering": PerOrdering}
 
 
-def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
-    """Feed ten batches, storing and loading the method after some of them."""
+def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int = 20) -> Tensor:
+    """Feed ten batches, storing and loading the method after some of them, until when the sample limit is `limit`."""
     inputs, labels = draw_photos(20) if photos else draw_samples(3, 20, 6)
     start = make_start(inputs)
+    limits = iter([limit, 20])
 
     def begin() -> tuple[Method, dict[str, Any], list[torch.optim.Optimizer], GlobalGenerators]:
         method, generators = make(), GlobalGenerators(start.seed, "cpu")
         constructed = dict(vars(method))
         with generators.in_use():
-            method.begin(start)
+            method.begin(replace(start, max_samples=next(limits)))
             return method, constructed, method.build_optimizers(), generators
 
     method, constructed, optimizers, generators = begin()
@@ -102,7 +104,10 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None) -> Tensor:
 @pytest.mark.parametrize("name", [*(name for name, method in METHODS.items() if "features" in method.inputs), *OWN])
 def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
     make = OWN.get(name) or getattr(modules, name)
-    assert torch.equal(_run(make, False, 4), _run(make, False, None))
+    whole = _run(make, False, None)
+    assert torch.equal(_run(make, False, 4), whole)
+    # From behind a lower limit.
+    assert torch.equal(_run(make, False, 4, limit=8), whole)
 
 
 @pytest.mark.parametrize("name", ["GradientDescent", "LinearProbeThenFineTune", "CosineClassifier"])

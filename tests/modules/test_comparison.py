@@ -117,8 +117,7 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
 def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
     features: int, classes: int, max_samples: int, methods: int
 ) -> None:
-    comparison = Comparison(Constant([0]), {f"m{i}": Constant([0]) for i in range(1, methods)})
-    orderings = comparison.orderings_at_once(Start(features, classes, range(1), max_samples, seed=0))
+    orderings = Comparison.orderings_at_once(Start(features, classes, range(1), max_samples, seed=0), methods)
     # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
     held = 4 * (4 * features * classes + min(max_samples, features) * features)
     assert orderings == 1 or orderings * methods * held <= 4 * 2**30
