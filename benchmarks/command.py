@@ -52,8 +52,9 @@ def overlapping_classes(
 
 
 def train(folder: Path, *options: str) -> Run:
-    """Run train.py with its options, with the run and a cache of its own under a folder."""
-    return run("train.py", *options, f"--trainer.default_root_dir={folder / 'run'}", cache=folder / "cache")
+    """Run train.py with its options, with the run and a cache of its own under a folder; all traces are measured."""
+    options = *options, f"--trainer.default_root_dir={folder / 'run'}", "--results.recompute=true"
+    return run("train.py", *options, cache=folder / "cache")
 
 
 def run(entry: str, *options: str, cache: Path, **variables: str) -> Run:

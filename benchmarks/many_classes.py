@@ -1,0 +1,55 @@
+"""Peak memory and time of an evaluation of 1,000 orderings with 1,000 classes, 2,048 features and 10,000 samples."""
+
+from __future__ import annotations
+
+import resource
+from types import SimpleNamespace
+
+import jsonargparse
+import torch
+
+import modules
+from benchmarks.command import timed
+from datamodules.feature_stream import LOGITS
+from modules.comparison import Comparison
+from modules.method import Start
+
+ORDERINGS, CLASSES, FEATURES, VALIDATION, MAX_SAMPLES = 1_000, 1_000, 2_048, 10_000, 500
+
+
+def main(method: str = "NearestClassMean", groups: int = 2) -> None:
+    """Feed one sample to groups of orderings that fit side by side, evaluate each, and extrapolate to all orderings.
+
+    Args:
+        method: The class that is compared with the baseline.
+        groups: Groups that are measured; the next needs what the last has given back.
+    """
+    generator = torch.Generator().manual_seed(0)
+    labels = torch.randint(CLASSES, (VALIDATION,), generator=generator)
+    samples = torch.randn(VALIDATION, FEATURES, generator=generator)
+    comparison = Comparison(modules.GradientDescent(), {"custom": getattr(modules, method)()})
+    at_once = comparison.orderings_at_once(Start(FEATURES, CLASSES, range(1), MAX_SAMPLES, seed=0), methods=2)
+
+    def measure(first: int) -> None:
+        numbers = range(first, first + at_once)
+        start = Start(FEATURES, CLASSES, numbers, MAX_SAMPLES, seed=0, samples=samples)
+        stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=numbers)
+        comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
+        comparison.setup("fit")
+        comparison.configure_optimizers()
+        places = torch.randint(len(samples), (at_once, 1), generator=generator)
+        comparison.training_step((samples[places], labels[places], places), 0)
+        comparison.on_validation_epoch_start()
+        size = LOGITS // (4 * at_once * CLASSES)
+        with torch.inference_mode():
+            for part in zip(samples.split(size), labels.split(size), strict=True):
+                comparison.validation_step(part, 0)
+
+    seconds = [timed(lambda first=group * at_once: measure(first))[0] for group in range(groups)]  # type: ignore[misc]
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    whole = sum(seconds) / (groups * at_once) * ORDERINGS
+    print(f"{method}: {at_once} orderings at once, peak {peak:.0f} MB after {groups} groups, all in {whole:.0f} s")
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)
