@@ -200,7 +200,7 @@ def test_what_is_logged_of_a_run_in_passes_is_what_a_whole_one_logs(
     own, other = str(tmp_path / "own"), str(tmp_path / "other")
 
     def logged(folder: str, **options: Any) -> list[dict[str, Any]]:
-        logger = CSVLogger("")
+        logger = CSVLogger(tmp_path)
         lines: list[dict[str, Any]] = []
         monkeypatch.setattr(CSVLogger, "log_metrics", lambda self, metrics, step=None: lines.append(dict(metrics)))
         script(COUNTS, folder=folder, logger=logger, **options, **CRITERION)
