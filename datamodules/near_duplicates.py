@@ -6,6 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, normalize
 
+from datamodules.photos.duplicates import quote
+from datamodules.photos.photo_source import Photos
+
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
@@ -42,3 +45,23 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
         likeness, closest = (block @ train.T).max(1)
         pairs += [(int(closest[i]), first + i) for i in torch.nonzero(likeness > ALIKE)[:, 0].tolist()]
     return pairs
+
+
+def warn_of_near_duplicates(train: Photos, validation: Photos, known: Tensor, asked: Tensor) -> list[list[str]]:
+    """Name the validation photos that look like a training photo, but for those of equal content, and warn of them.
+
+    Args:
+        train: Training photos.
+        validation: Validation photos.
+        known: Thumbnails of the training photos, `[samples, 64]`.
+        asked: Thumbnails of the validation photos, `[samples, 64]`.
+
+    Returns:
+        The names of the training and of the validation photo of each pair.
+    """
+    pairs = find_near_duplicates(known, asked)
+    names = [[train.names[i], validation.names[j]] for i, j in pairs if train.digest(i) != validation.digest(j)]
+    if names:
+        listed = quote(names, " ~ ")
+        print(f"WARNING: data.photos: {len(names)} validation photos look like a training photo: {listed}", flush=True)
+    return names

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -17,9 +16,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from datamodules.draws import draw_ordering, draw_validation
-from datamodules.near_duplicates import find_near_duplicates
+from datamodules.held_samples import hold
+from datamodules.near_duplicates import warn_of_near_duplicates
 from datamodules.photos.class_folders import count_kinds, list_kinds
-from datamodules.photos.duplicates import find_duplicates
+from datamodules.photos.duplicates import find_duplicates, require_none
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
 from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
@@ -50,19 +50,6 @@ BESIDE_THE_STREAM = frozenset(
         "near_duplicate_photos",
     ]
 )
-# Names that a message lists.
-QUOTED = 5
-
-
-def _quote(groups: Sequence[Sequence[str]], sign: str) -> str:
-    """List the first names of the first groups."""
-    listed = "; ".join(sign.join(names[:QUOTED]) for names in groups[:QUOTED])
-    return f"{listed} and {len(groups) - QUOTED} more" if len(groups) > QUOTED else listed
-
-
-def _spare_bytes(device: torch.device) -> float:
-    """Tell how much of a device's memory samples may take: of a GPU half of what is free, the rest is for training."""
-    return torch.cuda.mem_get_info(device)[0] / 2 if device.type == "cuda" else math.inf
 
 
 class SampleStream(LightningDataModule):
@@ -198,8 +185,11 @@ class SampleStream(LightningDataModule):
         self._require_classes(self.train_labels, "training")
         self._require_classes(self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
-        self._require_no_duplicates(train, validation)
-        self._warn_of_near_duplicates(train, validation)
+        self.duplicates = find_duplicates(train, validation, self.unreadable)
+        if self.on_duplicates == "stop":
+            require_none(self.duplicates)
+        thumbnails = self.thumbnails.pop("training"), self.thumbnails.pop("validation")
+        self.near_duplicates = warn_of_near_duplicates(train, validation, *thumbnails)
         self.fingerprints = {
             f"{split}_photos_sha256": photos.fingerprint()
             for split, photos in (("train", train), ("validation", validation))
@@ -207,45 +197,13 @@ class SampleStream(LightningDataModule):
         self._hold_on_device()
 
     def _hold_on_device(self) -> None:
-        """Move all samples to where the methods run, once; where memory is short they stay and batches are copied."""
         held = self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels
-        needed, free = sum(tensor.nbytes for tensor in held), _spare_bytes(self.device)
-        if needed > free:
-            print(
-                f"{self.device} can spare {free / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
-                "they stay in main memory, and every batch is copied",
-                flush=True,
-            )
-            return
-        moved = [tensor.to(self.device) for tensor in held]
-        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = moved
+        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = hold(self.device, held)
 
     def _count_left_out(self, left_out: Mapping[str, str]) -> None:
         self.left_out = count_kinds(left_out)
         if left_out:
             print(f"data.photos: {len(left_out)} files left out: {list_kinds(self.left_out)}", flush=True)
-
-    def _require_no_duplicates(self, train: Photos, validation: Photos) -> None:
-        self.duplicates = find_duplicates(train, validation, self.unreadable)
-        if self.duplicates and self.on_duplicates == "stop":
-            raise UserError(
-                f"data.photos: {len(self.duplicates)} photos are in both splits or in two classes: "
-                f"{_quote(self.duplicates, ' = ')}; remove them, or keep them with data.on_duplicates=keep"
-            )
-
-    def _warn_of_near_duplicates(self, train: Photos, validation: Photos) -> None:
-        pairs = find_near_duplicates(self.thumbnails.pop("training"), self.thumbnails.pop("validation"))
-        self.near_duplicates = [
-            [train.names[one], validation.names[other]]
-            for one, other in pairs
-            if train.digest(one) != validation.digest(other)
-        ]
-        if self.near_duplicates:
-            print(
-                f"WARNING: data.photos: {len(self.near_duplicates)} validation photos look like a training photo: "
-                f"{_quote(self.near_duplicates, ' ~ ')}",
-                flush=True,
-            )
 
     def _build_backbone(self) -> NetworkSpec:
         if self.chosen.registry is None:

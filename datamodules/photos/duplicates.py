@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container
+from collections.abc import Container, Sequence
 
 from datamodules.photos.photo_source import Photos
+from output.errors import UserError
+
+# Groups, and names of each, that a message lists.
+QUOTED = 5
 
 
 def find_duplicates(train: Photos, validation: Photos, without: Container[str] = ()) -> list[list[str]]:
@@ -32,3 +36,18 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
         for found in places.values()
         if len({split for split, *_ in found}) > 1 or len({label for _, label, _ in found}) > 1
     ]
+
+
+def require_none(duplicates: Sequence[Sequence[str]]) -> None:
+    """Check that there are no duplicates; a UserError names the first of them."""
+    if duplicates:
+        raise UserError(
+            f"data.photos: {len(duplicates)} photos are in both splits or in two classes: {quote(duplicates, ' = ')}; "
+            "remove them, or keep them with data.on_duplicates=keep"
+        )
+
+
+def quote(groups: Sequence[Sequence[str]], sign: str) -> str:
+    """List the first names of the first groups of names, with a sign between those of a group."""
+    listed = "; ".join(sign.join(names[:QUOTED]) for names in groups[:QUOTED])
+    return f"{listed} and {len(groups) - QUOTED} more" if len(groups) > QUOTED else listed

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import modules
-from datamodules import sample_stream
+from datamodules import held_samples
 from datamodules.feature_stream import FeatureStream
 from datamodules.photo_stream import PhotoStream
 from datamodules.sample_stream import SampleStream
@@ -48,7 +48,7 @@ def _draw(kind: type[SampleStream]) -> Any:
 def test_a_comparison_waits_for_nothing_but_its_counts(
     kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sample_stream, "_spare_bytes", lambda device: 10**9)
+    monkeypatch.setattr(held_samples, "_spare_bytes", lambda device: 10**9)
     # torch has no generator for a GPU that is not there.
     monkeypatch.setattr(modules.comparison, "GlobalGenerators", lambda *_: SimpleNamespace(in_use=nullcontext))
     names = [name for name, method in METHODS.items() if inputs in method.inputs and name != "LogisticRegression"]

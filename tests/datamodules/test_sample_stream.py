@@ -261,7 +261,7 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stream = set_up(kind, orderings=1)
-    monkeypatch.setattr("datamodules.sample_stream._spare_bytes", lambda device: spare)
+    monkeypatch.setattr("datamodules.held_samples._spare_bytes", lambda device: spare)
     monkeypatch.setattr(kind, "device", torch.device("meta"))
     stream._hold_on_device()
     assert ("every batch is copied" in capsys.readouterr().out) == (device == "cpu")
