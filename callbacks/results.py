@@ -353,5 +353,8 @@ def _environment(trainer: Trainer) -> dict[str, Any]:
         "torch": torch.__version__,
         "lightning": lightning.__version__,
         "device": f"{device.type} ({name})",
+        # What decides how sums are rounded on a processor.
+        "instructions": torch.backends.cpu.get_cpu_capability(),
+        "threads": torch.get_num_threads(),
         "git": git_revision(),
     }

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
 from filelock import FileLock
 from PIL import Image
@@ -55,6 +56,19 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr().out
     assert "Complete: " in printed
     assert all(str(run.folder / name) in printed for name in NAMES)
+
+
+def test_what_rounds_differently_elsewhere_is_recorded(script: Script) -> None:
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(3)
+        run = script(COUNTS, results=Results())
+    finally:
+        torch.set_num_threads(before)
+    environment = read(run.folder)["environment"]
+    assert environment["threads"] == 3
+    assert environment["device"].startswith("cpu (")
+    assert environment["instructions"]
 
 
 def test_scores_follow_from_the_curves(script: Script) -> None:
