@@ -146,6 +146,7 @@ class NewtonFit:
             steps: The most Newton steps.
         """
         image = self._to_scores(point)
+        old = self._objective(point, image)
         moving = gained = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
         before = torch.full_like(point[:, :1, :1], torch.inf)
         for number in range(steps):
@@ -162,7 +163,8 @@ class NewtonFit:
             step, step_image = self._newton_step(gradient, gradient_image, probabilities, active)
             slope = _dot(gradient, step_image)
             moving, before = moving & (slope != 0), size
-            length, gained = self._search(point, image, step, step_image, slope, active)
+            length, new = self._search(old, point, image, step, step_image, slope, active)
+            gained, old = old - new > ROUNDING * old, new
             point += length * step
             image += length * step_image
 
@@ -171,19 +173,19 @@ class NewtonFit:
         return torch.cat([coefficients[:, :1], self.multiply(coefficients[:, 1:])], 1)
 
     def _search(
-        self, point: Tensor, image: Tensor, step: Tensor, step_image: Tensor, slope: Tensor, active: Tensor
+        self, old: Tensor, point: Tensor, image: Tensor, step: Tensor, step_image: Tensor, slope: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Give how much of its step every ordering takes, and which of them gain by it."""
-        old = self._objective(point, image)
+        """Give how much of its step every ordering takes, and the objective there; `old` is the one before."""
         length = active.to(point.dtype)
+        new = self._objective(point + length * step, image + length * step_image)
         for number in range(HALVINGS):
-            new = self._objective(point + length * step, image + length * step_image)
             # Near the minimum the objective's rounding error hides the decrease.
             too_long = new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
             if _none(too_long, number):
                 break
             length = torch.where(too_long, length / 2, length)
-        return length, old - new > ROUNDING * old
+            new = self._objective(point + length * step, image + length * step_image)
+        return length, new
 
     def _objective(self, point: Tensor, image: Tensor) -> Tensor:
         """Give the objective over `c`, `[orderings, 1, 1]`."""
