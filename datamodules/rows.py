@@ -99,4 +99,4 @@ def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Com
     # These decode and scale.
     versions = {package: version(package) for package in ("pillow", "torchvision")}
     whole = {**key, "decoding": pictures.decoding, **versions}
-    return RowStore(means.cache / TABLES).get(whole, pictures.digests(), compute)
+    return RowStore(means.cache / TABLES).get(whole, pictures.digests(means.cache), compute)

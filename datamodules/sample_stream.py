@@ -239,7 +239,7 @@ class SampleStream(LightningDataModule):
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
         try:
             with naming("data.photos"):
-                photos.digests()
+                photos.digests(means.cache)
             with naming("data.backbone", about="model "), naming("data.photos", about=photos.kind):
                 found = self.rows(photos, means)
         except StoreError as error:

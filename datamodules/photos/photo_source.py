@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -18,6 +17,7 @@ from PIL import Image, UnidentifiedImageError
 
 from output.errors import UserError
 from output.files import digest_file
+from store.file_digests import digest_files
 
 
 class Pictures(ABC):
@@ -30,6 +30,7 @@ class Pictures(ABC):
 
     kind = "photo"
     names: Sequence[str]
+    _digested: list[str] | None = None
 
     def __len__(self) -> int:
         """Give the number of pictures."""
@@ -69,14 +70,25 @@ class Pictures(ABC):
         read = type(self).read
         return f"{read.__module__}.{read.__qualname__}"
 
-    def digests(self) -> list[str]:
-        """Digest the content of every picture, side by side, and each once."""
+    def digests(self, cache: Path | None = None) -> list[str]:
+        """Digest the content of every picture, side by side, and each once.
+
+        Args:
+            cache: The cache folder, which remembers the digests of files that have not changed since.
+        """
+        if self._digested is None:
+            self._digested = self.digest_some(range(len(self)), cache)
         return self._digested
 
-    @cached_property
-    def _digested(self) -> list[str]:
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest some pictures, side by side.
+
+        Args:
+            indices: Their places.
+            cache: As for `digests`.
+        """
         with ThreadPoolExecutor() as pool:
-            return list(pool.map(self.digest, range(len(self))))
+            return list(pool.map(self.digest, indices))
 
 
 class Photos(Pictures):
@@ -140,6 +152,10 @@ class PhotoSubset(Photos):
     def digest(self, index: int) -> str:
         """Digest one photo of the subset."""
         return self.photos.digest(int(self.indices[index]))
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest some photos of the subset."""
+        return self.photos.digest_some([int(self.indices[index]) for index in indices], cache)
 
 
 def decode(
@@ -206,17 +222,20 @@ class PhotoFiles(Photos):
         self.names = list(names)
         self.labels = np.asarray(labels, dtype=np.int64)
         self.classes = tuple(classes)
-        self._digests: dict[int, str] = {}
 
     def read(self, index: int) -> Image.Image:
         """Decode one photo."""
         return decode(self.root / self.names[index])
 
     def digest(self, index: int) -> str:
-        """Digest the bytes of one file, which are read once."""
-        if index not in self._digests:
-            self._digests[index] = digest_file(self.root / self.names[index])
-        return self._digests[index]
+        """Digest the bytes of one file."""
+        return digest_file(self.root / self.names[index])
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest the bytes of some files, unless all were digested before."""
+        if self._digested is not None:
+            return [self._digested[index] for index in indices]
+        return digest_files([self.root / self.names[index] for index in indices], cache)
 
 
 class PhotoSource(ABC):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from PIL import Image
 
 from datamodules.photos.photo_source import Pictures, decode
 from output.files import digest_file
+from store.file_digests import digest_files
 
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
@@ -44,6 +45,10 @@ class Stimuli(Pictures):
     def digest(self, index: int) -> str:
         """Digest the bytes of one file."""
         return digest_file(self.paths[index])
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest the bytes of some files."""
+        return digest_files([self.paths[index] for index in indices], cache)
 
 
 def _check(picture: Image.Image) -> None:

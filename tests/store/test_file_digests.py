@@ -1,0 +1,108 @@
+"""Files are read again only where they have changed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from output.errors import UserError
+from output.files import digest_file
+from store import file_digests
+from store.file_digests import FILE, digest_files
+
+OLD = time.time_ns() - 10**12
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[Path]:
+    paths = [tmp_path / name for name in ("a.png", "b\udcff.png", "c d.png")]
+    for path in paths:
+        write(path, path.name)
+    return paths
+
+
+def write(path: Path, text: str) -> None:
+    path.write_text(text, errors="surrogateescape")
+    os.utime(path, ns=(OLD, OLD))
+
+
+@pytest.fixture
+def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The names of files that are read; what was written just now counts as settled."""
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", -(10**12))
+    names: list[str] = []
+
+    def counted(path: Path) -> str:
+        names.append(path.name)
+        return digest_file(path)
+
+    monkeypatch.setattr(file_digests, "digest_file", counted)
+    return names
+
+
+def expected(files: list[Path]) -> list[str]:
+    return [hashlib.sha256(path.read_bytes()).hexdigest() for path in files]
+
+
+def test_unchanged_files_are_read_once(files: list[Path], read: list[str], tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    assert digest_files(files, cache) == expected(files)
+    assert sorted(read) == sorted(path.name for path in files)
+    read.clear()
+    assert digest_files([*files[::-1], files[0]], cache) == expected([*files[::-1], files[0]])
+    assert read == []
+
+
+def replaced(path: Path) -> None:
+    """Put another file of the same size and time in its place."""
+    write(path.with_name("new"), "x.png")
+    path.with_name("new").replace(path)
+
+
+def rewritten(path: Path) -> None:
+    """Write other bytes of the same number, and set the time back."""
+    write(path, "y.png")
+
+
+@pytest.mark.parametrize("change", [replaced, rewritten, lambda path: write(path, "longer than it was")])
+def test_changed_files_are_read_again(
+    change: Callable[[Path], None], files: list[Path], read: list[str], tmp_path: Path
+) -> None:
+    digest_files(files, tmp_path)
+    read.clear()
+    change(files[0])
+    assert digest_files(files, tmp_path) == expected(files)
+    assert read == [files[0].name]
+
+
+def test_files_that_were_just_written_are_not_trusted(
+    files: list[Path], read: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_digests, "SETTLED_NANOSECONDS", 10**12)
+    for _ in range(2):
+        digest_files(files, tmp_path)
+    assert len(read) == 2 * len(files)
+
+
+@pytest.mark.parametrize("damage", ["garbage", "folder", "no cache"])
+def test_without_a_memory_files_are_read(files: list[Path], read: list[str], damage: str, tmp_path: Path) -> None:
+    memory = tmp_path / FILE
+    if damage == "folder":
+        memory.mkdir()
+    elif damage == "garbage":
+        memory.write_text("no database, but long enough to be looked at as one " * 99)
+    cache = tmp_path / "a.png" if damage == "no cache" else tmp_path
+    for _ in range(2):
+        assert digest_files(files, cache) == expected(files)
+    assert len(read) == 2 * len(files)
+
+
+def test_a_file_that_cannot_be_read_is_named(files: list[Path], tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"nothing\.png cannot be read"):
+        digest_files([*files, tmp_path / "nothing.png"], tmp_path)
+    assert digest_files([], tmp_path) == []
