@@ -15,6 +15,7 @@ from lightning.pytorch import LightningDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader
 
+from datamodules.chosen_backbone import build_chosen
 from datamodules.draws import draw_ordering, draw_validation
 from datamodules.held_samples import hold
 from datamodules.near_duplicates import warn_of_near_duplicates
@@ -24,9 +25,8 @@ from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
 from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from modules.method import Start
-from modules.networks.backbone import RANDOM, Backbone, BackboneSpec, build_backbone
+from modules.networks.backbone import RANDOM, Backbone, BackboneSpec
 from modules.networks.build import choose_model
-from modules.networks.spec import NetworkSpec, naming_model
 from modules.networks.weights import weights_digest
 from output.errors import UserError, naming
 from output.processors import count_processors
@@ -174,7 +174,7 @@ class SampleStream(LightningDataModule):
                     f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
                 )
         with naming("data.backbone"):
-            spec = self._build_backbone()
+            spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         self.weights_digest = self.backbone.digest()
         self.spec = replace(
             spec, model=choose_model(spec), preprocessing=self.backbone.preprocessing, loaded=self.weights_digest
@@ -204,22 +204,6 @@ class SampleStream(LightningDataModule):
         self.left_out = count_kinds(left_out)
         if left_out:
             print(f"data.photos: {len(left_out)} files left out: {list_kinds(self.left_out)}", flush=True)
-
-    def _build_backbone(self) -> NetworkSpec:
-        if self.chosen.registry is None:
-            spec = self.chosen.network(self.seed)
-            self.backbone = build_backbone(spec).to(self.device)
-            self.backbone.try_out(spec)
-            return spec
-        # The contract's documents are slow to import.
-        from datamodules.registry_backbone import read_network, require_features
-
-        spec, tap = read_network(self.chosen, self.chosen.registry, self.seed)
-        self.backbone = build_backbone(spec).to(self.device)
-        with naming_model(self.chosen.name):
-            self.backbone.try_out(spec)
-        require_features(self.chosen.name, tap, self.backbone)
-        return spec
 
     def _load_validation(self, photos: Photos) -> tuple[Photos, Tensor, Tensor]:
         """Load all validation photos, or the part that is asked for, drawn from those that are readable."""

@@ -1,0 +1,38 @@
+"""The backbone that the options of a stream choose, built and tried out."""
+
+from __future__ import annotations
+
+import torch
+
+from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from modules.networks.spec import NetworkSpec, naming_model
+
+
+def build_chosen(chosen: BackboneSpec, seed: int, device: torch.device) -> tuple[NetworkSpec, Backbone]:
+    """Build a backbone, by its own name or by the entry of a registry.
+
+    Args:
+        chosen: The options.
+        seed: Seed of random weights.
+        device: Where it is to run.
+
+    Returns:
+        What it is, and the backbone.
+
+    Raises:
+        UserError: It cannot be built, or not take the pictures.
+    """
+    if chosen.registry is None:
+        spec = chosen.network(seed)
+        backbone = build_backbone(spec).to(device)
+        backbone.try_out(spec)
+        return spec, backbone
+    # The contract's documents are slow to import.
+    from datamodules.registry_backbone import read_network, require_features
+
+    spec, tap = read_network(chosen, chosen.registry, seed)
+    backbone = build_backbone(spec).to(device)
+    with naming_model(chosen.name):
+        backbone.try_out(spec)
+    require_features(chosen.name, tap, backbone)
+    return spec, backbone
