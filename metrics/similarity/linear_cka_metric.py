@@ -9,10 +9,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 from torchmetrics import Metric
-from torchmetrics.utilities import dim_zero_cat
 
 from metrics.similarity.gram_products import GramProducts
+
+# The widths of vectors of packed moments that were packed here: to read them back, a GPU would be waited for.
+_WIDTHS = WeakTensorKeyDictionary()
 
 
 class LinearCKA(Metric):
@@ -115,7 +118,9 @@ class LinearCKA(Metric):
         return before
 
     def _merged(self) -> _Moments | None:
-        parts = _Moments.unpacked(dim_zero_cat(self.moments)) if len(self.moments) else []
+        # Merged over processes, they are one vector instead of a list.
+        vectors = [self.moments] if isinstance(self.moments, Tensor) else self.moments
+        parts = [moments for packed in vectors for moments in _Moments.unpacked(packed)]
         return reduce(_Moments.__add__, parts) if parts else None
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
@@ -162,8 +167,9 @@ class _Moments:
 
     def shifted(self, shift: Tensor) -> _Moments:
         """Give the moments of the same rows for another shift."""
-        step = shift - self.shift
-        return _Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split) if step.any() else self
+        if shift is self.shift or not (step := shift - self.shift).any():
+            return self
+        return _Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split)
 
     def _lift(self, sums: Tensor, step: Tensor) -> Tensor:
         """Map the rows of the sums as `u - e` and `|u - e|^2 = |u|^2 - 2 e.u + |e|^2` follow from u."""
@@ -183,16 +189,21 @@ class _Moments:
 
     def packed(self) -> Tensor:
         """Write the moments as a vector in float64 that starts with the widths."""
-        return torch.cat([self.shift.new_tensor(self.widths), self.shift, self.sums.flatten()])
+        # Filled, since a copy from the processor would be waited for.
+        widths = [self.shift.new_full((1,), width) for width in self.widths]
+        packed = torch.cat([*widths, self.shift, self.sums.flatten()])
+        _WIDTHS[packed] = self.widths
+        return packed
 
     @classmethod
     def unpacked(cls, packed: Tensor) -> list[_Moments]:
         """Read any number of packed moments, joined."""
         moments = []
         while len(packed):
-            split, width = int(packed[0]), int(packed[:2].sum())
+            dx, dy = _WIDTHS.get(packed) or map(int, packed[:2].tolist())
+            width = dx + dy
             shift, sums, packed = packed[2:].split(
                 [width, (width + 3) ** 2, len(packed) - 2 - width - (width + 3) ** 2]
             )
-            moments.append(cls(shift, sums.reshape(width + 3, width + 3), split))
+            moments.append(cls(shift, sums.reshape(width + 3, width + 3), dx))
         return moments

@@ -191,6 +191,18 @@ def test_refused_batches(x: Any, y: Any, message: str) -> None:
         assert metric.compute().item() == pytest.approx(linear_cka(*before), abs=1e-9)
 
 
+def test_a_state_that_was_loaded_brings_its_widths() -> None:
+    x, y = rows(60, 3, 2)
+    metric, other = fed(y, x, 7, False), fed(x, y, 7, False)
+    other.persistent(True)
+    metric.load_state_dict(other.state_dict())
+    with pytest.raises(ValueError, match=r"widths \(2, 3\), but earlier batches had \(3, 2\)"):
+        metric.update(y, x)
+    metric.update(x, y)
+    other.update(x, y)
+    assert torch.equal(metric.moments[0], other.moments[0])
+
+
 @pytest.mark.filterwarnings("ignore:The ``compute`` method:UserWarning")
 def test_nothing_so_far() -> None:
     metric = LinearCKA()
