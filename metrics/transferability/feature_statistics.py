@@ -179,7 +179,7 @@ def sort_by_class(
     Raises:
         ValueError: Beginning with the argument's name: the labels are of another shape, or not integers from 0.
     """
-    array = as_labels(name, labels, samples)
+    array = to_host(check_labels(name, labels, samples))
     classes, codes, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if len(classes) and classes[0] < 0:
         raise ValueError(f"{name} must be 0 or more, not {classes[0]}")
@@ -187,13 +187,14 @@ def sort_by_class(
     return order, codes[order].astype(np.int64), classes, sizes.astype(np.int64)
 
 
-def as_labels(name: str, labels: Array, samples: int) -> NDArray[np.integer]:
-    """Refuse labels that are not one integer for every sample, and give them in the memory of the CPU."""
-    array = to_host(as_array(name, labels))
-    if array.shape != (samples,):
+def check_labels(name: str, labels: Array, samples: int) -> Array:
+    """Refuse labels that are not one integer for every sample, and give them where they lie; no value is read."""
+    array = as_array(name, labels)
+    if tuple(array.shape) != (samples,):
         raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
-    if array.dtype.kind not in "iub":
-        raise ValueError(f"{name} must be integers, not {array.dtype}")
+    other = array.is_floating_point() or array.is_complex() if is_tensor(array) else array.dtype.kind not in "iub"
+    if other:
+        raise ValueError(f"{name} must be integers, not {str(array.dtype).removeprefix('torch.')}")
     return array
 
 

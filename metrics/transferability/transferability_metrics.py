@@ -3,6 +3,7 @@
 What is accumulated are sums in float64, merged across processes by addition, so that the memory does not grow with
 the number of samples; LEEP alone keeps its rows. Features whose mean is far larger than their spread lose digits in
 such sums, which the functions on whole arrays do not. The states keep their precision: `set_dtype` changes nothing.
+A GPU is waited for once per batch, for whether the batch is sound.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from metrics.arrays import check_integer
-from metrics.transferability.feature_statistics import Spectrum, as_labels, decompose, sort_by_class
+from metrics.arrays import check_integer, to_host
+from metrics.transferability.feature_statistics import Spectrum, check_labels, decompose, sort_by_class
 from metrics.transferability.gbc import Covariance, Variant, check_options, class_overlaps
 from metrics.transferability.h_score import explained_classes
 from metrics.transferability.leep import leep
@@ -68,7 +69,7 @@ class ClassSums(_KeptPrecision):
         Raises:
             ValueError: The shapes do not fit, features are not finite, or labels are not of these classes.
         """
-        rows, labels = self._checked(features, labels), labels.long()
+        rows, labels = self._checked(features, labels)
         self.counts.index_add_(0, labels, torch.ones_like(rows[:, 0]))
         self.sums.index_add_(0, labels, rows)
         if self.squares_by_class:
@@ -76,17 +77,19 @@ class ClassSums(_KeptPrecision):
         else:
             self.moments += rows.T @ rows
 
-    def _checked(self, features: Tensor, labels: Tensor) -> Tensor:
+    def _checked(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         classes, dimensions = self.sums.shape
         if features.ndim != 2 or features.shape[1] != dimensions:
             raise ValueError(f"features must be [samples, {dimensions}], not {list(features.shape)}")
-        given = as_labels("labels", labels, len(features))
-        if len(given) and not 0 <= given.min() <= given.max() < classes:
+        places, double = check_labels("labels", labels, len(features)).long(), features.detach().double()
+        outside, infinite = ((places < 0) | (places >= classes)).any(), ~double.isfinite().all()
+        # A GPU is waited for once, and again only for what the message says.
+        if bool(outside | infinite):
+            if not bool(outside):
+                raise ValueError("features must be finite")
+            given = to_host(labels)
             raise ValueError(f"labels must be from 0 to {classes - 1}, not from {given.min()} to {given.max()}")
-        double = features.detach().double()
-        if not bool(double.isfinite().all()):
-            raise ValueError("features must be finite")
-        return double
+        return double, places
 
     @property
     def _present(self) -> Tensor:
@@ -225,7 +228,8 @@ class LEEP(_KeptPrecision):
         shape = probabilities.shape
         if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
             raise ValueError(f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}")
-        sort_by_class(labels, len(probabilities))  # which refuses what are none
+        if bool((check_labels("labels", labels, len(probabilities)).long() < 0).any()):
+            sort_by_class(labels, len(probabilities))  # which refuses them
         self.probabilities.append(probabilities.detach())
         self.labels.append(labels)
 

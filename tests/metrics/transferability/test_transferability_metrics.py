@@ -148,6 +148,7 @@ def test_numbers_of_classes_and_features_that_are_refused(counts: tuple[int, int
         (torch.zeros(4, 9), torch.tensor([0, 1, 5, 2]), "labels must be from 0 to 4, not from 0 to 5"),
         (torch.zeros(4, 9), torch.tensor([0, -1, 3, 2]), "labels must be from 0 to 4, not from -1 to 3"),
         (torch.full((4, 9), torch.nan), torch.zeros(4).long(), "features must be finite"),
+        (torch.full((4, 9), torch.nan), torch.tensor([0, 1, 5, 2]), "labels must be from 0 to 4, not from 0 to 5"),
     ],
 )
 def test_batches_that_are_refused(features: Tensor, labels: Tensor, message: str) -> None:
