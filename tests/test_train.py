@@ -23,7 +23,7 @@ from lightning.pytorch import LightningModule, Trainer
 from scipy import stats
 
 import train
-from callbacks import SampleEfficiency
+from callbacks import SampleEfficiency, checkpoints
 from modules.comparison import Comparison
 
 ROOT = Path(__file__).parent.parent
@@ -344,6 +344,37 @@ def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_give
     assert set(again) == set(once)
     assert again.count(1) < 10
     print(f"{len(again)} batches fed in pieces, {len(once)} in one")
+
+
+@pytest.mark.slow
+def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}, preprocessing: {crop: 64}}"
+    options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=datamodules.DrawnPets"]
+    options += ["--data.photos.train_size=100", f"--data.backbone={backbone}", "--data.max_samples=24"]
+    options += ["--data.validation_size=40", "--criterion.threshold=1.0", "--criterion.consecutive=3"]
+    options += ["--data.batch_size=2", "--trainer.logger=false"]
+    whole = run(tmp_path / "whole", *options, f"--results.ledger={tmp_path / 'ledger of the whole'}")
+    measure, step, fed = SampleEfficiency.on_validation_end, Comparison.training_step, list[int]()
+
+    def interrupt(self: SampleEfficiency, trainer: Trainer, pl_module: LightningModule) -> None:
+        measure(self, trainer, pl_module)
+        if pl_module.samples_seen == 12 and not fed:
+            raise KeyboardInterrupt
+
+    def note(self: Comparison, *batch: Any) -> None:
+        step(self, *batch)
+        fed.append(self.samples_seen)
+
+    monkeypatch.setattr(SampleEfficiency, "on_validation_end", interrupt)
+    with pytest.raises(SystemExit):
+        run(tmp_path / "cut", *options)
+    monkeypatch.setattr(Comparison, "training_step", note)
+    cut = run(tmp_path / "cut", *options)
+    # Evaluated every two batches, it goes on from the last checkpoint but one evaluation.
+    assert fed == [*range(10, 26, 2)]
+    assert {**cut, "times": None} == {**whole, "times": None}
 
 
 @pytest.mark.parametrize(
