@@ -80,7 +80,6 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwor
         UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
             are others whenever it is built.
     """
-    settle_arithmetic()
     device = device_kind("auto") if policy.device == "auto" else policy.device
     try:
         torch.empty(0, device=device)
@@ -189,6 +188,8 @@ class ComputedRows:
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Give the rows in chunks, with deterministic arithmetic; float32 is meant in full, without TensorFloat-32."""
+        # Here rather than earlier: the code of a user's own network may have decided otherwise when it was imported.
+        settle_arithmetic()
         cudnn = torch.backends.cudnn
         with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
             yield from self._chunks()

@@ -16,6 +16,7 @@ from lightning.pytorch import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from modules.arithmetic import settle_arithmetic
 from modules.checkpoint import state_of
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
@@ -161,7 +162,7 @@ class Comparison(LightningModule):
                 vars(method).clear()
                 vars(method).update(_shallow(self._constructed[name]))
                 method.trainer = self.trainer
-                with self._generators[name].in_use():
+                with self._turn(name):
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
                 self.fed.append((name, place, places))
@@ -172,7 +173,7 @@ class Comparison(LightningModule):
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows and saves them."""
         for name, *_ in self.fed:
-            with self._generators[name].in_use():
+            with self._turn(name):
                 self._optimizers[name] = self._method(name).build_optimizers()
         return [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
 
@@ -197,12 +198,19 @@ class Comparison(LightningModule):
         assert isinstance(method, Method)
         return method
 
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        """Let a method run as if it were alone: with its own generators, and whatever others have set of arithmetic."""
+        settle_arithmetic()
+        with self._generators[name].in_use():
+            yield
+
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Let every method adapt on the same batch of inputs, labels and places among the training samples."""
         inputs, labels, places = batch
         for name, _, own in self.fed:
             method = self._method(name)
-            with _untouched(name, inputs, labels, places), self._generators[name].in_use():
+            with _untouched(name, inputs, labels, places), self._turn(name):
                 method.places = places if own is None else places[own]
                 if own is None:
                     method.adapt(inputs, labels)
@@ -221,7 +229,7 @@ class Comparison(LightningModule):
         correct, not_finite = self.counts
         self.samples_validated += len(labels)
         for name, place, places in self.fed:
-            with _untouched(name, inputs, labels), self._generators[name].in_use():
+            with _untouched(name, inputs, labels), self._turn(name):
                 logits = self._method(name)(inputs)
             orderings = self.counts.shape[-1] if places is None else len(places)
             self._require_logits(name, logits, (orderings, len(labels), self.classes))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 import torch
@@ -10,27 +11,49 @@ import torch
 from modules import arithmetic
 from modules.arithmetic import settle_arithmetic
 
+BACKENDS: Any = torch.backends
+# What decides on products of float32, and how somebody may have set it before.
+UNSETTLED: dict[str, Callable[[], object]] = {
+    "nothing": lambda: None,
+    "medium": lambda: torch.set_float32_matmul_precision("medium"),
+    "high": lambda: torch.set_float32_matmul_precision("high"),
+    "older switch of products": lambda: setattr(BACKENDS.cuda.matmul, "allow_tf32", True),
+    "older switch of convolutions": lambda: setattr(BACKENDS.cudnn, "allow_tf32", True),
+    "all": lambda: setattr(BACKENDS, "fp32_precision", "tf32"),
+    "all in bfloat16": lambda: setattr(BACKENDS.mkldnn, "fp32_precision", "bf16"),
+    "products of the processor": lambda: setattr(BACKENDS.mkldnn.matmul, "fp32_precision", "bf16"),
+    "convolutions of the processor": lambda: setattr(BACKENDS.mkldnn.conv, "fp32_precision", "bf16"),
+    "products of the GPU": lambda: setattr(BACKENDS.cuda.matmul, "fp32_precision", "tf32"),
+    "all of the GPU": lambda: setattr(BACKENDS.cudnn, "fp32_precision", "tf32"),
+    "convolutions of the GPU": lambda: setattr(BACKENDS.cudnn.conv, "fp32_precision", "tf32"),
+}
+
 
 @pytest.fixture(autouse=True)
-def unsettled() -> Iterator[None]:
-    """Allow what is to be settled, and leave all as it was."""
-    matmul, cudnn = torch.backends.cuda.matmul, torch.backends.cudnn
-    before = matmul.allow_tf32, cudnn.allow_tf32
+def settled_afterwards() -> Iterator[None]:
     threads = torch.get_num_threads()
-    matmul.allow_tf32 = cudnn.allow_tf32 = True
     yield
-    matmul.allow_tf32, cudnn.allow_tf32 = before
+    settle_arithmetic()
     torch.set_num_threads(threads)
 
 
-def test_nothing_is_rounded_on_a_gpu() -> None:
+@pytest.mark.parametrize("unsettle", UNSETTLED.values(), ids=UNSETTLED)
+def test_float32_is_float32_whatever_was_set_before(unsettle: Callable[[], object]) -> None:
+    unsettle()
     settle_arithmetic()
-    assert not torch.backends.cuda.matmul.allow_tf32
-    assert not torch.backends.cudnn.allow_tf32
-    assert torch.backends.cuda.matmul.fp32_precision == "ieee"
-    # Reads the switches, and raises where others contradict them.
-    with torch.backends.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
-        assert torch.get_float32_matmul_precision() == "highest"
+    # All of these raise where newer and older switches contradict each other.
+    assert torch.get_float32_matmul_precision() == "highest"
+    assert not BACKENDS.cuda.matmul.allow_tf32
+    with BACKENDS.cudnn.flags(enabled=True, deterministic=True, allow_tf32=False):
+        assert not BACKENDS.cudnn.allow_tf32
+    operations = [
+        BACKENDS.cuda.matmul,
+        *(getattr(each, name) for each in (BACKENDS.cudnn, BACKENDS.mkldnn) for name in ("conv", "rnn")),
+        BACKENDS.mkldnn.matmul,
+    ]
+    assert {operation.fp32_precision for operation in operations} <= {"none", "ieee"}
+    left, right = torch.randn(2, 512, 512, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(left @ right, (left.double() @ right.double()).float(), rtol=0, atol=1e-3)
 
 
 @pytest.mark.parametrize(("processors", "threads"), [(1, 1), (2, 2), (64, 3)])

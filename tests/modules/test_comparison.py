@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from modules.arithmetic import settle_arithmetic
 from modules.comparison import Comparison
 from modules.method import Method, Start
 from modules.methods.gradient_descent import GradientDescent
@@ -225,3 +226,44 @@ def test_a_method_that_changes_what_others_see_is_named(change: Callable[..., ob
     batch = (inputs, labels, torch.zeros_like(labels)) if learning else (inputs[0], labels[0])
     with torch.inference_mode(not learning), pytest.raises(UserError, match=r"^model\.methods\.mine: changes its inp"):
         step(batch, 0)
+
+
+class Rounds(Constant):
+    """Asks for products in bfloat16 whenever it is called."""
+
+    def begin(self, start: Start) -> None:
+        torch.set_float32_matmul_precision("medium")
+        super().begin(start)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        torch.set_float32_matmul_precision("medium")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        torch.set_float32_matmul_precision("medium")
+        return super().forward(inputs)
+
+
+class Notes(Constant):
+    """Notes in what precision products of float32 are when it is called."""
+
+    def begin(self, start: Start) -> None:
+        self.noted = [torch.get_float32_matmul_precision()]
+        super().begin(start)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.noted.append(torch.get_float32_matmul_precision())
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.noted.append(torch.get_float32_matmul_precision())
+        return super().forward(inputs)
+
+
+def test_no_method_decides_on_the_arithmetic_of_another() -> None:
+    notes = Notes([0, 0])
+    comparison = Comparison(Rounds([0, 0]), {"notes": notes})
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
+    comparison.on_validation_epoch_start()
+    comparison.validation_step((torch.randn(5, 4), torch.zeros(5, dtype=torch.int64)), 0)
+    settle_arithmetic()
+    assert notes.noted == ["highest"] * 3
