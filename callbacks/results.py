@@ -103,6 +103,21 @@ class Results:
                 )
         self.stack = ExitStack()
 
+    def describe(self, comparison: Comparison, max_samples: int) -> None:
+        """Note what determines each method, before the files that define it can change.
+
+        Args:
+            comparison: The methods, as the configuration gave them.
+            max_samples: The sample limit.
+        """
+        model = yaml.safe_load(self.config)["model"]
+        options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
+        self.methods = comparison.names
+        self.provenance = [
+            provenance(method, options[name], max_samples)
+            for name, method in zip(self.methods, comparison, strict=True)
+        ]
+
     def begin(self, stream: SampleStream, comparison: Comparison) -> Traces:
         """Look up in the ledger what is there of the comparison, and keep other processes from the run's folder.
 
@@ -117,13 +132,7 @@ class Results:
             UserError: The folder holds results of another origin, or another process writes to it.
             LedgerError: The ledger cannot be used.
         """
-        self.stream, self.methods = stream, comparison.names
-        criterion, model = self.criterion, yaml.safe_load(self.config)["model"]
-        options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
-        self.provenance = [
-            provenance(method, options[name].get("init_args", {}), stream.max_samples)
-            for name, method in zip(self.methods, comparison, strict=True)
-        ]
+        self.stream, criterion = stream, self.criterion
         self._require_same_origin()
         self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"

@@ -155,6 +155,7 @@ class ComparisonCLI(LightningCLI):
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
         self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
+        self.results.describe(self.model, samples)
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import hashlib
 import inspect
+import math
+import pkgutil
 import sys
 import textwrap
 import uuid
@@ -24,29 +26,43 @@ LIBRARIES = frozenset(
 )
 
 
-def provenance(method: Method, hyperparameters: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
+def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
     """Describe what determines a method's traces, besides what it is fed and starts from.
 
     Args:
         method: The method.
-        hyperparameters: Its arguments as resolved, defaults filled in; JSON values.
+        options: What it was made from: `class_path`, a class or a function that gives a method; `init_args`, the
+            arguments as resolved, defaults filled in; and `dict_kwargs`, those that its signature does not name.
         max_samples: The sample limit.
 
     Returns:
-        `class`, its path; `hyperparameters`; `source`, the digests of the files that define the class, those that it
-        inherits from and those that its hyperparameters name, by their modules; and `max_samples`, None where the
-        class says that it does not matter. Functions that these files import are not seen, nor are files that they
-        read.
+        `class`, its path; `function`, where one made it, by its path; `hyperparameters`, values that JSON has not as
+        text; `digests` of the files that define the class, those that it inherits from, the function and what the
+        hyperparameters name, by their modules; and `max_samples`, None where the class says that it does not matter.
+        Functions that these files import are not seen, nor are files that they read.
     """
-    kind = type(method)
-    classes = {*inspect.getmro(kind), *_named(hyperparameters)}
+    kind, path = type(method), options.get("class_path", "")
+    hyperparameters = _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
+    made_by = pkgutil.resolve_name(path) if path else kind
+    classes = {*inspect.getmro(kind), *_named(hyperparameters), *(() if inspect.isclass(made_by) else (made_by,))}
     return {
         "class": f"{kind.__module__}.{kind.__qualname__}",
-        "hyperparameters": dict(hyperparameters),
-        "source": source_digests(classes),
+        **({} if inspect.isclass(made_by) else {"function": path}),
+        "hyperparameters": hyperparameters,
+        "digests": source_digests(classes),
         # Not as inherited: a subclass may look at the limit where its parents do not.
         "max_samples": None if vars(kind).get("independent_of_limit", False) else max_samples,
     }
+
+
+def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Give what YAML holds as JSON values; numbers that are not finite, and dates, as text."""
+    if isinstance(value, Mapping):
+        return {str(key): _as_json(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(each) for each in value]
+    is_plain = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return value if is_plain else str(value)
 
 
 def source_digests(classes: Iterable[object]) -> dict[str, str]:

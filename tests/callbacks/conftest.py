@@ -166,6 +166,7 @@ def run_script(
     model = {"baseline": {"init_args": {}}, "methods": custom}
     results = results or Results()
     results.claim(folder, yaml.safe_dump({"model": model, **yaml.safe_load(config)}, sort_keys=False), callback)
+    results.describe(comparison, limit)
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=1,

@@ -172,9 +172,11 @@ def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None
     criterion, results = SampleEfficiency(), Results(ledger=str(tmp_path / "ledger"))
     config = "{model: {baseline: {}, methods: {mine: {}}}, trainer: {}, data: {}}"
     results.claim(tmp_path / "run", config, criterion)
+    comparison = Comparison(plain, {"mine": mine})
+    results.describe(comparison, stream.max_samples)
     options: dict[str, Any] = {"enable_checkpointing": False, "enable_progress_bar": False, "val_check_interval": 1}
     trainer = Trainer(accelerator="cpu", max_epochs=1, logger=logger, callbacks=[criterion], **options)
-    measure(trainer, Comparison(plain, {"mine": mine}), stream, criterion, results)  # type: ignore[arg-type]
+    measure(trainer, comparison, stream, criterion, results)  # type: ignore[arg-type]
     assert torch.equal(plain.weight, mine.weight)
     logger.save()
     table = np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)

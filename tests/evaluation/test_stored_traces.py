@@ -26,7 +26,7 @@ FED: dict[str, Any] = {
 }
 NAMES = {"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"}
 STEPS, ADAM, SGD, MEAN = (
-    {"class": f"modules.{kind}", "hyperparameters": hyperparameters, "source": {"modules": "1" * 64}}
+    {"class": f"modules.{kind}", "hyperparameters": hyperparameters, "digests": {"modules": "1" * 64}}
     for kind, hyperparameters in (
         ("Steps", {"rate": 0.1, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
         ("Steps", {"rate": 0.2, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
@@ -134,7 +134,7 @@ def test_unfinished_traces_are_left_out(filling: Filling, capsys: pytest.Capture
 def test_methods_of_one_name_are_told_apart_by_what_differs(filling: Filling) -> None:
     filling.add(ADAM, CORRECT["slow"], "baseline")
     filling.add(SGD, CORRECT["slow"], "baseline")
-    filling.add({**MEAN, "source": {"mine": "2" * 64}}, CORRECT["fast"])
+    filling.add({**MEAN, "digests": {"mine": "2" * 64}}, CORRECT["fast"])
     steps = [f"baseline (optimizer {kind}, rate {rate})" for rate, kind in ((0.1, "Adam"), (0.2, "Adam"), (0.1, "SGD"))]
     assert "baseline: 'baseline' is 3 methods; give one of " + ", ".join(map(repr, steps)) in filling.refusal()
     document = filling.score(baseline=steps[2])
@@ -201,7 +201,7 @@ def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: 
 def test_a_name_that_runs_gave_to_another_method(fit: Fit, tmp_path: Path) -> None:
     run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
     results = json.loads((run / "results.json").read_text())
-    results["methods"]["mean"]["provenance"]["source"] = {"edited": "4" * 64}
+    results["methods"]["mean"]["provenance"]["digests"] = {"edited": "4" * 64}
     (run / "results.json").write_text(json.dumps(results))
     names = list(sample_efficiency([str(run), stored])["methods"])
     assert names[:2] == ["baseline", "mean"]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 import importlib
 import json
 import subprocess
@@ -34,6 +35,7 @@ class Mine(NearestClassMean, Parent):
         return helper(super().forward(inputs))
 '''
 Write = Callable[..., ModuleType]
+MAKERS = ("make", "make_other")
 PARENT = "class Parent:\n    temperature = 1\n"
 
 
@@ -54,8 +56,8 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Write]:
 
 
 def source_of(module: ModuleType, **hyperparameters: object) -> dict[str, str]:
-    source: dict[str, str] = provenance(module.Mine(), hyperparameters, 100)["source"]
-    return source
+    digests: dict[str, str] = provenance(module.Mine(), {"init_args": hyperparameters}, 100)["digests"]
+    return digests
 
 
 def test_all_files_of_ones_own_that_define_a_method_count(write: Write) -> None:
@@ -89,13 +91,38 @@ def test_comments_docstrings_and_layout_do_not_count(write: Write) -> None:
 def test_what_hyperparameters_name_counts(write: Write) -> None:
     module = write()
     parts = {"optimizer": {"class_path": "my_parts.Parent", "init_args": {}}}
-    assert "my_parts" in provenance(NearestClassMean(), parts, 9)["source"]
-    assert "my_method" in provenance(NearestClassMean(), {"losses": [f"{module.__name__}.helper"]}, 9)["source"]
+    assert "my_parts" in provenance(NearestClassMean(), {"init_args": parts}, 9)["digests"]
+    losses = {"losses": [f"{module.__name__}.helper"]}
+    assert "my_method" in provenance(NearestClassMean(), {"dict_kwargs": losses}, 9)["digests"]
     ours = {"class_path": "torch.optim.SGD", "note": "no.such.thing", "text": "a sentence. Another"}
-    assert list(provenance(NearestClassMean(), ours, 9)["source"]) == [
+    assert list(provenance(NearestClassMean(), {"init_args": ours}, 9)["digests"]) == [
         "modules.method",
         "modules.methods.nearest_class_mean",
     ]
+
+
+def test_arguments_that_the_signature_does_not_name_count() -> None:
+    given = {"class_path": "modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
+    described = provenance(NearestClassMean(), given, 9)
+    assert described["hyperparameters"] == {"a": 1, "sign": -1}
+    assert "function" not in described
+
+
+def test_the_function_that_made_a_method_counts(write: Write) -> None:
+    module = write(
+        MINE + "\ndef make():\n    return NearestClassMean()\n\ndef make_other():\n    return NearestClassMean()\n"
+    )
+    described = [provenance(getattr(module, name)(), {"class_path": f"my_method.{name}"}, 9) for name in MAKERS]
+    assert [one["function"] for one in described] == ["my_method.make", "my_method.make_other"]
+    assert all(one["class"] == "modules.methods.nearest_class_mean.NearestClassMean" for one in described)
+    assert all("my_method" in one["digests"] for one in described)
+
+
+def test_hyperparameters_are_values_of_json() -> None:
+    given = {"clip": float("inf"), "decay": (float("nan"), 0.5), "day": datetime.date(2020, 1, 2), "by": {1: None}}
+    described = provenance(NearestClassMean(), {"init_args": given}, 9)["hyperparameters"]
+    assert described == {"clip": "inf", "decay": ["nan", 0.5], "day": "2020-01-02", "by": {"1": None}}
+    assert json.loads(json.dumps(described, allow_nan=False)) == described
 
 
 def test_a_class_without_a_file_is_known_by_itself_or_never() -> None:
@@ -108,10 +135,10 @@ def test_a_class_without_a_file_is_known_by_itself_or_never() -> None:
 def test_digests_are_the_same_in_every_process() -> None:
     code = (
         "import json; from modules import Replay; from modules.provenance import provenance;"
-        "print(json.dumps(provenance(Replay(), {'steps': 4}, 9)))"
+        "print(json.dumps(provenance(Replay(), {'init_args': {'steps': 4}}, 9)))"
     )
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert json.loads(printed) == provenance(Replay(), {"steps": 4}, 9)
+    assert json.loads(printed) == provenance(Replay(), {"init_args": {"steps": 4}}, 9)
 
 
 def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
