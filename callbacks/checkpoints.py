@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from contextlib import suppress
@@ -18,6 +19,7 @@ from callbacks.traces import Traces
 from modules.checkpoint import is_current, pickling, unpickling, why_not
 from modules.comparison import Comparison
 from modules.method import Start
+from store.ledger import TraceKey
 from store.segments import digest_of
 
 FOLDER = "checkpoints"
@@ -25,7 +27,7 @@ FOLDER = "checkpoints"
 SECONDS_BETWEEN = 2.0
 SHARE = 0.1
 # What else unpickling depends on; the sources of methods and the version of torch are part of what is looked up.
-MADE_BY = {"format": 1, "lightning": lightning.__version__}
+MADE_BY = {"format": 2, "lightning": lightning.__version__}
 
 
 @dataclass(frozen=True)
@@ -71,41 +73,56 @@ class Checkpoints:
         self._orderings = np.array([key.ordering for key in traces.keys[0]])
         self.remarks: set[str] = set()
 
-    def begin(self, claimed: NDArray[np.bool_]) -> Pass:
-        """Choose what is fed next: what goes on from a checkpoint, else everything from the beginning.
+    def begin(self, claimed: NDArray[np.bool_], most: int) -> Pass:
+        """Choose what is fed next: what goes on from a checkpoint, else some orderings from the beginning.
 
         Args:
             claimed: The missing traces that are this process's to measure, `[methods, orderings]`.
+            most: Number of orderings that fit side by side.
         """
-        self._passed, self._continued = Pass(claimed, claimed), None
-        for file in () if self.traces.recompute else sorted(self.folder.glob(f"{self.stream[:16]}-*.pt")):
+        first = claimed.copy()
+        first[:, np.flatnonzero(claimed.any(0))[most:]] = False
+        self._passed, self._continued = Pass(first, first), None
+        for file in () if self.traces.recompute else self._files():
             # What is of no use here need not be read as a whole.
             if self._continue(self._read(file, mmap=True), claimed) is not None:
-                passed = self._continue(self._read(file, mmap=False), claimed)
+                found = self._read(file, mmap=False)
+                passed = self._continue(found, claimed)
                 if passed is not None:
-                    self._passed, self._continued = passed, file
+                    # States of other methods may go on later.
+                    self._continued = file if len(passed.states) == len(found["methods"]) else None
+                    self._passed = passed
                     break
         members = {self._digests[place]: self._orderings[fed].tolist() for place, fed in enumerate(self._passed.fed)}
         self._file = self.folder / f"{self.stream[:16]}-{digest_of(members)[:16]}.pt"
         self._due = time.monotonic() + SECONDS_BETWEEN
         return self._passed
 
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"{self.stream[:16]}-*.pt"))
+
     def _continue(self, checkpoint: dict[str, Any], claimed: NDArray[np.bool_]) -> Pass | None:
-        """Take of a checkpoint the methods whose missing traces are claimed and known up to there."""
+        """Take of a checkpoint the methods whose missing traces are claimed, and are those that led up to it."""
         fed, states = np.zeros_like(claimed), {}
-        missing, lengths = self.traces.missing, self.traces.lengths
+        missing = self.traces.missing
         for place, (name, digest) in enumerate(zip(self.methods, self._digests, strict=True)):
             found = checkpoint.get("methods", {}).get(digest)
             if found is None or not is_current(found["state"]):
                 continue
-            own = np.isin(self._orderings, found["orderings"])
-            if own.sum() < len(found["orderings"]):
-                continue
+            own, recorded = (np.isin(self._orderings, found[key]) for key in ("orderings", "recorded"))
             wanted = own & missing[place]
-            known = lengths[place, wanted] >= checkpoint["evaluations"]
-            if wanted.any() and known.all() and claimed[place, wanted].all():
+            if (
+                own.sum() == len(found["orderings"])
+                and wanted.any()
+                and not (wanted & ~(recorded & claimed[place])).any()
+                and found["counts"] == self._digest_counts(place, recorded, checkpoint["evaluations"])
+            ):
                 fed[place], states[name] = own, found["state"]
         return Pass(fed, fed & missing, checkpoint["evaluations"], states) if states else None
+
+    def _digest_counts(self, place: int, recorded: NDArray[np.bool_], evaluations: int) -> str:
+        counts = self.traces.correct[:evaluations, place, recorded]
+        return hashlib.sha256(counts.tobytes()).hexdigest()
 
     def _read(self, file: Path, mmap: bool) -> dict[str, Any]:
         """Read a checkpoint; nothing where it is another user's, another version's or damaged."""
@@ -131,7 +148,8 @@ class Checkpoints:
         Args:
             comparison: The methods, at the last evaluation.
         """
-        if time.monotonic() >= self._due:
+        # What is measured again is not stored before it is finished, and would not be gone on with.
+        if time.monotonic() >= self._due and not self.traces.recompute:
             self.save(comparison, self._passed.measured)
 
     def save(self, comparison: Comparison, wanted: NDArray[np.bool_]) -> None:
@@ -143,16 +161,21 @@ class Checkpoints:
         """
         began = time.monotonic()
         self.traces.write()
-        methods = {}
+        passed, methods = self._passed, {}
+        evaluations = int(self.traces.lengths[passed.measured].min())
         for name, state in comparison.states().items():
             place = self.methods.index(name)
             if reason := why_not(state):
                 self.remarks.add(f"{name} cannot be continued where it is cut off ({reason}).")
             elif wanted[place].any():
-                orderings = self._orderings[self._passed.fed[place]].tolist()
-                methods[self._digests[place]] = {"orderings": orderings, "state": state}
+                recorded = passed.measured[place]
+                methods[self._digests[place]] = {
+                    "orderings": self._orderings[passed.fed[place]].tolist(),
+                    "recorded": self._orderings[recorded].tolist(),
+                    "counts": self._digest_counts(place, recorded, evaluations),
+                    "state": state,
+                }
         if methods:
-            evaluations = int(self.traces.lengths[self._passed.measured].min())
             self._write({"made_by": MADE_BY, "evaluations": evaluations, "methods": methods})
         self._due = time.monotonic() + max(SECONDS_BETWEEN, (time.monotonic() - began) / SHARE)
 
@@ -164,8 +187,7 @@ class Checkpoints:
             torch.save(checkpoint, partial, pickle_module=pickling(self.start))
             partial.replace(self._file)
         except (OSError, RuntimeError) as error:
-            with suppress(OSError):
-                partial.unlink(missing_ok=True)
+            _remove(partial)
             self.remarks.add(f"The checkpoint {self._file} cannot be written ({error}).")
 
     def finish(self, comparison: Comparison, unmet: NDArray[np.bool_], aligned: bool) -> None:
@@ -181,5 +203,23 @@ class Checkpoints:
             self.save(comparison, unmet)
         for file in (self._file, self._continued):
             if file is not None and not (keep and file == self._file):
-                with suppress(OSError):
-                    file.unlink(missing_ok=True)
+                _remove(file)
+        for file in self._files():
+            if file != self._file and self._is_of_no_use(self._read(file, mmap=True)):
+                _remove(file)
+
+    def _is_of_no_use(self, checkpoint: dict[str, Any]) -> bool:
+        """Say whether the traces of a checkpoint have all been finished beyond it."""
+        keys = {
+            TraceKey(self.stream, digest.partition("-")[0], ordering)
+            for digest, found in checkpoint.get("methods", {}).items()
+            for ordering in found["recorded"]
+        }
+        stored = self.traces.ledger.read(keys)
+        beyond = (not trace.open and len(trace.correct) > checkpoint["evaluations"] for trace in stored.values())
+        return bool(keys) and len(stored) == len(keys) and all(beyond)
+
+
+def _remove(file: Path) -> None:
+    with suppress(OSError):
+        file.unlink(missing_ok=True)

@@ -68,9 +68,10 @@ def _measure_missing(
     waiting = False
     while traces.missing.any() and not criterion.cut_off_because:
         side_by_side = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
-        chosen, other = traces.claim(side_by_side)
+        chosen, other = traces.claim()
         if chosen.any():
-            passed = criterion.checkpoints.begin(chosen)
+            passed = criterion.checkpoints.begin(chosen, side_by_side)
+            traces.give_up(chosen & ~passed.measured)
             traces.begin(passed.measured, passed.evaluations)
             seen = traces.grid.samples_seen[passed.evaluations - 1] if passed.evaluations else 0
             comparison.choose(passed.fed, int(seen), passed.states)

@@ -113,8 +113,8 @@ class Traces:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which traces are not there as far as the comparison needs them, `[methods, orderings]`."""
-        there = self.met | (self.lengths == len(self.correct))
-        missing: NDArray[np.bool_] = ~there | self._unfinished | self._wanted_again
+        whole = self.lengths == len(self.correct)
+        missing: NDArray[np.bool_] = ~whole & (~self.met | self._unfinished) | self._wanted_again
         return missing
 
     def reload(self) -> None:
@@ -126,14 +126,12 @@ class Traces:
             if trace is not None:
                 end = min(len(trace.correct), len(self.correct))
                 self.correct[:end, m, k] = trace.correct[:end]
-                self.diverged[m, k] = NOT_EVALUATED if trace.diverged is None else trace.diverged
+                diverged = trace.diverged
+                self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
                 self._unfinished[m, k] = trace.open
 
-    def claim(self, most: int) -> tuple[NDArray[np.bool_], str | None]:
-        """Claim missing traces for this process.
-
-        Args:
-            most: Number of orderings that can be measured side by side.
+    def claim(self) -> tuple[NDArray[np.bool_], str | None]:
+        """Claim the missing traces for this process.
 
         Returns:
             Those that it is to measure, `[methods, orderings]`; and the name of a process that measures others, None
@@ -144,11 +142,15 @@ class Traces:
         # Another process may have finished some before it gave them up.
         self.reload()
         free = np.array([[key not in held for key in row] for row in self.keys])
-        chosen = missing & self.missing & free
-        later = chosen.copy()
-        later[:, np.flatnonzero(chosen.any(0))[:most]] = False
-        self.ledger.give_up({self.keys[m][k] for m, k in np.argwhere(later).tolist()})
-        return chosen & ~later, next(iter(held.values()), None)
+        return missing & self.missing & free, next(iter(held.values()), None)
+
+    def give_up(self, claimed: NDArray[np.bool_]) -> None:
+        """Leave claimed traces for later, or for another process.
+
+        Args:
+            claimed: Which, `[methods, orderings]`.
+        """
+        self.ledger.give_up({self.keys[m][k] for m, k in np.argwhere(claimed).tolist()})
 
     def begin(self, chosen: NDArray[np.bool_], evaluations: int = 0) -> None:
         """Begin to measure traces, or go on with them.
@@ -159,6 +161,7 @@ class Traces:
         """
         self.measured |= chosen
         self.running = chosen
+        self._before = dict(self._stored)
         self._wanted_again &= ~chosen
         self.correct[evaluations:, chosen] = NOT_EVALUATED
         self.diverged[chosen & (self.diverged >= evaluations)] = NOT_EVALUATED
@@ -181,10 +184,13 @@ class Traces:
             self.write()
 
     def write(self) -> None:
-        """Store what was measured of traces that go on, where it is more than is stored."""
-        self._store(
-            {key: trace for key, trace in self._running_traces().items() if len(trace.correct) > self._length(key)}
-        )
+        """Store what was measured of traces that go on, where it is more than is stored.
+
+        What is measured again takes the place of a finished trace only when it is finished itself.
+        """
+        longer = {key: trace for key, trace in self._running_traces().items() if len(trace.correct) > self._length(key)}
+        again = {key for key in longer if self.recompute and key in self._before and not self._before[key].open}
+        self._store({key: trace for key, trace in longer.items() if key not in again})
 
     def finish(self) -> None:
         """Store what was measured as finished, and note which traces came out differently from what was stored."""
@@ -192,7 +198,7 @@ class Traces:
         finished = self._running_traces()
         for m, k in np.argwhere(self.running).tolist():
             now = finished[self.keys[m][k]]
-            before = self._stored.get(self.keys[m][k], now)
+            before = self._before.get(self.keys[m][k], now)
             common = min(len(before.correct), len(now.correct))
             self.changed[m, k] = not np.array_equal(before.correct[:common], now.correct[:common])
             if not self.changed[m, k] and len(before.correct) > len(now.correct):

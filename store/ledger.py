@@ -9,7 +9,7 @@ import sqlite3
 import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -119,12 +119,13 @@ class Ledger:
         self.close()
 
     def close(self) -> None:
-        """Give up all claims."""
-        with self._mistakes(), self._transaction():
+        """Give up all claims; those of a process that is gone are void where the disk takes no more."""
+        with suppress(LedgerError), self._mistakes(), self._transaction():
             self._base.execute("DELETE FROM claims WHERE holder = ?", [self._holder])
         self._base.close()
         self._lock.release()
-        self._holder_file(self._holder).unlink(missing_ok=True)
+        with suppress(OSError):
+            self._holder_file(self._holder).unlink()
 
     def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
         """Keep what a digest stands for.

@@ -13,8 +13,9 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
 
-from callbacks import Results, checkpoints
+from callbacks import Results, checkpoints, traces
 from modules.comparison import Comparison
+from store.ledger import Ledger, Trace
 from tests.callbacks.conftest import Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
@@ -212,3 +213,85 @@ def test_what_is_logged_of_a_run_in_passes_is_what_a_whole_one_logs(
     assert logged("killed", results=Results(ledger=own)) == whole
     monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
     assert logged("parted", results=Results(ledger=other)) == whole
+
+
+@pytest.mark.parametrize("samples", [20, 35])
+def test_evaluations_that_do_not_divide_the_batches(script: Script, fed: list[int], samples: int) -> None:
+    options: dict[str, Any] = {"max_samples": 40, "evaluate_every": 7, "threshold": 1.0, "consecutive": 3}
+    counts = COUNTS[..., :5]
+    script(counts, results=Results(), callbacks=(Killed(samples + 1), Stopped(samples + 1)), **options)
+    fed.clear()
+    run = script(counts, results=Results(), **options)
+    # Behind the last evaluation nothing is left to measure.
+    assert sorted(fed) == (sorted([*range(15, 41)] * 2) if samples == 20 else [])
+    assert run.correct.tolist() == counts.tolist()
+    assert run.results.document["complete"]
+
+
+class Stopped(Callback):
+    """Ends a run between two evaluations."""
+
+    def __init__(self, samples: int) -> None:
+        self.samples = samples
+
+    def on_train_batch_end(self, trainer: Trainer, pl_module: LightningModule, *_: Any) -> None:
+        if pl_module.samples_seen == self.samples:
+            raise RuntimeError("killed")
+
+
+def test_a_higher_limit_goes_on_where_fewer_orderings_would_fit(
+    script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(COUNTS, results=Results(), folder="low", max_samples=14, **CRITERION)
+    fed.clear()
+    monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
+    high = script(COUNTS, results=Results(), folder="high", **CRITERION)
+    assert fed == list(range(15, 21))
+    assert high.correct[1].tolist() == COUNTS[1].tolist()
+
+
+def test_methods_that_stay_behind_keep_their_states(script: Script, fed: list[int]) -> None:
+    counts = np.concatenate([COUNTS[1:], COUNTS[1:, ::-1], np.zeros_like(COUNTS[1:])])
+    script(counts, results=Results(), folder="low", max_samples=8, **CRITERION)
+    script(counts[:2], results=Results(), folder="two", max_samples=14, **CRITERION)
+    fed.clear()
+    three = script(counts, results=Results(), folder="three", max_samples=14, **CRITERION)
+    assert fed == list(range(9, 15))
+    # Of what all have passed nothing is kept: one checkpoint of the two, one of the third.
+    assert len(stored(three)) == 2
+
+
+def test_a_lower_limit_needs_nothing_of_a_run_that_was_cut_off_beyond_it(script: Script, fed: list[int]) -> None:
+    script(COUNTS, results=Results(), folder="high", callbacks=(Killed(15),), **CRITERION)
+    fed.clear()
+    low = script(COUNTS, results=Results(), folder="low", max_samples=12, **CRITERION)
+    assert fed == []
+    assert low.results.document["times"]["computed_traces"] == 0
+
+
+def test_a_checkpoint_of_other_counts_is_not_gone_on_with(script: Script, fed: list[int]) -> None:
+    run = script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    key = run.criterion.traces.keys[0][0]
+    with Ledger(run.criterion.traces.ledger.folder) as ledger:
+        ledger.write({key: Trace(COUNTS[0, 0, :9] - 1, open=True)})
+    fed.clear()
+    again = script(COUNTS, results=Results(), **CRITERION)
+    assert again.correct[0, :, :14].tolist() == COUNTS[0, :, :14].tolist()
+    assert fed.count(1) == 1
+
+
+def test_a_recomputation_that_is_cut_off_leaves_finished_traces_as_they_were(
+    script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(traces, "SECONDS_BETWEEN_WRITES", 0.0)
+    low = script(COUNTS[:1], results=Results(), max_samples=14, folder="low", **CRITERION)
+    key = low.criterion.traces.keys[0][1]
+    with Ledger(low.criterion.traces.ledger.folder) as ledger:
+        ledger.write({key: Trace(COUNTS[0, 1, :14] - 1)})
+    script(COUNTS[:1], results=Results(recompute=True), callbacks=(Killed(13),), **CRITERION)
+    same = script(COUNTS[:1], results=Results(), folder="same", max_samples=14, **CRITERION)
+    assert same.results.document["times"]["computed_traces"] == 0
+    assert same.correct[0, 1].tolist() == (COUNTS[0, 1, :14] - 1).tolist()
+    capsys.readouterr()
+    script(COUNTS[:1], results=Results(recompute=True), threshold=0.95, consecutive=6)
+    assert "baseline came out differently from its stored traces in 1 orderings" in capsys.readouterr().out

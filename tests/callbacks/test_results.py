@@ -377,3 +377,14 @@ def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
         digests = {row[0] for row in ledger._base.execute("SELECT DISTINCT stream FROM traces")}
         documents = [ledger.origin(digest) for digest in digests]
     assert sorted(document.get("measure", "") for document in documents) == ["", "balanced_accuracy"]
+
+
+def test_a_lower_limit_than_where_a_method_diverged(script: Script) -> None:
+    run = script(COUNTS, results=Results(), folder="high", consecutive=9)
+    keys = run.criterion.traces.keys
+    with Ledger(run.criterion.traces.ledger.folder) as ledger:
+        ledger.write({keys[0][0]: Trace(COUNTS[0, 0], diverged=5)})
+    low = script(COUNTS, results=Results(), folder="low", max_samples=4, consecutive=3)
+    assert read(low.folder)["methods"]["baseline"]["diverged_at"][0] is None
+    high = script(COUNTS, results=Results(), folder="again", consecutive=9)
+    assert read(high.folder)["methods"]["baseline"]["diverged_at"][0] == 6

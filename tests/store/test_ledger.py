@@ -137,3 +137,13 @@ def test_a_later_format_is_refused(tmp_path: Path) -> None:
         base.execute("PRAGMA user_version = 99")
     with pytest.raises(LedgerError, match="99"):
         Ledger(tmp_path)
+
+
+def test_a_ledger_that_takes_no_more_can_be_closed(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "ledger")
+    ledger.claim(KEYS)
+    ledger._base.execute("PRAGMA query_only = 1")
+    ledger.close()
+    assert not list((tmp_path / "ledger" / "holders").iterdir())
+    with Ledger(tmp_path / "ledger") as other:
+        assert other.claim(KEYS) == {}
