@@ -23,6 +23,7 @@ from torchvision.models import mobilenet_v2
 from datamodules.drawings.drawn_objects import SOURCE_CLASSES
 from datamodules.drawings.drawn_photos import object_drawings
 from modules.networks.backbone import EMBEDDED_PREPROCESSING, EMBEDDED_WEIGHTS
+from modules.networks.normalization import Normalization
 from output.files import replacing
 
 
@@ -40,7 +41,8 @@ def draw_pool(start: int, per_class: int, seed: int, workers: int) -> tuple[Tens
 
 def normalise(pictures: Tensor) -> Tensor:
     """Turns uint8 pictures into the network's input, standardised per channel."""
-    return EMBEDDED_PREPROCESSING.normalize(pictures).contiguous(memory_format=torch.channels_last)
+    normal: Tensor = Normalization(EMBEDDED_PREPROCESSING)(pictures)
+    return normal.contiguous(memory_format=torch.channels_last)
 
 
 def augment(pictures: Tensor, generator: torch.Generator, reach: int = 4) -> Tensor:

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
 from modules.networks.build import build
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from modules.networks.weights import linear_heads, weights_digest
@@ -57,6 +58,7 @@ class Backbone(nn.Module):
         self.network = network.to(memory_format=torch.channels_last)
         self.width = width
         self.preprocessing = preprocessing
+        self.normalize = Normalization(preprocessing)
         weight = bias = None
         if source_head is not None:
             weight = source_head.weight.detach().clone()
@@ -83,7 +85,7 @@ class Backbone(nn.Module):
         Returns:
             `[samples, features]`.
         """
-        images = self.preprocessing.normalize(photos).contiguous(memory_format=torch.channels_last)
+        images = self.normalize(photos).contiguous(memory_format=torch.channels_last)
         features: Tensor = self.network(images)
         return features
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from modules.networks.embedding_strategy import Prefix
 from modules.networks.layer_records import Record, recording
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.taps import LOGITS, PENULTIMATE, Tap
 from modules.networks.weights import linear_heads
@@ -55,6 +56,7 @@ class LayerEmbedding(nn.Module):
         self.name = name
         self.network = network.requires_grad_(False)
         self.preprocessing = preprocessing
+        self.normalize = Normalization(preprocessing)
         self.forward_args = dict(forward_args or {})
         self.eval()
         headless = getattr(network, "num_classes", None) == 0
@@ -137,7 +139,7 @@ class LayerEmbedding(nn.Module):
 
     def _run(self, photos: Tensor, sides: Sequence[Record]) -> list[Record]:
         # Photos arrive in the channels-last layout, in which networks that call view() cannot run.
-        images = self.preprocessing.normalize(photos).contiguous()
+        images = self.normalize(photos).contiguous()
         records = [replace(side, photos=len(photos)) for side in sides]
         with recording(self.network, records):
             self.network(images, **self.forward_args)

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class Preprocessing:
     """Resize, crop and normalisation; the defaults are the usual ones of ImageNet.
 
-    Decoding, resizing and cropping happen photo by photo and give bytes; the normalisation happens batch by
-    batch on the backbone's device, so that a quarter of the memory travels.
+    Decoding, resizing and cropping happen photo by photo and give bytes; the normalisation (`Normalization`)
+    happens batch by batch on the backbone's device, so that a quarter of the memory travels.
 
     Args:
         resize: Length in pixels that the photo's short side is scaled to.
@@ -92,18 +92,3 @@ class Preprocessing:
             photo = transforms.resize(photo, [self.resize], InterpolationMode(self.interpolation))
         pixels: Tensor = transforms.pil_to_tensor(transforms.center_crop(photo, [self.crop]))
         return pixels
-
-    def normalize(self, photos: Tensor) -> Tensor:
-        """Normalise a batch.
-
-        Args:
-            photos: uint8, `[samples, 3, height, width]`.
-
-        Returns:
-            float32, same shape.
-        """
-        import torch
-
-        mean = torch.tensor(self.mean, device=photos.device)[:, None, None]
-        std = torch.tensor(self.std, device=photos.device)[:, None, None]
-        return photos.to(torch.float32).div_(255).sub_(mean).div_(std)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 import modules
 from datamodules import held_samples
@@ -17,6 +18,8 @@ from datamodules.photo_stream import PhotoStream
 from datamodules.sample_stream import SampleStream
 from modules.comparison import Comparison
 from modules.methods.catalogue import METHODS
+from modules.networks.backbone import Backbone
+from modules.networks.preprocessing import Preprocessing
 from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
 from tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
 
@@ -24,7 +27,7 @@ CLASSES = 3
 SAMPLES = 9
 
 
-def _stream(kind: type[SampleStream], orderings: int, backbone: Any) -> SampleStream:
+def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
     """Make a stream as it is when its rows have been read."""
     inputs, labels = (part[0] for part in _draw(kind))
     stream = kind(photos=Any, backbone=Any, orderings=orderings, max_samples=SAMPLES, batch_size=2)  # type: ignore[arg-type]
@@ -32,16 +35,16 @@ def _stream(kind: type[SampleStream], orderings: int, backbone: Any) -> SampleSt
     stream.train_inputs, stream.train_labels = stream.validation_inputs, stream.validation_labels = inputs, labels
     stream.classes = tuple(str(label) for label in range(CLASSES))
     to_gpu(backbone)
-    backbone.width = WIDTH if kind is PhotoStream else inputs.shape[1]
-    backbone.source_head, backbone.source_bias = torch.randn(20, backbone.width).to(GPU), torch.randn(20).to(GPU)
-    backbone.preprocessing = SimpleNamespace(crop=224)
     stream.backbone = backbone
     stream._hold_on_device()
     return stream
 
 
 def _draw(kind: type[SampleStream]) -> Any:
-    return draw_photos(20, CLASSES) if kind is PhotoStream else draw_samples(1, 20, 12, CLASSES)
+    if kind is FeatureStream:
+        return draw_samples(1, 20, WIDTH, CLASSES)
+    photos, labels = draw_photos(20, CLASSES)
+    return photos.to(torch.uint8), labels
 
 
 @pytest.mark.parametrize(("kind", "inputs", "orderings"), [(FeatureStream, "features", 4), (PhotoStream, "photos", 1)])
@@ -58,7 +61,7 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     if orderings > 1:
         chosen[1, 0] = chosen[2, 1:3] = False
     comparison.choose(chosen)
-    backbone = tiny_backbone()
+    backbone = Backbone(tiny_backbone(), WIDTH, nn.Linear(WIDTH, 20), Preprocessing(resize=2, crop=2))
     with absent_gpu() as waits:
         comparison.trainer = SimpleNamespace(datamodule=_stream(kind, orderings, backbone))  # type: ignore[assignment]
         comparison.setup("fit")

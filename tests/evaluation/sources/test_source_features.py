@@ -21,6 +21,7 @@ from evaluation.embeddings import Extraction
 from evaluation.sources.source_features import SourceFeatures, source_features
 from evaluation.sources.targets import read_target
 from modules.networks.build import build
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 
 SIDE = 32
@@ -34,7 +35,7 @@ def forward(network: nn.Module, folder: Path) -> tuple[NDArray[np.float32], NDAr
     entered, left = [], []
     with torch.no_grad():
         for index in range(len(photos)):
-            image = preprocessing.normalize(preprocessing.prepare(photos.read(index))[None])
+            image = Normalization(preprocessing)(preprocessing.prepare(photos.read(index))[None])
             entered.append(body(image).flatten(1))
             left.append(network(image))
     return torch.cat(entered).numpy(), torch.cat(left).numpy(), photos.labels

@@ -10,6 +10,7 @@ import torchvision
 from torch import Tensor, nn
 
 from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
@@ -36,7 +37,7 @@ def test_features_are_the_input_of_the_last_linear_layer(name: str) -> None:
     head.register_forward_hook(lambda module, inputs, output: seen.append(inputs[0]))
     photos = draw_photos(side=64)
     with torch.no_grad():
-        network(SMALL.normalize(photos))
+        network(Normalization(SMALL)(photos))
         features = backbone(photos)
     torch.testing.assert_close(features, seen[0], rtol=1e-4, atol=1e-5)
     assert features.shape == (3, backbone.width) == (3, head.in_features)
@@ -63,7 +64,7 @@ def test_timm_model() -> None:
     network = timm.create_model(name, num_classes=1000).eval()
     photos = draw_photos(side=160)
     with torch.no_grad():
-        images = backbone.preprocessing.normalize(photos)
+        images = Normalization(backbone.preprocessing)(photos)
         expected = network.forward_head(network.forward_features(images), pre_logits=True)
         torch.testing.assert_close(backbone(photos), expected, rtol=1e-4, atol=1e-5)
     assert backbone.width == network.num_features
@@ -196,7 +197,7 @@ def test_own_network_by_its_path(own: str, tmp_path: Path) -> None:
     photos = draw_photos()
     network = backbone.network
     with torch.no_grad():
-        expected = network[:3](SMALL.normalize(photos))  # type: ignore[index]
+        expected = network[:3](Normalization(SMALL)(photos))  # type: ignore[index]
         torch.testing.assert_close(backbone(photos), expected)
     assert (backbone.width, backbone.source_head) == (7, None)
     assert (

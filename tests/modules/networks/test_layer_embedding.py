@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
 from modules.networks.layer_embedding import LayerEmbedding
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.taps import Strategy, Tap
 from output.errors import UserError
@@ -87,7 +88,7 @@ def resnet() -> nn.Module:
 def test_example_of_the_contract(resnet: nn.Module) -> None:
     # The example names fc with the width that enters it, and no pooling: what enters it is the average pool.
     preprocessing = Preprocessing(64, 64)
-    images = preprocessing.normalize(draw_photos(2, 64))
+    images = Normalization(preprocessing)(draw_photos(2, 64))
     with torch.no_grad():
         maps, logits = create_feature_extractor(resnet, ["layer4"])(images)["layer4"], resnet(images)
     for tap, expected in [
@@ -230,8 +231,8 @@ def test_tokens_of_a_vision_transformer() -> None:
     photos = draw_photos(2, 160)
     preprocessing = Preprocessing(160, 160)
     with torch.no_grad():
-        tokens = network.forward_features(preprocessing.normalize(photos))
-        patches = network.patch_embed(preprocessing.normalize(photos))
+        tokens = network.forward_features(Normalization(preprocessing)(photos))
+        patches = network.patch_embed(Normalization(preprocessing)(photos))
     width = tokens.shape[2]
     for tap, expected in [
         (Tap("norm", "cls", width), tokens[:, 0]),

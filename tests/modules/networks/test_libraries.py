@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.networks.layer_embedding import LayerEmbedding
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.taps import Tap
 from modules.networks.weights import weights_digest
@@ -76,7 +77,7 @@ def test_image_tower_alone_runs() -> None:
     model = LayerEmbedding("clip_rn50", network, [Tap("visual", "flatten", 16)], Preprocessing(224, 224))
     photos = torch.randint(256, (2, 3, 224, 224), dtype=torch.uint8)
     with torch.no_grad():
-        expected = network.visual(model.preprocessing.normalize(photos))  # type: ignore[operator]
+        expected = network.visual(Normalization(model.preprocessing)(photos))  # type: ignore[operator]
     torch.testing.assert_close(model(photos), expected, rtol=1e-4, atol=1e-5)
 
 

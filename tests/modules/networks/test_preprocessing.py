@@ -14,6 +14,7 @@ from torchvision.models import MobileNet_V2_Weights, ResNet50_Weights, ViT_B_16_
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
+from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 
@@ -26,7 +27,8 @@ def draw_photo(size: tuple[int, int]) -> Image.Image:
 
 
 def prepare(preparation: Preprocessing, photo: Image.Image) -> Tensor:
-    return preparation.normalize(preparation.prepare(photo)[None])[0]
+    normal: Tensor = Normalization(preparation)(preparation.prepare(photo)[None])
+    return normal[0]
 
 
 @pytest.mark.parametrize("size", SIZES)
@@ -96,7 +98,7 @@ def test_sizes_that_make_no_picture_are_refused(sizes: tuple[int, int]) -> None:
 
 def test_normalisation_leaves_the_bytes_alone() -> None:
     photos = torch.full((2, 3, 4, 4), 200, dtype=torch.uint8)
-    normal = Preprocessing(mean=(0.1, 0.2, 0.3), std=(1, 0.5, 0.25)).normalize(photos)
+    normal = Normalization(Preprocessing(mean=(0.1, 0.2, 0.3), std=(1, 0.5, 0.25)))(photos)
     assert (photos == 200).all()
     expected = [(200 / 255 - 0.1) / 1, (200 / 255 - 0.2) / 0.5, (200 / 255 - 0.3) / 0.25]
     assert normal[1, :, 2, 3].tolist() == pytest.approx(expected, abs=1e-6)
