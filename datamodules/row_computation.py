@@ -218,8 +218,9 @@ class ComputedRows:
         """Decode pictures in small batches and side by side, ahead of the network, and bring them to where it is."""
         workers = count_processors() if self.means.workers is None else self.means.workers
         device = torch.device("cpu") if self.frozen is None else self.frozen.device
+        decoded = PreparedPictures(self.pictures, self.places, self.preprocessing)
         loader = DataLoader(
-            PreparedPictures(self.pictures, self.places, self.preprocessing),
+            decoded,
             batch_size(self.preprocessing.crop),
             num_workers=workers,
             collate_fn=_collate,
@@ -228,7 +229,10 @@ class ComputedRows:
             generator=torch.Generator(),  # the loader would draw from the one that others share
         )
         for indices, pixels, faults in loader:
-            for index, fault in zip(indices, faults, strict=True):
+            for place, (index, fault) in enumerate(zip(indices, faults, strict=True)):
+                if fault is not None:
+                    # Once more and alone: what was short beside others may be there now.
+                    _, pixels[place], fault = decoded[index]
                 if fault is not None:
                     self._pass_over(index, fault)
             yield pixels.to(device, non_blocking=True)

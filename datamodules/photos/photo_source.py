@@ -5,8 +5,10 @@ from __future__ import annotations
 import hashlib
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from mmap import mmap
 from pathlib import Path
 from types import MappingProxyType
 from typing import BinaryIO
@@ -18,6 +20,9 @@ from PIL import Image, UnidentifiedImageError
 from output.errors import UserError
 from output.files import digest_file
 from store.file_digests import digest_files
+
+# What any decoder takes at most: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
+BYTES_PER_PIXEL = 16
 
 
 class Pictures(ABC):
@@ -176,26 +181,43 @@ def decode(
         The picture in RGB.
 
     Raises:
-        OSError: It cannot be decoded or is refused.
+        OSError: It cannot be decoded or is refused; with an `errno` where that lies in the system of the moment.
+        MemoryError: Memory does not suffice for it.
     """
-    try:
-        with warnings.catch_warnings():
-            if check is not None:
-                warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+    with warnings.catch_warnings():
+        if check is not None:
+            warnings.simplefilter("ignore", Image.DecompressionBombWarning)
+        with _faults_of_decoders(Image.MAX_IMAGE_PIXELS or 0):
             opened = Image.open(file, formats=formats)
-        with opened as photo:
-            if check is not None:
-                check(photo)
+    with opened as photo:
+        if check is not None:
+            check(photo)
+        with _faults_of_decoders(photo.width * photo.height):
             if photo.mode.startswith("I;16"):
                 # Pillow's own conversion would clip everything brighter than 255 of 65,535 to white.
                 return Image.fromarray((np.asarray(photo) >> 8).astype(np.uint8)).convert("RGB")
             return photo.convert("RGB")
+
+
+@contextmanager
+def _faults_of_decoders(pixels: int) -> Iterator[None]:
+    """Raise whatever a decoder raises about a picture as an OSError, unless so many pixels would find no memory."""
+    try:
+        yield
     except UnidentifiedImageError as error:
         # Pillow's own message names the path or the object in memory, on which no result may depend.
         raise OSError("no picture of a known format") from error
-    except (SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        # Pillow's decoders raise these, too, on damaged files.
+    except Image.DecompressionBombError as error:
         raise OSError(str(error)) from error
+    except MemoryError:
+        raise
+    except Exception as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        # Decoders for which memory does not suffice may say that the picture is broken.
+        with mmap(-1, 1 + pixels * BYTES_PER_PIXEL):
+            pass
+        raise OSError(str(error) or type(error).__name__) from error
 
 
 class PhotoFiles(Photos):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import hashlib
 import os
@@ -299,6 +300,25 @@ def test_a_fault_of_the_moment_is_not_kept_as_one_of_the_photo(
     reason = getattr(error, "strerror", None) or "memory does not suffice for it"
     with pytest.raises(UserError, match=rf"^photo 'photo 0' cannot be read at the moment \({reason}\); try again$"):
         stack(rows)
+    assert not rows.remarks
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.parametrize("error", [OSError("broken data stream"), MemoryError(), *FAULTS[:1]], ids=repr)
+def test_what_fails_once_is_read_again(
+    error: Exception, workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = NumberedPhotos.read
+
+    def fail_once(self: NumberedPhotos, index: int) -> Image.Image:
+        with contextlib.suppress(FileExistsError):
+            (tmp_path / str(index)).touch(exist_ok=False)
+            raise error
+        return read(self, index)
+
+    rows = pixel_rows(NumberedPhotos(20), Preprocessing(resize=8, crop=4), workers)
+    monkeypatch.setattr(NumberedPhotos, "read", fail_once)
+    assert (stack(rows) == np.arange(1, 21)[:, None, None, None]).all()
     assert not rows.remarks
 
 

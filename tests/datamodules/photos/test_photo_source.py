@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import multiprocessing
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -191,6 +192,56 @@ def test_any_damage_to_a_png_is_an_os_error(tmp_path: Path) -> None:
         except OSError:
             refused += 1
     assert refused > len(whole) // 2
+
+
+@pytest.mark.parametrize(("form", "error"), [("AVIF", RuntimeError), ("DDS", NotImplementedError)])
+def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: type[Exception]) -> None:
+    if form not in Image.registered_extensions().values():
+        pytest.skip("Pillow is too old")
+    path = tmp_path / "cat.jpg"
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    Image.fromarray(noise).save(path, form)
+    whole = path.read_bytes()
+    faults: list[OSError] = []
+    for place in range(0, 300, 4):
+        path.write_bytes(whole[:place] + b"\0\0\0\0" + whole[place + 4 :])
+        try:
+            one(path).read(0)
+        except OSError as fault:
+            faults.append(fault)
+    assert any(isinstance(fault.__cause__, error) for fault in faults)
+    assert {fault.errno for fault in faults} == {None}
+
+
+@pytest.mark.parametrize(("form", "options"), [("JPEG", {"progressive": True}), ("WEBP", {"quality": 30})])
+def test_lack_of_memory_is_never_taken_for_damage(tmp_path: Path, form: str, options: dict[str, int]) -> None:
+    resource = pytest.importorskip("resource")
+    path, memory = tmp_path / "cat", Path("/proc/self/statm")
+    if not memory.exists():
+        pytest.skip("the limit is what this process has and some more")
+    coarse = Image.fromarray(np.random.default_rng(0).integers(0, 255, (60, 80, 3), dtype=np.uint8))
+    coarse.resize((5600, 4200)).save(path, form, **options)
+    photo().save(tmp_path / "small", form)
+    one(tmp_path / "small").read(0)
+
+    def decode(megabytes: int) -> None:
+        taken = int(memory.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + megabytes * 2**20,) * 2)
+        try:
+            one(path).read(0)
+        except MemoryError:
+            os._exit(1)
+        except OSError as error:
+            os._exit(2 if error.errno is None else 1)
+        os._exit(0)
+
+    codes = set()
+    for megabytes in (0, 40, 80, 100, 120, 140, 160, 180, 1000):
+        process = multiprocessing.get_context("fork").Process(target=decode, args=(megabytes,))
+        process.start()
+        process.join(60)
+        codes.add(process.exitcode)
+    assert codes == {0, 1}
 
 
 def test_absurd_size_is_an_os_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
