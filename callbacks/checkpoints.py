@@ -160,6 +160,7 @@ class Checkpoints:
             wanted: The traces that are to be continued, `[methods, orderings]`.
         """
         began = time.monotonic()
+        comparison.require_unspoilt()
         self.traces.write()
         passed, methods = self._passed, {}
         evaluations = int(self.traces.lengths[passed.measured].min())

@@ -159,6 +159,7 @@ class SampleEfficiency(Callback):
         assert isinstance(pl_module, Comparison)
         running, end = self.traces.running, self.traces.grid.samples_seen[-1]
         if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
+            pl_module.require_unspoilt()
             self.traces.finish()
             self.checkpoints.finish(pl_module, running & ~self.met, pl_module.samples_seen == end)
         else:
@@ -166,6 +167,10 @@ class SampleEfficiency(Callback):
             self.traces.write()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """Store what was measured before the run was cut off."""
+        """Store what was measured before the run was cut off, but for what a method has spoilt."""
+        assert isinstance(pl_module, Comparison)
         self.cut_off_because = CUT_OFF.get(type(exception), f"error: {type(exception).__name__}: {exception}")
-        self.traces.write()
+        if pl_module.spoilt():
+            self.traces.discard()
+        else:
+            self.traces.write()

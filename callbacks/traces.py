@@ -206,6 +206,13 @@ class Traces:
         self._store(finished)
         self.ledger.give_up(finished)
 
+    def discard(self) -> None:
+        """Forget what was measured of traces that go on, here and in the ledger."""
+        self.correct[:, self.running] = NOT_EVALUATED
+        self.diverged[self.running] = NOT_EVALUATED
+        forgotten = self._running_traces()
+        self._store({key: trace for key, trace in forgotten.items() if key in self._stored and self._stored[key].open})
+
     def _running_traces(self) -> dict[TraceKey, Trace]:
         lengths = self.lengths
         traces = {}

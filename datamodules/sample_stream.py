@@ -262,6 +262,14 @@ class SampleStream(LightningDataModule):
         """
         self.fed, self.skipped = numbers, samples_seen
 
+    def held(self) -> dict[str, Tensor]:
+        """Give what no method may change, beside what the start holds."""
+        return {
+            "the validation inputs": self.validation_inputs,
+            "the validation labels": self.validation_labels,
+            "the training labels": self.train_labels,
+        }
+
     def start(self) -> Start:
         """Give what every method of the comparison starts from."""
         return Start(

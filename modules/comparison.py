@@ -6,7 +6,7 @@ import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from copy import copy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from modules.arithmetic import settle_arithmetic
-from modules.checkpoint import state_of
+from modules.checkpoint import FUNCTIONS, state_of
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
+from modules.shared_tensors import SharedTensors
 from output.errors import UserError
 
 BASELINE = "baseline"
@@ -43,6 +44,9 @@ class Stream(Protocol):
 
     def start(self) -> Start:
         """Give what every method starts from."""
+
+    def held(self) -> Mapping[str, Tensor]:
+        """Give what is fed from or judged by, beside what the start holds."""
 
     def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
         """Choose the orderings that are fed, and how many samples of each are left out."""
@@ -89,11 +93,13 @@ class Comparison(LightningModule):
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         for name, method in zip(self.names, self, strict=True):
             _require_no_hooks(name, method)
-        self._constructed = {name: _shallow(vars(method)) for name, method in self.methods.items()}
+        self._constructed = {name: _copy(method, vars(method)) for name, method in self.methods.items()}
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
         self._skipped, self._states = 0, dict[str, Any]()
+        self._shared: SharedTensors | None = None
+        self._is_first_step = self._is_first_evaluation = True
         self.samples_seen = self.samples_validated = 0
 
     @property
@@ -149,6 +155,9 @@ class Comparison(LightningModule):
         fed = chosen.any(0)
         self.stream.feed(numbers[fed].tolist(), self._skipped)
         start = self.stream.start()
+        # Of the first pass, so that later ones find what that one left.
+        self._shared = self._shared or SharedTensors(start, self.stream.held())
+        self._is_first_step = self._is_first_evaluation = True
         self.samples_seen, self.classes = self._skipped, start.classes
         self._generators = {name: GlobalGenerators(start.seed, start.device) for name in self.names}
         self._optimizers: dict[str, list[torch.optim.Optimizer]] = {}
@@ -160,9 +169,9 @@ class Comparison(LightningModule):
             if own.any():
                 # What an earlier pass has left.
                 vars(method).clear()
-                vars(method).update(_shallow(self._constructed[name]))
+                vars(method).update(_copy(method, self._constructed[name]))
                 method.trainer = self.trainer
-                with self._turn(name):
+                with self._turn(name, closely=True):
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
                 self.fed.append((name, place, places))
@@ -199,23 +208,43 @@ class Comparison(LightningModule):
         return method
 
     @contextmanager
-    def _turn(self, name: str) -> Iterator[None]:
-        """Let a method run as if it were alone: with its own generators, and whatever others have set of arithmetic."""
+    def _turn(self, name: str, *given: Tensor, closely: bool = False) -> Iterator[None]:
+        """Let a method run as if it were alone: with its own generators, and whatever others have set of arithmetic.
+
+        Args:
+            name: The method.
+            given: What it is given beside what all share.
+            closely: Whether to note what the shared tensors hold behind it: that torch does not know of a change is
+                rare, and looking takes time.
+
+        Raises:
+            UserError: It has changed what it was given, or what all share.
+        """
         settle_arithmetic()
+        shared = self._shared
+        assert shared is not None
+        before, versions = [tensor._version for tensor in given], shared.versions()
         with self._generators[name].in_use():
             yield
+        if before != [tensor._version for tensor in given]:
+            raise UserError(f"{_option(name)}: changes its inputs or labels in place, which others share; copy them")
+        is_changed = versions != shared.versions()
+        if closely or is_changed:
+            shared.look(name)
+        if is_changed:
+            self.require_unspoilt()
 
     def training_step(self, batch: tuple[Tensor, Tensor, Tensor], batch_idx: int) -> None:
         """Let every method adapt on the same batch of inputs, labels and places among the training samples."""
         inputs, labels, places = batch
         for name, _, own in self.fed:
             method = self._method(name)
-            with _untouched(name, inputs, labels, places), self._turn(name):
-                method.places = places if own is None else places[own]
-                if own is None:
-                    method.adapt(inputs, labels)
-                else:
-                    method.adapt(inputs[own], labels[own])
+            # To each its own: torch does not know of what is changed through NumPy or `.data`.
+            given = [each.clone() if own is None else each[own] for each in (inputs, labels, places)]
+            with self._turn(name, *given, closely=self._is_first_step):
+                method.places = given[2]
+                method.adapt(*given[:2])
+        self._is_first_step = False
         self.samples_seen += labels.shape[1]
 
     def on_validation_epoch_start(self) -> None:
@@ -229,7 +258,7 @@ class Comparison(LightningModule):
         correct, not_finite = self.counts
         self.samples_validated += len(labels)
         for name, place, places in self.fed:
-            with _untouched(name, inputs, labels), self._turn(name):
+            with self._turn(name, inputs, labels, closely=self._is_first_evaluation):
                 logits = self._method(name)(inputs)
             orderings = self.counts.shape[-1] if places is None else len(places)
             self._require_logits(name, logits, (orderings, len(labels), self.classes))
@@ -242,6 +271,25 @@ class Comparison(LightningModule):
                 right = right * self.class_weights[labels]
             correct[place, chosen] += right.sum(-1)
             not_finite[place, chosen] += (~finite).sum(-1)
+        self._is_first_evaluation = False
+
+    def spoilt(self) -> str:
+        """Say who has changed what all methods share, such as the validation inputs; nothing where nobody has."""
+        found = self._shared.changed() if self._shared is not None else None
+        if found is None:
+            return ""
+        name, parts = found
+        who = f"{_option(name)}:" if name else f"model: one of {', '.join(self.names)}"
+        return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first"
+
+    def require_unspoilt(self) -> None:
+        """Check that all methods still share what they began with.
+
+        Raises:
+            UserError: One has changed it.
+        """
+        if reason := self.spoilt():
+            raise UserError(reason)
 
     @staticmethod
     def _require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> None:
@@ -262,12 +310,18 @@ class Comparison(LightningModule):
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
 
 
-def _shallow(attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy attributes, and the containers among them."""
-    return {
-        name: copy(value) if isinstance(value, dict | list | set | deque) else value
-        for name, value in attributes.items()
-    }
+def _copy(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy attributes with all that they hold; of what cannot be copied, the outermost container alone."""
+    # Functions are known by their identity, which a copy of a partial one would lose.
+    kept = [method, *(value for value in attributes.values() if isinstance(value, FUNCTIONS))]
+    copies, memo = dict[str, Any](), {id(value): value for value in kept}
+    for name, value in attributes.items():
+        try:
+            copies[name] = deepcopy(value, memo)
+        # Whatever a class of the user's raises.
+        except Exception:
+            copies[name] = copy(value) if isinstance(value, dict | list | set | deque) else value
+    return copies
 
 
 def _require_no_hooks(name: str, method: Method) -> None:
@@ -287,12 +341,3 @@ def _require_no_hooks(name: str, method: Method) -> None:
 
 def _option(name: str) -> str:
     return "model.baseline" if name == BASELINE else f"model.methods.{name}"
-
-
-@contextmanager
-def _untouched(name: str, *shared: Tensor) -> Iterator[None]:
-    """Refuse that a method changes what others are fed with as well."""
-    before = [tensor._version for tensor in shared]
-    yield
-    if before != [tensor._version for tensor in shared]:
-        raise UserError(f"{_option(name)}: changes its inputs or labels in place, which other methods share; copy them")

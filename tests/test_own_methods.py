@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from datamodules.sample_stream import SampleStream
+from modules.comparison import Comparison
 
 MINE = """\
 from modules import NearestClassMean
@@ -23,6 +24,17 @@ class Scaled(NearestClassMean):
 
     def forward(self, inputs):
         return super().forward(inputs) * self.sign
+
+class Spoils(NearestClassMean):
+    def begin(self, start):
+        super().begin(start)
+        self.batches = 0
+
+    def adapt(self, inputs, labels):
+        self.batches += 1
+        if self.batches == 9:
+            self.start.samples.numpy()[:] = 0
+        super().adapt(inputs, labels)
 
 def upright() -> NearestClassMean:
     return NearestClassMean()
@@ -85,3 +97,40 @@ def test_an_edit_while_features_are_computed_is_not_what_ran(
     after = read(fit(f"--model.methods={method('Scaled', sign=1)}", folder="after"))
     assert after["methods"] == before["methods"]
     assert after["times"]["computed_traces"] == 0
+
+
+def test_nothing_of_a_pass_that_a_method_spoils_is_a_result(mine: Path, fit: Callable[..., Path]) -> None:
+    options = ["--model.baseline=LogisticRegression", "--criterion.threshold=1"]
+    before = read(fit(*options, "--results.ledger=own", folder="before"))
+    with pytest.raises(SystemExit):
+        fit(*options, f"--model.methods={method('Spoils')}", folder="spoilt")
+    assert not (mine.parent / "spoilt" / "results.json").exists()
+    after = read(fit(*options, folder="after"))
+    assert after["times"]["reused_traces"] == 0
+    assert after["methods"] == before["methods"]
+
+
+def test_every_pass_begins_with_what_the_constructor_left(
+    mine: Path, fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine.write_text(
+        "import numpy as np, torch\nfrom modules import NearestClassMean\n"
+        "class Noisy(NearestClassMean):\n"
+        "    independent_of_limit = True\n"
+        "    def __init__(self):\n"
+        "        super().__init__()\n"
+        "        self.generator = np.random.default_rng(0)\n"
+        "        self.seen = {'all': []}\n"
+        "        self.register_buffer('count', torch.zeros(()))\n"
+        "    def adapt(self, inputs, labels):\n"
+        "        self.seen['all'].append(1)\n"
+        "        self.count += 1\n"
+        "        noise = float(self.generator.standard_normal()) * len(self.seen['all']) * self.count\n"
+        "        super().adapt(inputs + noise * inputs.roll(1, -1), labels)\n"
+    )
+    options = [f"--model.methods={method('Noisy')}", "--criterion.threshold=1"]
+    together = read(fit(*options, folder="together"))
+    monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
+    apart = read(fit(*options, "--results.ledger=own", folder="apart"))
+    assert apart["times"]["computed_traces"] == 4
+    assert apart["methods"] == together["methods"]

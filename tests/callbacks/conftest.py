@@ -86,6 +86,9 @@ class PlacesStream(LightningDataModule):
     def start(self) -> Start:
         return Start(1, 2, self.fed, max_samples=self.max_samples, seed=0)
 
+    def held(self) -> dict[str, Tensor]:
+        return {"the validation labels": self.validation_labels}
+
     def train_dataloader(self) -> DataLoader[Any]:
         labels = torch.zeros(len(self.fed), self.max_samples - self.skipped, dtype=torch.int64)
         batches = [(part[..., None].float(), part, part) for part in labels.split(self.batch_size, 1)]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,7 +22,7 @@ from output.errors import UserError
 
 
 def set_up(comparison: Comparison, start: Start) -> None:
-    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers, seen: None, orderings=start.numbers)
+    stream = SimpleNamespace(start=lambda: start, feed=lambda numbers, seen: None, orderings=start.numbers, held=dict)
     comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
     comparison.setup("fit")
 
@@ -80,7 +83,7 @@ def test_batches_are_fed_to_all_and_counted() -> None:
     assert comparison.samples_seen == 9
     assert [len(method.fed) for method in methods] == [3, 3]
     assert all(
-        ours is theirs
+        torch.equal(ours, theirs) and ours.data_ptr() != theirs.data_ptr()
         for a, b in zip(methods[0].fed, methods[1].fed, strict=True)
         for ours, theirs in zip(a, b, strict=True)
     )
@@ -267,3 +270,123 @@ def test_no_method_decides_on_the_arithmetic_of_another() -> None:
     comparison.validation_step((torch.randn(5, 4), torch.zeros(5, dtype=torch.int64)), 0)
     settle_arithmetic()
     assert notes.noted == ["highest"] * 3
+
+
+class Takes(Constant):
+    """Changes something behind torch's back, while it does something.
+
+    Args:
+        doing: The function in which it does.
+        change: Given the method and what the function is given.
+    """
+
+    def __init__(self, doing: str, change: Callable[[Method, Any], object]) -> None:
+        super().__init__([0, 0])
+        self.doing, self.change = doing, change
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self._do("begin", start)
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        self._do("build_optimizers", None)
+        return []
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self._do("adapt", inputs)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self._do("forward", inputs)
+        return super().forward(inputs)
+
+    def _do(self, doing: str, given: Any) -> None:
+        if doing == self.doing:
+            self.change(self, given)
+
+
+def _start() -> Start:
+    backbone = nn.Linear(4, 4)
+    head, bias = torch.randn(5, 4), torch.randn(5)
+    start = Start(4, 3, range(2), max_samples=9, seed=0, samples=torch.randn(6, 4), backbone=backbone)
+    return replace(start, source_head=head, source_bias=bias)
+
+
+@pytest.mark.parametrize(
+    ("doing", "change", "what"),
+    [
+        ("begin", lambda mine, start: start.samples.zero_(), "start.samples"),
+        ("begin", lambda mine, start: start.samples.data.div_(2), "start.samples"),
+        ("begin", lambda mine, start: start.source_head.numpy().fill(1), "start.source_head"),
+        ("begin", lambda mine, start: start.source_bias.neg_(), "start.source_bias"),
+        ("begin", lambda mine, start: start.backbone.weight.data.neg_(), "start.backbone"),
+        ("build_optimizers", lambda mine, _: mine.start.samples.mul_(2), "start.samples"),
+        ("adapt", lambda mine, inputs: mine.start.samples.data.copy_(mine.start.samples.flip(0)), "start.samples"),
+        ("forward", lambda mine, inputs: inputs.data.zero_(), "the validation inputs"),
+        ("forward", lambda mine, inputs: inputs.numpy().fill(0), "the validation inputs"),
+        ("forward", lambda mine, _: mine.trainer.datamodule.held()["the validation labels"].data.neg_(), "labels"),
+    ],
+)
+def test_changes_that_torch_does_not_know_of_are_found(
+    doing: str, change: Callable[[Method, Any], object], what: str
+) -> None:
+    comparison = Comparison(Constant([0, 0]), {"mine": Takes(doing, change), "other": Constant([0, 0])})
+    held = {"the validation inputs": torch.ones(5, 4), "the validation labels": torch.ones(5, dtype=torch.int64)}
+    start = _start()
+    stream = SimpleNamespace(start=lambda: start, feed=lambda *_: None, orderings=range(2), held=lambda: held)
+    comparison.trainer = SimpleNamespace(datamodule=stream)  # type: ignore[assignment]
+
+    def run() -> None:
+        comparison.setup("fit")
+        comparison.configure_optimizers()
+        comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
+        comparison.on_validation_epoch_start()
+        with torch.inference_mode():
+            comparison.validation_step((held["the validation inputs"], held["the validation labels"]), 0)
+        comparison.require_unspoilt()
+
+    with pytest.raises(UserError, match=rf"^model\.methods\.mine: changes .*{what}.*, which all methods share"):
+        run()
+
+
+def test_a_late_change_is_found_without_its_name() -> None:
+    start = _start()
+    comparison = Comparison(Constant([0, 0]))
+    set_up(comparison, start)
+    comparison.require_unspoilt()
+    assert start.samples is not None
+    start.samples.numpy()[3, 1] += 1e-6
+    with pytest.raises(UserError, match=r"^model: one of baseline changes start\.samples,"):
+        comparison.require_unspoilt()
+
+
+def test_nobody_sees_what_another_makes_of_its_batch() -> None:
+    other = Constant([0, 0])
+    comparison = Comparison(Takes("adapt", lambda mine, inputs: inputs.numpy().fill(7)), {"other": other})
+    set_up(comparison, _start())
+    batch = (torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64))
+    comparison.training_step(batch, 0)
+    assert torch.equal(other.fed[0][0], batch[0])
+    assert torch.equal(batch[0], torch.ones(2, 1, 4))
+
+
+def test_what_cannot_be_copied_stays_and_functions_are_the_same() -> None:
+    class Keeps(Constant):
+        def __init__(self) -> None:
+            super().__init__([0, 0])
+            self.lock, self.locks = threading.Lock(), [threading.Lock()]
+            self.make = partial(torch.optim.SGD, lr=0.1)
+            self.own = self.forward
+            self.nested: dict[str, list[list[int]]] = {"a": [[]]}
+
+        def begin(self, start: Start) -> None:
+            super().begin(start)
+            self.nested["a"][0].append(1)
+            self.locks.append(self.locks[0])
+
+    method = Keeps()
+    lock, make = method.lock, method.make
+    comparison = Comparison(method)
+    for _ in range(2):
+        set_up(comparison, _start())
+        assert (method.lock, method.make, method.nested, len(method.locks)) == (lock, make, {"a": [[1]]}, 2)
+        assert method.own == method.forward
