@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
-from torch.utils.data import DataLoader, Dataset
+from torch.utils.data import DataLoader, Dataset, get_worker_info
 
 from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size
+from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
 from modules.arithmetic import settle_arithmetic
 from modules.networks.backbone import build_backbone
 from modules.networks.build import build
@@ -141,7 +143,22 @@ class PreparedPictures(Dataset[tuple[int, Tensor, Fault | None]]):
 def _collate(samples: list[tuple[int, Tensor, Fault | None]]) -> tuple[list[int], Tensor, list[Fault | None]]:
     """Stack pictures in the channels-last layout, in which they are decoded and in which backbones take them."""
     places, pixels, faults = zip(*samples, strict=True)
-    return list(places), torch.stack([p.permute(1, 2, 0) for p in pixels]).permute(0, 3, 1, 2), list(faults)
+    batch = torch.stack([p.permute(1, 2, 0) for p in pixels])
+    if get_worker_info() is not None:
+        # Later, in a thread of its own, want of shared memory would be told to nobody, who would wait for ever.
+        batch.share_memory_()
+    return list(places), batch.permute(0, 3, 1, 2), list(faults)
+
+
+def _quieten(worker: int) -> None:
+    """Let the threads of a decoding process print nothing when the one that they decode for has gone."""
+    print_error = sys.excepthook
+
+    def print_others(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+        if not issubclass(kind, ConnectionError | EOFError):
+            print_error(kind, error, trace)
+
+    sys.excepthook = print_others
 
 
 class ComputedRows:
@@ -186,6 +203,11 @@ class ComputedRows:
         """Give the number of rows."""
         return len(self.places)
 
+    @property
+    def chunk(self) -> int:
+        """Rows that are given at once: whole passes."""
+        return self.size * math.ceil(CHUNK / self.size)
+
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Give the rows in chunks, with deterministic arithmetic; float32 is meant in full, without TensorFloat-32."""
         # Here rather than earlier: the code of a user's own network may have decided otherwise when it was imported.
@@ -197,7 +219,7 @@ class ComputedRows:
     def _chunks(self) -> Iterator[NDArray[Any]]:
         done = 0
         with Progress(self.means.title, len(self), "pictures") as progress:
-            for pixels in self._gathered(self.size * math.ceil(CHUNK / self.size)):
+            for pixels in self._gathered(self.chunk):
                 yield (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
                 done += len(pixels)
                 progress.advance(len(pixels))
@@ -216,16 +238,21 @@ class ComputedRows:
 
     def _decoded(self) -> Iterator[Tensor]:
         """Decode pictures in small batches and side by side, ahead of the network, and bring them to where it is."""
-        workers = count_processors() if self.means.workers is None else self.means.workers
         device = torch.device("cpu") if self.frozen is None else self.frozen.device
+        pinned, side = device.type == "cuda", self.preprocessing.crop
+        size = batch_size(side)
+        wanted = count_processors() if self.means.workers is None else self.means.workers
+        # What is pinned or on a device is out of shared memory.
+        workers, ahead = share_memory(wanted, 3 * side**2 * size, 1 if pinned else math.ceil(self.chunk / size) + 1)
         decoded = PreparedPictures(self.pictures, self.places, self.preprocessing)
         loader = DataLoader(
             decoded,
-            batch_size(self.preprocessing.crop),
+            size,
             num_workers=workers,
             collate_fn=_collate,
-            prefetch_factor=4 if workers else None,
-            pin_memory=device.type == "cuda",
+            worker_init_fn=_quieten,
+            prefetch_factor=ahead if workers else None,
+            pin_memory=pinned,
             generator=torch.Generator(),  # the loader would draw from the one that others share
         )
         for indices, pixels, faults in loader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import shutil
 import sys
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
@@ -18,6 +19,9 @@ PASS_PIXELS = {"cpu": 4 * 224**2}
 PASS_PIXELS_ELSEWHERE = 256 * 224**2
 # Pixels that a process decodes at once, 2.4 MB.
 BATCH_PIXELS = 16 * 224**2
+# Batches that a process decodes ahead, and where decoded ones wait.
+AHEAD = 4
+SHARED_MEMORY = "/dev/shm"
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,25 @@ def batch_size(side: int) -> int:
         A number of pictures, from 1 to 64.
     """
     return min(64, max(1, BATCH_PIXELS // side**2))
+
+
+def share_memory(workers: int, batch: int, held: int) -> tuple[int, int]:
+    """Choose how many processes decode and how far ahead, so that half of the free shared memory holds what waits.
+
+    Args:
+        workers: Processes that are wanted.
+        batch: Bytes of a batch.
+        held: Batches that whoever takes them holds at once.
+
+    Returns:
+        Processes, 0 where there is room for none beside this one, and batches that each decodes ahead.
+    """
+    try:
+        room = max(0, shutil.disk_usage(SHARED_MEMORY).free // 2 // batch - held)
+    except OSError:  # systems without that folder share memory in another way
+        return workers, AHEAD
+    workers = min(workers, room)
+    return workers, min(AHEAD, room // workers) if workers else AHEAD
 
 
 def device_kind(device: str) -> str:

@@ -6,6 +6,7 @@ What is found needs no torch.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -16,12 +17,15 @@ from datamodules.row_policy import Means, Policy
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
+from output.errors import UserError
 from store.row_store import Compute, RowStore, StoredRows
 
 if TYPE_CHECKING:
     from datamodules.row_computation import ComputedRows
 
 TABLES = "rows"
+# How torch's loader says, at any moment, that one of its processes was killed or found no shared memory.
+DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
 
 
 def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: Policy, means: Means) -> StoredRows:
@@ -40,8 +44,8 @@ def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: 
 
     Raises:
         StoreError: The cache folder cannot be read or written.
-        UserError: The network cannot be loaded or run, a picture is refused or cannot be read at the moment, or an
-            embedding is not finite.
+        UserError: The network cannot be loaded or run, a picture is refused or cannot be read at the moment, an
+            embedding is not finite, or a process that decodes was killed.
         ValueError: Batch norm is to be folded, which leaves no layers, and there are taps.
     """
     preprocessing = network.preprocessing
@@ -77,7 +81,7 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
 
     Raises:
         StoreError: The cache folder cannot be read or written.
-        UserError: A picture cannot be read at the moment.
+        UserError: A picture cannot be read at the moment, or a process that decodes was killed.
     """
     policy = Policy(unreadable="remark")
     key = {
@@ -99,4 +103,14 @@ def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Com
     # These decode and scale.
     versions = {package: version(package) for package in ("pillow", "torchvision")}
     whole = {**key, "decoding": pictures.decoding, **versions}
-    return RowStore(means.cache / TABLES).get(whole, pictures.digests(means.cache), compute)
+    digests = pictures.digests(means.cache)
+    try:
+        return RowStore(means.cache / TABLES).get(whole, digests, compute)
+    except RuntimeError as error:
+        if not DECODING_ENDED.search(str(error)):
+            raise
+        *_, reason = str(error).strip().splitlines()
+        raise UserError(
+            f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
+            "try again, with fewer of them or more memory"
+        ) from error

@@ -224,7 +224,11 @@ class SampleStream(LightningDataModule):
         try:
             with naming("data.photos"):
                 photos.digests(means.cache)
-            with naming("data.backbone", about="model "), naming("data.photos", about=photos.kind):
+            with (
+                naming("data", about="num_workers: "),
+                naming("data.backbone", about="model "),
+                naming("data.photos", about=photos.kind),
+            ):
                 found = self.rows(photos, means)
         except StoreError as error:
             raise UserError(f"data.cache_dir: {error}; choose another folder") from error

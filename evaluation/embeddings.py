@@ -70,7 +70,7 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
     title = f"embeddings of {network.name}"
     means = Means(cache_folder(options.cache_dir), title, options.num_workers)
     try:
-        with naming("extraction", about="device: "):
+        with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
             return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import hashlib
 import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -373,6 +374,15 @@ def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkey
     rows.size = 20
     assert [len(chunk) for chunk in rows] == [50]
     assert sizes == ([] if workers else [8] * 6 + [2])
+
+
+def test_a_decoding_process_is_quiet_about_the_end_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = []
+    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: told.append(kind))
+    row_computation._quieten(0)
+    for error in (BrokenPipeError(), ConnectionResetError(), EOFError(), ValueError()):
+        sys.excepthook(type(error), error, None)
+    assert told == [ValueError]
 
 
 @pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])

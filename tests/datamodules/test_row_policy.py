@@ -6,12 +6,13 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from datamodules import row_policy
-from datamodules.row_policy import Policy, device_kind
+from datamodules.row_policy import AHEAD, Policy, device_kind, share_memory
 
 
 @pytest.mark.parametrize(
@@ -30,6 +31,27 @@ def test_kind_is_that_which_torch_would_choose() -> None:
     kind, imported = run.stdout.split()
     assert kind == ("cuda" if torch.cuda.is_available() else "cpu")
     assert imported == "False" or torch.version.hip is not None
+
+
+@pytest.mark.parametrize("free", [0, 2**20, 8 * 2**20, 64 * 2**20, 2**30])
+@pytest.mark.parametrize("workers", [0, 1, 2, 8, 96])
+@pytest.mark.parametrize(("batch", "held"), [(16 * 3 * 224**2, 5), (16 * 3 * 224**2, 1), (75_000_000, 65)])
+def test_what_all_processes_decode_ahead_fits_into_shared_memory(
+    monkeypatch: pytest.MonkeyPatch, free: int, workers: int, batch: int, held: int
+) -> None:
+    monkeypatch.setattr("datamodules.row_policy.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    chosen, ahead = share_memory(workers, batch, held)
+    assert 0 <= chosen <= workers
+    assert 1 <= ahead <= AHEAD
+    assert not chosen or (chosen * ahead + held) * batch <= free / 2
+    # No more could be taken.
+    assert chosen == workers or ((chosen + 1) + held) * batch > free / 2
+    assert ahead == AHEAD or (chosen * (ahead + 1) + held) * batch > free / 2
+
+
+def test_systems_without_a_folder_of_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(row_policy, "SHARED_MEMORY", str(tmp_path / "none"))
+    assert share_memory(8, 2**30, 5) == (8, AHEAD)
 
 
 @pytest.mark.parametrize(("available", "kind"), [(True, "cuda"), (False, "cpu")])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+import signal
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from importlib.metadata import version
@@ -11,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from datamodules import row_computation, rows
@@ -354,3 +357,44 @@ def test_only_the_asked_for_photos_are_read(photo_folder: Path, find: Find, monk
     for name in photos.names[6:]:
         (photo_folder / name).unlink()
     assert len(find(photos.subset(np.arange(6))).rows) == 6
+
+
+def die(self: Photos, index: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def find_no_room(self: torch.Tensor) -> None:
+    raise RuntimeError("unable to allocate shared memory(shm) for file </torch_1>: No space left on device (28)")
+
+
+@pytest.mark.parametrize(
+    ("target", "failure", "reason"),
+    [
+        ("datamodules.photos.photo_source.PhotoFiles.read", die, "killed by signal: Killed|exited unexpectedly"),
+        ("torch.Tensor.share_memory_", find_no_room, "No space left on device"),
+    ],
+)
+def test_end_of_a_decoding_process_is_said_in_one_line(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str, failure: Any, reason: str
+) -> None:
+    monkeypatch.setattr(target, failure)
+    message = rf"^num_workers: a process that decodes pictures came to an end \(.*({reason}).*\); what is computed is"
+    with pytest.raises(UserError, match=message) as caught:
+        rows.pixels(SMALL, photos, Means(tmp_path, "pixels", 1))
+    assert "\n" not in str(caught.value)
+
+
+def test_one_process_decodes_where_shared_memory_is_short(
+    photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(row_computation, "share_memory", lambda workers, batch, held: (0, 4))
+    monkeypatch.setattr("datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
+    assert len(rows.pixels(SMALL, photos, Means(tmp_path, "pixels", 8)).rows) == len(photos)
+
+
+def in_process(expected: int) -> Callable[..., Image.Image]:
+    def read(self: Photos, index: int) -> Image.Image:
+        assert os.getpid() == expected
+        return Image.new("RGB", (32, 32))
+
+    return read
