@@ -152,9 +152,10 @@ class Segment:
 
     def _checked(self) -> set[int]:
         """Give the first rows of the chunks that were checked since the files changed."""
-        with suppress(OSError, ValueError):
+        # Whatever else is in the file is as good as none.
+        with suppress(OSError, ValueError, TypeError, RecursionError):
             state, places = json.loads(self.path.with_suffix(CHECKED).read_text())
-            return set(places) if state == self.state else set()
+            return {chunk.first for chunk in self.chunks}.intersection(places) if state == self.state else set()
         return set()
 
     def is_being_written(self) -> bool:
@@ -245,6 +246,11 @@ class SegmentWriter:
     def _leave(self, lock: FileLock) -> None:
         if not self.done:
             drop(self.path)
+        elif self.done < len(self.names):
+            # A full disk may hold a part of the rows that the journal does not tell of.
+            with suppress(OSError, DamagedError):
+                segment = Segment(self.path)
+                os.truncate(self.path.with_suffix(ROWS), len(segment.names) * segment.row_bytes)
         lock.release()
         self.path.with_suffix(LOCK).unlink(missing_ok=True)
 

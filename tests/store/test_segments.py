@@ -234,6 +234,34 @@ def test_chunks_are_checked_when_they_are_asked_for(tmp_path: Path, get: Callabl
     get(computed=True)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "5",
+        "null",
+        "{}",
+        "[]",
+        "[STATE, 5]",
+        "[STATE, [[0]]]",
+        '[STATE, ["a", 1.5, null]]',
+        "[5, [0]]",
+        "[" * 10_000,
+    ],
+)
+def test_whatever_is_noted_of_what_was_checked(tmp_path: Path, get: Callable[..., StoredRows], content: str) -> None:
+    get(computed=True)
+    journal = journal_of(tmp_path)
+    for path in (journal.with_suffix(".rows"), journal):
+        os.utime(path, ns=(0, 0))
+    get(computed=False)
+    checked = journal.with_suffix(".checked")
+    state, places = json.loads(checked.read_text())
+    checked.write_text(content.replace("STATE", json.dumps(state)))
+    get(computed=False)
+    assert json.loads(checked.read_text()) == [state, places]
+
+
 @pytest.mark.parametrize("bit", [0, 1, 2])
 def test_rows_are_right_whichever_bit_is_flipped(tmp_path: Path, get: Callable[..., StoredRows], bit: int) -> None:
     get(computed=True)
@@ -307,6 +335,7 @@ def test_full_disk_is_said_in_one_line_and_keeps_what_is_there(tmp_path: Path) -
     wide = CountedRows(tmp_path / "count", np.ones((40, 20), np.float32))
     wide.promised = 40
     assert in_a_process(fill) == 0
+    assert journal_of(tmp_path).with_suffix(".rows").stat().st_size == 12 * 80
     assert (ask(tmp_path, [f"{i}" for i in range(12)]).rows == 1).all()
     with pytest.raises(pytest.fail.Exception, match="missing"):
         ask(tmp_path, ["12"])
