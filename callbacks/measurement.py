@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 
 import yaml
@@ -15,11 +14,10 @@ from callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
 from callbacks.traces import Traces
 from datamodules.sample_stream import SampleStream
 from modules.comparison import Comparison
-from output.errors import UserError
+from output.errors import Terminated, UserError
 from store.ledger import LedgerError
 
 SECONDS_BETWEEN_LOOKS = 1.0
-TERMINATED = 128 + signal.SIGTERM
 
 
 def measure(
@@ -37,7 +35,7 @@ def measure(
     Raises:
         UserError: The ledger cannot be used.
         KeyboardInterrupt: The run was interrupted.
-        SystemExit: It was terminated.
+        Terminated: It was terminated.
     """
     # What Lightning does in `fit`; here it must be known what is fed before it is known whether anything is.
     stream.trainer = trainer
@@ -49,9 +47,9 @@ def measure(
         traces = results.begin(stream, comparison)
         try:
             _measure_missing(trainer, comparison, stream, criterion, traces)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated) as stop:
             # Also while it waits for another process.
-            criterion.cut_off_because = CUT_OFF[KeyboardInterrupt]
+            criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
         finally:
             results.finish(trainer)
@@ -95,7 +93,7 @@ def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criteri
         trainer.fit(comparison, datamodule=stream)
     except SIGTERMException as error:
         # Without a code of its own, it would end the process as if all were done.
-        raise SystemExit(TERMINATED) from error
+        raise Terminated from error
     except SystemExit as error:
         # Lightning's own code for Ctrl-C is that of a mistake.
         if criterion.cut_off_because == CUT_OFF[KeyboardInterrupt]:

@@ -15,10 +15,14 @@ from callbacks.checkpoints import Checkpoints
 from callbacks.traces import Grid, Traces
 from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Measure, required_correct
 from modules.comparison import Comparison
-from output.errors import UserError
+from output.errors import Terminated, UserError
 
 BAND = (10, 90)
-CUT_OFF: dict[type[BaseException], str] = {KeyboardInterrupt: "interrupted", SIGTERMException: "terminated"}
+CUT_OFF: dict[type[BaseException], str] = {
+    KeyboardInterrupt: "interrupted",
+    Terminated: "terminated",
+    SIGTERMException: "terminated",
+}
 
 
 class SampleEfficiency(Callback):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -27,6 +28,19 @@ class UsageError(UserError):
     """A mistake in an option's name or type, found before anything is done."""
 
     code = 2
+
+
+class Terminated(SystemExit):
+    """SIGTERM, by which schedulers end a command; it passes through the code like Ctrl-C, so that all is left in order.
+
+    Attributes:
+        status: The exit code of a command that ends by it.
+    """
+
+    status = 128 + signal.SIGTERM
+
+    def __init__(self) -> None:
+        super().__init__(self.status)
 
 
 def reason_of(error: Exception) -> str:

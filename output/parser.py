@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import jsonargparse
 
-from output.errors import UsageError, UserError
+from output.errors import Terminated, UsageError, UserError
 from output.usage import MistakeWithin, describe
 
 # The module of Lightning's class for the user's mistakes, and its name there.
@@ -83,17 +85,36 @@ def mistakes_of_users() -> Iterator[None]:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option, and Ctrl-C into code 130."""
+    """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option; Ctrl-C has 130, SIGTERM 143."""
     try:
-        with mistakes_of_users():
+        with _raising_on_sigterm(), mistakes_of_users():
             yield
         return
     except UserError as error:
         message, code = " ".join(str(error).split()), error.code
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
+    except Terminated as error:
+        message, code = "terminated", error.status
     print(f"error: {message}", file=sys.stderr)
     raise SystemExit(code)
+
+
+@contextmanager
+def _raising_on_sigterm() -> Iterator[None]:
+    """Raise SIGTERM as Python raises Ctrl-C; signals reach the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def terminate(*_: object) -> NoReturn:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
 
 
 def run_function(function: Callable[..., object], args: Sequence[str] | None = None) -> None:

@@ -230,7 +230,8 @@ def test_a_users_mistake_is_one_line(
     assert not (tmp_path / "run" / "results.json").exists()
 
 
-def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("name", "code", "reason"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     script = (
         "import os, signal, train\n"
@@ -239,23 +240,24 @@ def test_interrupt_keeps_what_was_measured(tmp_path: Path) -> None:
         "def interrupt(self, trainer, module):\n"
         "    log(self, trainer, module)\n"
         "    if module.samples_seen == 7:\n"
-        "        os.kill(os.getpid(), signal.SIGINT)\n"
+        f"        os.kill(os.getpid(), signal.{name})\n"
         "SampleEfficiency.on_validation_end = interrupt\n"
         f"train.main({[*SMALL, f'--trainer.default_root_dir={folder}']!r})\n"
     )
     command = [sys.executable, "-c", script]
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == 130
+    assert process.returncode == code
+    assert process.stderr.splitlines()[-1] == f"error: {reason}"
     assert "Traceback" not in process.stderr
     results = json.loads((folder / "results.json").read_text())
     assert not results["complete"]
-    assert results["stopped_because"] == "interrupted"
+    assert results["stopped_because"] == reason
     assert results["evaluations"] == results["samples_seen"] == results["restricted_at"] == 7
     complete = run(folder, *SMALL)
     assert complete["complete"]
     command[-1] = script.replace("train.main([", "train.main(['--results.recompute=true', ")
     process = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert process.returncode == 130
+    assert process.returncode == code
     assert "are kept" in process.stdout
     assert json.loads((folder / "results.json").read_text()) == complete
 
@@ -411,20 +413,28 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
     assert set(content["parameters"]) == {"data.backbone.weights", "seed_everything"}
 
 
-def test_shutdown_while_features_are_computed_keeps_those_that_are_there(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "line"), [(signal.SIGINT, 130, "error: interrupted"), (signal.SIGTERM, 143, "error: terminated")]
+)
+def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
+    number: signal.Signals, code: int, line: str, tmp_path: Path
+) -> None:
     environment = {"HEADSTART_CACHE": str(tmp_path / "cache"), "PATH": "", "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(ROOT / "train.py"), *SMALL, "--data.photos.train_size=100000"]
-    process = subprocess.Popen(
-        [*command, f"--trainer.default_root_dir={tmp_path / 'run'}"], env=environment, cwd=tmp_path
-    )
+    command += ["--data.num_workers=2", f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    process = subprocess.Popen(command, env=environment, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     tables = tmp_path / "cache" / "rows"
     deadline = time.monotonic() + 120
     while not any(path.stat().st_size for path in tables.glob("*/*.rows")):
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) == 130
+    process.send_signal(number)
+    # The stream is at its end when no process is left that decodes.
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == code
+    assert "Traceback" not in told
+    assert [said for said in told.splitlines() if "error" in said.lower()] == [line]
     (table,) = tables.iterdir()
     (journal,) = table.glob("*.journal")
     assert {path.name for path in table.iterdir()} == {"lock", journal.name, f"{journal.stem}.rows"}

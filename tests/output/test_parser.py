@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -166,12 +168,30 @@ def test_users_mistake_ends_the_program(
     assert error_line(capsys, run, code=1) == "error: data.x: wrong"
 
 
-def test_interrupt_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("number", "code", "line"), [(signal.SIGINT, 130, "error: interrupted"), (signal.SIGTERM, 143, "error: terminated")]
+)
+def test_interrupt_and_termination_are_one_line(
+    capsys: pytest.CaptureFixture[str], number: signal.Signals, code: int, line: str
+) -> None:
+    before = signal.getsignal(number)
+
     def run() -> None:
         with one_line_errors():
-            os.kill(os.getpid(), signal.SIGINT)
+            os.kill(os.getpid(), number)
+            time.sleep(10)
 
-    assert error_line(capsys, run, code=130) == "error: interrupted"
+    assert error_line(capsys, run, code=code) == line
+    assert signal.getsignal(number) is before
+
+
+def test_command_in_another_thread() -> None:
+    def run() -> str:
+        with one_line_errors():
+            return "done"
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(run).result() == "done"
 
 
 @pytest.fixture
