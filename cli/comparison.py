@@ -56,10 +56,11 @@ PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
     "plugins": ((None,), "a plugin may change the arithmetic of what is recorded"),
     "enable_checkpointing": ((False,), "the ledger of traces finishes a run that was cut off"),
 }
-# What changes how methods train, or when.
+# What changes how methods train, or when, or for how long.
 SPOILERS = (
     lightnings.BaseFinetuning,
     lightnings.BatchSizeFinder,
+    lightnings.EarlyStopping,
     lightnings.GradientAccumulationScheduler,
     lightnings.LearningRateFinder,
     lightnings.ModelPruning,
@@ -106,7 +107,7 @@ class ComparisonCLI(LightningCLI):
         parser.add_lightning_class_args(SampleEfficiency, "criterion")
         parser.add_class_arguments(Results, "results")
         parser.add_argument("--trainer.help", action=TrainerHelp, help="Show the options of the trainer and exit.")
-        parser.link_arguments("seed_everything", "data.init_args.seed")
+        parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=_require_seed)
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
     def before_instantiate_classes(self) -> None:
@@ -135,6 +136,8 @@ class ComparisonCLI(LightningCLI):
         """
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
+        if trainer["barebones"]:
+            raise UserError("trainer.barebones: True would leave out what measures the traces, leave it at False")
         self._name_run(trainer)
         if trainer["enable_progress_bar"] is not False:
             given = trainer["callbacks"] or []
@@ -187,6 +190,13 @@ def _require_protocol(trainer: Trainer, options: Any, precisions: Sequence[str])
             raise UserError(
                 f"trainer.{name}: {options[name]} would change the protocol, leave it at {allowed[0]}; {instead}"
             )
+
+
+def _require_seed(seed: int | bool) -> int:
+    """Refuse True and False, by which Lightning means a seed of its own choice and none."""
+    if isinstance(seed, bool):
+        raise UserError(f"seed_everything: {seed} is no seed, which the results are to be had by again; give a number")
+    return seed
 
 
 def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options

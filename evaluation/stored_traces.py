@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.runs import Run
-from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
+from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
 from output.errors import UserError
 from store.ledger import FILE, TOLD
 from store.ledger_reader import LedgerReader
@@ -18,6 +18,7 @@ from store.ledger_reader import LedgerReader
 SHOWN, LISTED = 8, 6
 DIGEST = 64
 BASELINE = "baseline"
+MEASURE: Measure = "accuracy"
 # What differs only because something else does.
 FOLLOWING = ("start", "all_correct")
 
@@ -71,7 +72,7 @@ def read_stored(
         correct=correct,
         validation_size=fed["validation_size"],
         all_correct=fed.get("all_correct", fed["validation_size"]),
-        measure=fed.get("measure", "accuracy"),
+        measure=fed.get("measure", MEASURE),
         limit=int(samples_seen[-1]),
         threshold=threshold,
         consecutive=consecutive,
@@ -87,7 +88,10 @@ def _choose(
     folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[str, Any], stream: str | None
 ) -> tuple[str, dict[str, Any]]:
     """Choose one stream."""
-    flat = {digest: _flatten({**fed.get(TOLD, {}), **_untold(fed)}) for digest, fed in streams.items()}
+    # What is stored only where it is not the default.
+    flat = {
+        digest: _flatten({"measure": MEASURE, **fed.get(TOLD, {}), **_untold(fed)}) for digest, fed in streams.items()
+    }
     if stream is not None:
         flat = {digest: fed for digest, fed in flat.items() if digest == stream}
     keys = {key for fed in flat.values() for key in fed}

@@ -28,8 +28,11 @@ class LedgerReader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         with self._mistakes():
-            address = f"{(folder / FILE).absolute().as_uri()}?mode=ro"
+            # Opened to be written to, where it can be: SQLite first undoes what a process left that was killed while it
+            # wrote.
+            address = f"{(folder / FILE).absolute().as_uri()}?mode=rw"
             self._base = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS)
+            self._base.execute("PRAGMA query_only = ON")
             (found,) = self._base.execute("PRAGMA user_version").fetchone()
         if found > FORMAT:
             raise LedgerError(f"{str(folder)!r} has format {found}, this version of Headstart reads up to {FORMAT}")
@@ -89,4 +92,9 @@ class LedgerReader:
         try:
             yield
         except sqlite3.Error as error:
+            if "readonly" in str(error):
+                raise LedgerError(
+                    f"{str(self.folder)!r} holds what a process left that was killed while it wrote; only who may "
+                    "write there can undo that, by reading it once, or copy the whole folder to where you may"
+                ) from error
             raise LedgerError(f"{str(self.folder)!r} cannot be read ({error})") from error

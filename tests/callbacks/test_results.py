@@ -58,7 +58,8 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     assert all(str(run.folder / name) in printed for name in NAMES)
 
 
-def test_what_rounds_differently_elsewhere_is_recorded(script: Script) -> None:
+def test_what_rounds_differently_elsewhere_is_recorded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("modules.arithmetic.count_processors", lambda: 3)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)

@@ -53,6 +53,12 @@ def test_no_nonsense_ends_in_a_traceback(
         ("--trainer.limit_val_batches=1", "error: trainer.limit_val_batches: 1 would change"),
         ("--trainer.limit_train_batches=1", "error: trainer.limit_train_batches: 1 would change"),
         ("--trainer.check_val_every_n_epoch=2", "error: trainer.check_val_every_n_epoch: 2 would change"),
+        (
+            "--trainer.callbacks={class_path: EarlyStopping, init_args: {monitor: loss}}",
+            "error: trainer.callbacks: EarlyStopping would change",
+        ),
+        ("--trainer.barebones=true", "error: trainer.barebones: True would leave out"),
+        ("--seed_everything=true", "error: seed_everything: True is no seed"),
         ("--trainer.min_steps=3", "error: trainer.min_steps: 3 would change"),
         ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true is not for this stream; give 32-true"),
         ("--trainer.precision=16-mixed", "mixed is not for this stream"),

@@ -37,6 +37,9 @@ STEPS, ADAM, SGD, MEAN = (
 CORRECT = {"slow": [50, 60, 70, 80, 80, 80], "fast": [80, 80, 80], "never": [50, 60, 70, 80, 60, 70]}
 
 
+BY_CLASS = {"baseline": "Mean"}
+
+
 class Filling:
     """A ledger that is filled by hand."""
 
@@ -131,6 +134,13 @@ def test_unfinished_traces_are_left_out(filling: Filling, capsys: pytest.Capture
     assert "2 traces of the ledger are not finished" in capsys.readouterr().out
 
 
+def test_the_default_measure_is_a_choice_as_well(filling: Filling) -> None:
+    filling.add(MEAN, [900, 900], measure="balanced_accuracy", all_correct=1000)
+    assert "measure (accuracy, balanced_accuracy)" in filling.refusal()
+    for measure in ("accuracy", "balanced_accuracy"):
+        assert filling.score(where={"measure": measure}, **BY_CLASS)["criterion"]["measure"] == measure
+
+
 def test_methods_of_one_name_are_told_apart_by_what_differs(filling: Filling) -> None:
     filling.add(ADAM, CORRECT["slow"], "baseline")
     filling.add(SGD, CORRECT["slow"], "baseline")
@@ -162,7 +172,11 @@ def test_a_method_is_found_by_its_class(filling: Filling) -> None:
             "network.model (resnet18, vit)",
             {"network": {"model": "vit"}},
         ),
-        ({"measure": "balanced_accuracy", "all_correct": 100}, "measure (None, bal", {"measure": "balanced_accuracy"}),
+        (
+            {"measure": "balanced_accuracy", "all_correct": 100},
+            "measure (accuracy, bal",
+            {"measure": "balanced_accuracy"},
+        ),
     ],
 )
 def test_streams_that_differ_are_refused_by_name(

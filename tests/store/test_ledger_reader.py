@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -66,6 +67,38 @@ def test_a_transaction_that_goes_on_is_not_seen(tmp_path: Path) -> None:
         assert contents(reader, stream) == {}
         ledger.write({TraceKey(stream, method, 0): Trace(counts(9))})
         assert contents(reader, stream) == {(method, 0): [9]}
+
+
+def killed_while_it_wrote(folder: Path, copy: Path) -> Path:
+    """Copy a ledger in the middle of a transaction that has reached the disk, as a power cut leaves it."""
+    with sqlite3.connect(folder / FILE, isolation_level=None) as base:
+        base.execute("PRAGMA cache_size = 1")
+        base.execute("BEGIN IMMEDIATE")
+        base.execute("DELETE FROM traces")
+        base.executemany("INSERT INTO origins VALUES (?, ?)", [(f"{k}", "x" * 2000) for k in range(200)])
+        shutil.copytree(folder, copy)
+        base.execute("ROLLBACK")
+    assert (copy / f"{FILE}-journal").stat().st_size > 512
+    return copy
+
+
+def test_what_a_killed_process_wrote_in_part_is_undone(tmp_path: Path) -> None:
+    stream, method = fill(tmp_path / "whole")
+    with LedgerReader(killed_while_it_wrote(tmp_path / "whole", tmp_path / "killed")) as reader:
+        assert contents(reader, stream) == {(method, 1): [1, 70_000], (method, 3): [3, 70_000]}
+
+
+def test_what_a_killed_process_wrote_in_part_is_named_where_it_cannot_be_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(tmp_path / "whole")
+    folder, connect = killed_while_it_wrote(tmp_path / "whole", tmp_path / "killed"), sqlite3.connect
+    # As of a disk that cannot be written, where SQLite falls back to that.
+    monkeypatch.setattr(
+        "sqlite3.connect", lambda address, **options: connect(address.replace("mode=rw", "mode=ro"), **options)
+    )
+    with pytest.raises(LedgerError, match="killed while it wrote; only who may write"):
+        LedgerReader(folder)
 
 
 def test_what_is_no_ledger_is_named(tmp_path: Path) -> None:
