@@ -23,10 +23,11 @@ SUFFICIENT_DECREASE = 1e-4
 ROUNDING = 1e-6
 # Cosine of two vectors of float32 under which their product is rounding error.
 ORTHOGONAL = 1e-6
-# Steps after which is looked whether all orderings are done, where a look waits for the device.
-LOOK_EVERY = 8
-# Tensors of a value per sample and class that a fit holds.
+# Conjugate steps after which is looked whether all orderings are done, where a look waits for the device.
+LOOK_EVERY = 4
+# Tensors of a value per sample and class that a fit holds, and a line search on such a device.
 HELD = 16
+HELD_THERE = 4 * HALVINGS
 
 
 class LogisticRegression(Method):
@@ -83,7 +84,8 @@ class LogisticRegression(Method):
             self.gram = with_room(self.gram, [1, 2], count, min(limit, self.start.features))
         else:
             self.gram = self.gram.new_empty(len(labels), 0, 0)
-        for group in self.seen.groups(HELD * self.start.classes):
+        held = HELD + (HELD_THERE if _is_apart(features) else 0)
+        for group in self.seen.groups(held * self.start.classes):
             self._fit(group, features[group])
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -149,7 +151,7 @@ class NewtonFit:
         old = self._objective(point, image)
         moving = gained = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
         before = torch.full_like(point[:, :1, :1], torch.inf)
-        for number in range(steps):
+        for _ in range(steps):
             probabilities = (image[:, 1:] + image[:, :1] + self.excluded).softmax(-1)
             errors = probabilities - self.targets
             gradient = torch.cat([errors.sum(1, keepdim=True), self.penalty * point[:, 1:] + errors], 1)
@@ -158,7 +160,7 @@ class NewtonFit:
             # At the rounding error neither the objective nor the gradient gets any smaller.
             moving = moving & (gained | (size < before / 4))
             active = moving & (size > self.tolerance**2)
-            if _none(active, number):
+            if not active.any():
                 return
             step, step_image = self._newton_step(gradient, gradient_image, probabilities, active)
             slope = _dot(gradient, step_image)
@@ -176,68 +178,72 @@ class NewtonFit:
         self, old: Tensor, point: Tensor, image: Tensor, step: Tensor, step_image: Tensor, slope: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Give how much of its step every ordering takes, and the objective there; `old` is the one before."""
-        length = active.to(point.dtype)
-        new = self._objective(point + length * step, image + length * step_image)
-        for number in range(HALVINGS):
+
+        def try_out(length: Tensor) -> tuple[Tensor, Tensor]:
+            new = self._objective(point + length * step, image + length * step_image)
             # Near the minimum the objective's rounding error hides the decrease.
-            too_long = new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
-            if _none(too_long, number):
+            return new, new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
+
+        length = active.to(point.dtype)
+        if _is_apart(point):
+            # To try all lengths takes less time than to wait for whether the first is one too many.
+            halvings = torch.arange(HALVINGS + 1, device=point.device)[:, None, None, None]
+            lengths = length * 0.5**halvings
+            new, too_long = try_out(lengths)
+            first = too_long[:-1].cumprod(0).sum(0, keepdim=True)
+            return lengths.gather(0, first)[0], new.gather(0, first)[0]
+        new, too_long = try_out(length)
+        for _ in range(HALVINGS):
+            if not too_long.any():
                 break
             length = torch.where(too_long, length / 2, length)
-            new = self._objective(point + length * step, image + length * step_image)
+            new, too_long = try_out(length)
         return length, new
 
     def _objective(self, point: Tensor, image: Tensor) -> Tensor:
-        """Give the objective over `c`, `[orderings, 1, 1]`."""
-        scores = image[:, 1:] + image[:, :1]
+        """Give the objective over `c`, `[..., orderings, 1, 1]`."""
+        scores = image[..., 1:, :] + image[..., :1, :]
         losses = (scores + self.excluded).logsumexp(-1) - (scores * self.targets).sum(-1)
-        return losses.sum(1)[:, None, None] + 0.5 * self.penalty * _dot(point[:, 1:], image[:, 1:])
+        products = _dot(point[..., 1:, :], image[..., 1:, :])
+        return losses.sum(-1)[..., None, None] + 0.5 * self.penalty * products
 
     def _newton_step(
         self, gradient: Tensor, gradient_image: Tensor, probabilities: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
         """Solve for the Newton step by conjugate gradients; give it and its scores."""
-        residual, residual_image = -gradient, -gradient_image
-        direction, direction_image = residual, residual_image
-        step, step_image = torch.zeros_like(gradient), torch.zeros_like(gradient)
-        squared = _dot(residual, residual_image)
+        # Coefficients and their scores side by side, `[orderings, 2, 1 + samples, classes]`.
+        residual = direction = -torch.stack([gradient, gradient_image], 1)
+        step = torch.zeros_like(residual)
+        squared = _dot(residual[:, 0], residual[:, 1])
         target = FORCING**2 * squared
-        running = active
+        running, zero = active, squared.new_zeros(())
+        every = LOOK_EVERY if _is_apart(gradient) else 1
         for number in range(CONJUGATE_STEPS):
             running = running & (squared > target)
-            if _none(running, number):
+            if (number + 1) % every == 0 and not running.any():
                 break
-            rise = direction_image[:, 1:] + direction_image[:, :1]
+            rise = direction[:, 1, 1:] + direction[:, 1, :1]
             curved = probabilities * rise
             curved = curved - probabilities * curved.sum(-1, keepdim=True)
-            product = torch.cat([curved.sum(1, keepdim=True), self.penalty * direction[:, 1:] + curved], 1)
-            product_image = self._to_scores(product)
-            curvature = _dot(direction, product_image)
+            intercept, others = curved.sum(1, keepdim=True), self.penalty * direction[:, 0, 1:] + curved
+            product = torch.cat([intercept, others, intercept, self.multiply(others)], 1).unflatten(1, (2, -1))
+            curvature = _dot(direction[:, 0], product[:, 1])
             # Samples that come again leave directions that move no score, along which a step has no length.
-            size = (_dot(direction, direction) * _dot(product_image, product_image)).sqrt()
-            running = running & (curvature > ORTHOGONAL * size)
-            length = torch.where(running, squared / curvature, 0.0)
+            lengths = torch.stack([direction[:, 0], product[:, 1]], 1).square().sum((-2, -1), keepdim=True)
+            running = running & (curvature > ORTHOGONAL * lengths.prod(1).sqrt())
+            length = torch.where(running, squared / curvature, zero)[:, None]
             step = step + length * direction
-            step_image = step_image + length * direction_image
             residual = residual - length * product
-            residual_image = residual_image - length * product_image
-            previous, squared = squared, _dot(residual, residual_image)
-            ratio = torch.where(running, squared / previous, 0.0)
-            direction = residual + ratio * direction
-            direction_image = residual_image + ratio * direction_image
-        return step, step_image
+            previous, squared = squared, _dot(residual[:, 0], residual[:, 1])
+            direction = residual + torch.where(running, squared / previous, zero)[:, None] * direction
+        return step[:, 0], step[:, 1]
 
 
-def _none(mask: Tensor, step: int) -> bool:
-    """Say whether a loop may end since no ordering goes on, as far as that is looked at after this many steps.
-
-    To look is to wait for the device, which costs more than some steps that change nothing.
-    """
-    if mask.device.type != "cpu" and step % LOOK_EVERY != LOOK_EVERY - 1:
-        return False
-    return not mask.any()
+def _is_apart(tensor: Tensor) -> bool:
+    """Say whether to look at a value is to wait for its device, which costs more than steps that change nothing."""
+    return tensor.device.type != "cpu"
 
 
 def _dot(left: Tensor, right: Tensor) -> Tensor:
-    """Sum the products of each ordering, `[orderings, 1, 1]`."""
-    return (left * right).sum((1, 2), keepdim=True)
+    """Sum the products of each ordering, `[..., orderings, 1, 1]`."""
+    return (left * right).sum((-2, -1), keepdim=True)

@@ -13,6 +13,8 @@ from modules.methods.room import with_room
 
 # Bytes of features that are gathered at once: few enough to stay in a processor's cache until they are used.
 GATHERED = 16 * 2**20
+# Elsewhere: enough to keep the device busy.
+GATHERED_ELSEWHERE = 2**30
 
 
 class SamplesSeen(nn.Module):
@@ -86,7 +88,7 @@ class SamplesSeen(nn.Module):
             values: Values that are held beside the features for every sample.
         """
         each = 4 * max(self.count, 1) * (self.matrix.shape[1] + values)
-        size = max(1, GATHERED // each)
+        size = max(1, (GATHERED if self.matrix.device.type == "cpu" else GATHERED_ELSEWHERE) // each)
         for first in range(0, len(self.places), size):
             yield slice(first, first + size)
 
