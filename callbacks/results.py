@@ -132,7 +132,7 @@ class Results:
             UserError: The folder holds results of another origin, or another process writes to it.
             LedgerError: The ledger cannot be used.
         """
-        self.stream, criterion = stream, self.criterion
+        self.stream, self.comparison, criterion = stream, comparison, self.criterion
         self._require_same_origin()
         self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
@@ -215,6 +215,11 @@ class Results:
         reused, changed = int((~traces.measured).sum()), traces.changed
         if reused:
             remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.folder}.")
+        remarks += [
+            f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
+            "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
+            for name in sorted(self.comparison.drew)
+        ]
         for name, stored, diverged in zip(self.methods, changed, traces.diverged != NOT_EVALUATED, strict=True):
             if stored.any():
                 remarks.append(

@@ -99,7 +99,8 @@ class Comparison(LightningModule):
         self.register_buffer("class_weights", None, persistent=False)
         self._skipped, self._states = 0, dict[str, Any]()
         self._shared: SharedTensors | None = None
-        self._is_first_step = self._is_first_evaluation = True
+        # Methods that drew from a global generator while several orderings were fed side by side.
+        self.drew: set[str] = set()
         self.samples_seen = self.samples_validated = 0
 
     @property
@@ -194,6 +195,12 @@ class Comparison(LightningModule):
         if self._states:
             self.trainer.optimizers = [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
             self._states = {}
+        self._places = {name: self._generators[name].place() for name, *_ in self.fed}
+
+    def on_train_end(self) -> None:
+        """Note who drew from a global generator: as much for several orderings as for one, or not."""
+        if len(self._columns) > 1:
+            self.drew |= {name for name, place in self._places.items() if self._generators[name].place() != place}
 
     def states(self) -> dict[str, Any]:
         """Give the state of every method that is fed, by its name; they are not copies."""

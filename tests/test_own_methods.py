@@ -134,3 +134,22 @@ def test_every_pass_begins_with_what_the_constructor_left(
     apart = read(fit(*options, "--results.ledger=own", folder="apart"))
     assert apart["times"]["computed_traces"] == 4
     assert apart["methods"] == together["methods"]
+
+
+@pytest.mark.parametrize(("drawing", "orderings"), [("Drops", 2), ("Drops", 1), ("Plain", 2)])
+def test_draws_for_several_orderings_at_once_are_warned_of(
+    drawing: str, orderings: int, mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine.write_text(
+        "import torch\nfrom modules import NearestClassMean\n"
+        "class Plain(NearestClassMean):\n"
+        "    def begin(self, start):\n"
+        "        super().begin(start)\n"
+        "        torch.rand(3)\n"
+        "class Drops(Plain):\n"
+        "    def adapt(self, inputs, labels):\n"
+        "        super().adapt(torch.nn.functional.dropout(inputs), labels)\n"
+    )
+    fit(f"--model.methods={method(drawing)}", f"--data.orderings={orderings}")
+    warned = "WARNING: mine drew from a global generator" in " ".join(capsys.readouterr().out.split())
+    assert warned == (drawing == "Drops" and orderings == 2)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pickle
 import random
+from collections.abc import Callable
 
 import numpy as np
+import pytest
 import torch
 
 from modules.global_generators import GlobalGenerators
@@ -51,3 +53,15 @@ def test_stored_generators_go_on() -> None:
         expected = draw()
     with stored.in_use():
         assert draw() == expected
+
+
+@pytest.mark.parametrize("draw_one", [random.random, np.random.rand, lambda: torch.rand(())])
+def test_a_draw_from_any_of_them_is_seen(draw_one: Callable[[], object]) -> None:
+    generators = GlobalGenerators(3, "cpu")
+    before = generators.place()
+    with generators.in_use():
+        np.zeros(3).sum()
+    assert generators.place() == before
+    with generators.in_use():
+        draw_one()
+    assert generators.place() != before
