@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import statistics
 import time
 from pathlib import Path
@@ -21,6 +22,7 @@ def main(
     photos: str = "../shared/data/cats_and_dogs",
     weights: str = "../shared/weights/mobilenet_v2_imagenet.safetensors",
     count: int = 1000,
+    busy: int = 0,
 ) -> None:
     """Measure both in turn, and print samples per second and the share that extraction reaches.
 
@@ -28,7 +30,11 @@ def main(
         photos: Folder of cats and dogs.
         weights: Weights of MobileNetV2.
         count: Photos in each measurement.
+        busy: Processes beside it that keep a processor busy each.
     """
+    beside = [multiprocessing.get_context("spawn").Process(target=_keep_busy, daemon=True) for _ in range(busy)]
+    for process in beside:
+        process.start()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = best_precision(device)
     policy, means = Policy(precision, folded=True), Means(Path(), "extraction")
@@ -49,6 +55,11 @@ def main(
     print(
         f"{device.type}, {precision}: network alone {one:.0f}/s, from JPEG files {other:.0f}/s, share {other / one:.0%}"
     )
+
+
+def _keep_busy() -> None:
+    while True:
+        pass
 
 
 @torch.inference_mode()
