@@ -89,6 +89,8 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
         "crop": preprocessing.crop,
         "interpolation": preprocessing.interpolation,
         "unreadable": policy.unreadable,
+        "torch": version("torch"),
+        "device": "cpu",  # wherever they are used
     }
 
     def compute(missing: list[int]) -> ComputedRows:

@@ -234,6 +234,17 @@ def test_other_versions_are_other_rows(
         find(there)
 
 
+@pytest.mark.parametrize("package", ["torch", "torchvision", "pillow"])
+def test_other_versions_are_other_pixels(
+    photos: Photos, tmp_path: Path, computed: list[int], package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    find_pixels(photos, tmp_path)
+    monkeypatch.setattr(rows, "version", lambda name: "another" if name == package else version(name))
+    for _ in range(2):
+        find_pixels(photos, tmp_path)
+    assert computed == [24, 24]
+
+
 def test_rows_of_two_devices_lie_side_by_side(
     photos: Photos, find: Find, computed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
