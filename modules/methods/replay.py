@@ -49,15 +49,16 @@ class Replay(GradientDescent):
             raise UserError("Replay keeps features, which a trainable backbone changes: use it on frozen features")
         super().begin(start)
         self.memory = SamplesSeen(start)
-        self.generator = torch.Generator().manual_seed(start.seed)
+        self.generator = torch.Generator(start.device).manual_seed(start.seed)
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take several optimiser steps, each on the batch and a fresh draw from the memory."""
         before = self.memory.count
         self.memory.append(inputs, labels, self.places)
-        new = torch.arange(before, self.memory.count)
-        draws = [torch.randperm(before, generator=self.generator)[: self.replay_size] for _ in range(self.steps)]
-        # All at once, lest every step wait for what it draws to reach the device.
-        numbers = torch.stack([torch.cat([new, drawn]) for drawn in draws]).to(labels.device, non_blocking=True)
-        for chosen in numbers:
+        # Where they are used, lest every step wait for what it draws to reach the device.
+        device = labels.device
+        new = torch.arange(before, self.memory.count, device=device)
+        for _ in range(self.steps):
+            drawn = torch.randperm(before, generator=self.generator, device=device)[: self.replay_size]
+            chosen = torch.cat([new, drawn])
             super().adapt(self.memory.features(chosen), self.memory.labels[:, chosen])

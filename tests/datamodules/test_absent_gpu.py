@@ -79,3 +79,13 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
             assert comparison.counts.device == GPU
         assert comparison.samples_seen == SAMPLES
         assert not waits.noted, f"waits for the GPU: {waits.noted}"
+
+
+@pytest.mark.parametrize(("source", "target"), [("cpu", GPU), (GPU, "cpu")])
+@pytest.mark.parametrize("non_blocking", [False, True])
+def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, non_blocking: bool) -> None:
+    with absent_gpu() as waits:
+        values = torch.ones(3, device=source)
+        assert not waits.noted
+        values.to(target, non_blocking=non_blocking)
+        assert len(waits.noted) == 1

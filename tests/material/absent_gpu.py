@@ -40,8 +40,9 @@ class Waits(TorchDispatchMode):
         tensors = [leaf for leaf in tree_leaves((args, kwargs, result)) if isinstance(leaf, Tensor)]
         # A number from the processor goes along with the operation.
         devices = {tensor.device.type for tensor in tensors if tensor.dim() or tensor.device == GPU}
-        # Of a tensor elsewhere, what is made like it takes the shape alone.
-        if len(devices) > 1 and not name.endswith("_like") and not (kwargs or {}).get("non_blocking"):
+        # Of a tensor elsewhere, what is made like it takes the shape alone. A copy waits though asked not to: nothing
+        # here is in pinned memory, and a value on the processor is read before it has come there.
+        if len(devices) > 1 and not name.endswith("_like"):
             self.noted.append(str(func))
         return result
 
@@ -52,7 +53,14 @@ def absent_gpu() -> Iterator[Waits]:
 
     Gradients are zeros, since torch follows them on devices that are there alone.
     """
-    with FakeTensorMode(allow_non_fake_inputs=True), Waits() as waits, patch.object(Tensor, "backward", _zeros):
+    generator = torch.Generator
+    with (
+        FakeTensorMode(allow_non_fake_inputs=True),
+        Waits() as waits,
+        patch.object(Tensor, "backward", _zeros),
+        # There is none on a GPU that is not there, and nothing is drawn.
+        patch.object(torch, "Generator", lambda device="cpu": generator()),
+    ):
         yield waits
 
 
