@@ -45,6 +45,7 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
     return results
 
 
+@pytest.mark.slow
 def test_demo_is_a_real_instance(tmp_path: Path) -> None:
     results = run(tmp_path / "demo", *DEMO, "--trainer.logger=false")
     baseline = results["methods"]["baseline"]
@@ -230,7 +231,10 @@ def test_a_users_mistake_is_one_line(
     assert not (tmp_path / "run" / "results.json").exists()
 
 
-@pytest.mark.parametrize(("name", "code", "reason"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+@pytest.mark.parametrize(
+    ("name", "code", "reason"),
+    [("SIGINT", 130, "interrupted"), pytest.param("SIGTERM", 143, "terminated", marks=pytest.mark.slow)],
+)
 def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     script = (
@@ -414,7 +418,11 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
 
 
 @pytest.mark.parametrize(
-    ("number", "code", "line"), [(signal.SIGINT, 130, "error: interrupted"), (signal.SIGTERM, 143, "error: terminated")]
+    ("number", "code", "line"),
+    [
+        pytest.param(signal.SIGINT, 130, "error: interrupted", marks=pytest.mark.slow),
+        (signal.SIGTERM, 143, "error: terminated"),
+    ],
 )
 def test_shutdown_while_features_are_computed_keeps_those_that_are_there(
     number: signal.Signals, code: int, line: str, tmp_path: Path
