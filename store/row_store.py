@@ -128,11 +128,13 @@ def _share(
     """
     table.mkdir(parents=True, exist_ok=True)
     with FileLock(table / "lock"):
+        busy = {segment.path for segment in open_segments(table, damaged) if segment.is_being_written()}
+        # Read only now: the journal of one that is not being written any more is whole.
         segments = open_segments(table, damaged)
         taken = {name for segment in _of_one_origin(segments) for name in segment.names}
         other = None
         for segment in segments:
-            if segment.is_being_written():
+            if segment.path in busy:
                 taken.update(segment.promised)
                 if any(names[place] in segment.promised for place in missing):
                     other = segment
