@@ -12,7 +12,6 @@ import jsonargparse
 
 from output.docstrings import first_line
 from output.parser import OneLineErrorParser, import_from_working_folder, one_line_errors
-from output.processors import share_processors
 from output.version import describe_version
 
 COMMANDS = {
@@ -35,7 +34,6 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The sub-command and its options; those of the process by default.
     """
-    share_processors()
     given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
     with one_line_errors():
         if "--version" in given:

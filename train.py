@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from output.parser import import_from_working_folder, mistakes_of_users, one_line_errors
-from output.processors import share_processors
 from output.version import describe_version
 
 # What the system calls a temporary failure: the same command again goes on.
@@ -28,7 +27,6 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: Options; those of the process by default.
     """
-    share_processors()
     given = sys.argv[1:] if args is None else list(args)
     with one_line_errors():
         if "--version" in given:

@@ -1,5 +1,1 @@
 """Speed and memory, measured side by side by hand: `python -m benchmarks.orderings` and its neighbours."""
-
-from output.processors import share_processors
-
-share_processors()

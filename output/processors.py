@@ -1,4 +1,4 @@
-"""The processors that a command may use, and how its threads wait for each other on them."""
+"""The processors that a command may use."""
 
 from __future__ import annotations
 
@@ -18,12 +18,3 @@ def count_processors() -> int:
         time, period = QUOTA.read_text().split()
         count = min(count, max(1, math.ceil(int(time) / int(period))))
     return count
-
-
-def share_processors() -> None:
-    """Let threads that wait for others sleep, unless the user decided; to be called before torch is imported.
-
-    OpenMP's threads otherwise keep their processors busy while they wait for one that other work has displaced, and
-    with work beside them most of the time is spent so.
-    """
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
