@@ -19,8 +19,8 @@ from callbacks.traces import Traces
 from modules.checkpoint import is_current, pickling, unpickling, why_not
 from modules.comparison import Comparison
 from modules.method import Start
+from store.json_digest import digest_of
 from store.ledger import TraceKey
-from store.segments import digest_of
 
 FOLDER = "checkpoints"
 # Where a process is killed, what it did in this time is done again, or more where writing would take more than a tenth.

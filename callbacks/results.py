@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import platform
@@ -20,10 +19,10 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Trainer
 
 from callbacks.checkpoints import Checkpoints
+from callbacks.configuration import essence, registry_digest
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import Traces
-from contract.documents import registry_path
-from datamodules.sample_stream import SampleStream
+from datamodules.sample_stream import NAMES, SampleStream
 from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, class_weights
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from modules.comparison import BASELINE, Comparison
@@ -37,9 +36,6 @@ from store.ledger import Ledger
 SCHEMA = 2
 RESULTS = "results.json"
 CONFIG = "config.yaml"
-# What a stream is called, which has no part in its identity.
-NAMES = ("dataset", "backbone", "weights")
-SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
 
 
 @runtime_checkable
@@ -90,11 +86,11 @@ class Results:
             UserError: The folder cannot be written, or holds results of another configuration.
         """
         self.folder = output_folder("trainer.default_root_dir", folder)
-        self.config, self.criterion, self.registry = config, criterion, _registry_digest(config)
+        self.config, self.criterion, self.registry = config, criterion, registry_digest(config)
         self.started = time.perf_counter()
         saved, self.before = folder / CONFIG, _read(folder / RESULTS)
         if (folder / RESULTS).exists() and not self.overwrite:
-            same = saved.exists() and _essence(saved.read_text()) == _essence(config)
+            same = saved.exists() and essence(saved.read_text()) == essence(config)
             known = self.before.get("protocol", {}).get("registry_sha256")
             if not same or (self.registry is not None and self.registry != known):
                 raise UserError(
@@ -315,48 +311,6 @@ def _read(results: Path) -> dict[str, Any]:
         if isinstance(document, dict) and all(isinstance(document.get(key), dict) for key in ("methods", "protocol")):
             return document
     return {}
-
-
-def _registry_digest(config: str) -> str | None:
-    """Digest the registry that the backbone comes from; None where it comes from none."""
-    registry = yaml.safe_load(config).get("data", {}).get("init_args", {}).get("backbone", {}).get("registry")
-    # Where it cannot be read, that is said with the option's name when its entry is needed.
-    if registry is None or not (path := registry_path(registry)).is_file():
-        return None
-    return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Give a configuration without what does not change its results: folders, what is logged, how photos are read."""
-    content = yaml.safe_load(config)
-    if not isinstance(content, dict):
-        return None
-    content.pop("results", None)
-    for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
-        content["trainer"].pop(key, None)
-    for key in ("cache_dir", "num_workers"):
-        content["data"].get("init_args", {}).pop(key, None)
-    return content
-
-
-def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
-    """Digest a configuration: the same for those that give the same results.
-
-    Args:
-        config: The whole configuration, YAML.
-        over_seeds: Whether also those that differ in their seed and orderings alone are to have the same.
-
-    Returns:
-        Eight hexadecimal digits.
-    """
-    content, registry = _essence(config), _registry_digest(config)
-    if registry is not None:
-        content["registry_sha256"] = registry
-    if over_seeds:
-        for part, keys in ((content, SEEDS), (content.get("data", {}).get("init_args", {}), ORDERINGS)):
-            for key in keys:
-                part.pop(key, None)
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def _environment(trainer: Trainer) -> dict[str, Any]:

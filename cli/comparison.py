@@ -18,9 +18,9 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser, LightningCL
 import datamodules
 import modules
 from callbacks import ComparisonProgress, Results, SampleEfficiency
+from callbacks.configuration import configuration_digest
 from callbacks.dashboard import DashboardLogger, describe_run
 from callbacks.measurement import measure
-from callbacks.results import configuration_digest
 from cli.comparison_parser import ComparisonParser, TrainerHelp
 from datamodules.registry_backbone import read_network
 from modules.networks.backbone import RANDOM, BackboneSpec

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
@@ -19,7 +19,7 @@ from datamodules.chosen_backbone import build_chosen
 from datamodules.draws import draw_ordering, draw_validation
 from datamodules.held_samples import hold
 from datamodules.near_duplicates import warn_of_near_duplicates
-from datamodules.photos.class_folders import count_kinds, list_kinds
+from datamodules.photos.class_folders import tell_left_out
 from datamodules.photos.duplicates import find_duplicates, require_none
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
@@ -36,20 +36,12 @@ from store.segments import StoreError
 
 # To be raised whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
-# What the protocol tells for readers, or has no part in what a single trace is.
-BESIDE_THE_STREAM = frozenset(
-    [
-        "dataset",
-        "backbone",
-        "weights",
-        "orderings",
-        "first_ordering",
-        "max_samples",
-        "unreadable_photos",
-        "duplicate_photos",
-        "near_duplicate_photos",
-    ]
-)
+# What a stream is called, which has no part in its identity.
+NAMES = ("dataset", "backbone", "weights")
+# What else the protocol tells for readers, or has no part in what a single trace is.
+BESIDE_THE_STREAM = {*NAMES, "orderings", "first_ordering", "max_samples"} | {
+    f"{kind}_photos" for kind in ("unreadable", "duplicate", "near_duplicate")
+}
 
 
 class SampleStream(LightningDataModule):
@@ -107,10 +99,8 @@ class SampleStream(LightningDataModule):
         self.unreadable: dict[str, str] = {}
         self.duplicates: list[list[str]] = []
         self.near_duplicates: list[list[str]] = []
-        self.thumbnails: dict[str, Tensor] = {}
-        self.fed: Sequence[int] = self.orderings
-        self.skipped = 0
         self.fingerprints: dict[str, str] = {}
+        self.feed(self.orderings)
 
     @property
     def device(self) -> torch.device:
@@ -164,7 +154,7 @@ class SampleStream(LightningDataModule):
             train, validation = self.photos.train(), self.photos.validation()
             require_classes(train, "training")
             require_classes(validation, "validation")
-        self._count_left_out({**train.left_out, **validation.left_out})
+        self.left_out = tell_left_out({**train.left_out, **validation.left_out})
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
             self._require("data.validation_size", self.validation_size, len(validation), "validation")
@@ -180,16 +170,16 @@ class SampleStream(LightningDataModule):
             spec, model=choose_model(spec), preprocessing=self.backbone.preprocessing, loaded=self.weights_digest
         )
         self.classes = train.classes
-        self.train_inputs, self.train_labels = self._load(train, "training")
-        validation, self.validation_inputs, self.validation_labels = self._load_validation(validation)
+        self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
+        validation, held_out = self._load_validation(validation)
+        self.validation_inputs, self.validation_labels, held_out_thumbnails = held_out
         self._require_classes(self.train_labels, "training")
         self._require_classes(self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
         self.duplicates = find_duplicates(train, validation, self.unreadable)
         if self.on_duplicates == "stop":
             require_none(self.duplicates)
-        thumbnails = self.thumbnails.pop("training"), self.thumbnails.pop("validation")
-        self.near_duplicates = warn_of_near_duplicates(train, validation, *thumbnails)
+        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out_thumbnails)
         self.fingerprints = {
             f"{split}_photos_sha256": photos.fingerprint()
             for split, photos in (("train", train), ("validation", validation))
@@ -200,26 +190,22 @@ class SampleStream(LightningDataModule):
         held = self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels
         self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = hold(self.device, held)
 
-    def _count_left_out(self, left_out: Mapping[str, str]) -> None:
-        self.left_out = count_kinds(left_out)
-        if left_out:
-            print(f"data.photos: {len(left_out)} files left out: {list_kinds(self.left_out)}", flush=True)
-
-    def _load_validation(self, photos: Photos) -> tuple[Photos, Tensor, Tensor]:
+    def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor, Tensor]]:
         """Load all validation photos, or the part that is asked for, drawn from those that are readable."""
         if self.validation_size is None:
-            return photos, *self._load(photos, "validation")
+            return photos, self._load(photos, "validation")
         without: set[int] = set()
         while True:
             places = draw_validation(photos.labels, self.validation_size, self.seed, without)
             self._require("data.validation_size", self.validation_size, len(places), "readable validation")
             part = photos.subset(places)
-            inputs, labels = self._load(part, "validation")
-            if len(labels) == self.validation_size:
-                return part, inputs, labels
+            loaded = self._load(part, "validation")
+            if len(loaded[1]) == self.validation_size:
+                return part, loaded
             without |= {int(place) for place, name in zip(places, part.names, strict=True) if name in self.unreadable}
 
-    def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor]:
+    def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Load what is fed of the readable photos, their labels, and the thumbnails of all."""
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
         try:
             with naming("data.photos"):
@@ -240,12 +226,12 @@ class SampleStream(LightningDataModule):
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
-        inputs, self.thumbnails[split] = self.split(torch.from_numpy(found.rows))
+        inputs, thumbnails = self.split(torch.from_numpy(found.rows))
         labels = torch.from_numpy(photos.labels)
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
             inputs, labels = inputs[readable], labels[readable]
-        return inputs, labels
+        return inputs, labels, thumbnails
 
     def _require_classes(self, labels: Tensor, split: str) -> None:
         lost = [name for label, name in enumerate(self.classes) if label not in labels]

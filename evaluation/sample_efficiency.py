@@ -18,8 +18,8 @@ from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from output.errors import UserError
 from output.files import output_file, write_text
 from output.tables import print_lines, print_scores
+from store.json_digest import digest_of
 from store.ledger import LedgerError
-from store.segments import digest_of
 
 CRITERION = ("measure", "threshold", "consecutive")
 

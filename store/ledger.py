@@ -18,7 +18,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from store.segments import digest_of
+from store.json_digest import digest_of
 
 FORMAT = 1
 FILE = "traces.sqlite"

@@ -297,20 +297,6 @@ def drop(journal: Path, reason: Exception | None = None) -> None:
             journal.with_suffix(suffix).unlink(missing_ok=True)
 
 
-def digest_of(key: Mapping[str, Any]) -> str:
-    """Give the name of a key's folder.
-
-    Args:
-        key: JSON values; tuples and lists are the same.
-
-    Returns:
-        64 hexadecimal digits.
-    """
-    # As JSON gives it back, so that a key of numbers and one of texts that are alike have one name.
-    plain = json.loads(json.dumps(key))
-    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()
-
-
 @contextmanager
 def naming(path: Path, verb: str) -> Iterator[None]:
     """Say which file or folder an error of the system was about."""

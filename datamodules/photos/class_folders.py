@@ -167,6 +167,21 @@ def list_kinds(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {kind}{'s' * (n > 1 and kind in (FOLDER, DANGLING, STRAY))}" for kind, n in counts.items())
 
 
+def tell_left_out(left_out: Mapping[str, str]) -> dict[str, int]:
+    """Print how many files are left out, where some are.
+
+    Args:
+        left_out: Their kinds, by name.
+
+    Returns:
+        How many there are of each kind.
+    """
+    counts = count_kinds(left_out)
+    if left_out:
+        print(f"data.photos: {len(left_out)} files left out: {list_kinds(counts)}", flush=True)
+    return counts
+
+
 def _kinds(folder: Path) -> dict[str, str]:
     """Tell of everything in a folder that is not hidden what it is."""
     try:

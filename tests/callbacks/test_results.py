@@ -16,16 +16,14 @@ from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
 from callbacks import Results, SampleEfficiency
-from callbacks.results import configuration_digest
+from callbacks.configuration import configuration_digest
 from output.errors import UserError
 from store.ledger import Ledger, Trace
+from tests.callbacks.test_configuration import CONFIG, OTHER, SAME
 
 Script = Callable[..., Any]
 PICTURES = {f"{name}.{form}" for name in ("learning_curves", "criterion_reached") for form in ("png", "svg", "pdf")}
 NAMES = {"config.yaml", "curves.npz", "results.json", *PICTURES}
-CONFIG = (
-    "trainer: {default_root_dir: a, logger: true, max_epochs: 1}\ndata: {batch_size: 8}\nresults: {overwrite: false}"
-)
 COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
 
 
@@ -95,23 +93,6 @@ def test_few_orderings(script: Script, orderings: int) -> None:
     assert comparison["per_ordering"] == [pytest.approx(100 / 3)] * orderings
 
 
-def edited(**changes: Any) -> str:
-    content = yaml.safe_load(CONFIG)
-    for key, value in changes.items():
-        section, _, name = key.partition("__")
-        content[section][name] = value
-    return yaml.safe_dump(content)
-
-
-SAME = [
-    edited(),
-    edited(trainer__default_root_dir="b"),
-    edited(trainer__logger=False),
-    edited(results__overwrite=True),
-]
-OTHER = [edited(data__batch_size=4), edited(trainer__max_epochs=2), edited(data__seed=1)]
-
-
 @pytest.mark.parametrize("config", SAME)
 def test_same_configuration_is_written_again(script: Script, config: str) -> None:
     script(COUNTS, results=Results(), config=CONFIG)
@@ -120,24 +101,6 @@ def test_same_configuration_is_written_again(script: Script, config: str) -> Non
     assert run.curves.correct.tolist() == before.curves.correct.tolist()
     assert read(run.folder)["times"]["computed_traces"] == 0
     assert set(files(before.folder)) == NAMES
-
-
-def test_configuration_digest_a_configuration_is_that_of_its_results() -> None:
-    digest = configuration_digest(CONFIG)
-    assert len(digest) == 8
-    assert {configuration_digest(config) for config in SAME} == {digest}
-    assert len({digest, *(configuration_digest(config) for config in OTHER)}) == 1 + len(OTHER)
-
-
-def test_digest_over_seeds_is_that_of_the_comparison() -> None:
-    config = (
-        "seed_everything: 0\ntrainer: {}\ndata: {init_args: {seed: 0, orderings: 2, first_ordering: 0, batch_size: 8}}"
-    )
-    digest = configuration_digest(config, over_seeds=True)
-    for old, new in (("everything: 0", "everything: 1"), ("seed: 0", "seed: 1"), ("ordering: 0", "ordering: 2")):
-        assert configuration_digest(config.replace(old, new), over_seeds=True) == digest
-        assert configuration_digest(config.replace(old, new)) != configuration_digest(config)
-    assert configuration_digest(config.replace("size: 8", "size: 4"), over_seeds=True) != digest
 
 
 @pytest.mark.parametrize("config", OTHER)
