@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from output.version import describe_version
 
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
+    "leaderboard": "evaluation.leaderboard.leaderboard:leaderboard",
     "performances": "evaluation.performances:performances",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
@@ -25,7 +27,9 @@ COMMANDS = {
     "list": "evaluation.listing:list_choices",
 }
 # What these are about comes without a name; what others cannot do without is named like any option.
-POSITIONAL = {"sample-efficiency", "performances", "list"}
+POSITIONAL = {"sample-efficiency", "leaderboard", "performances", "list"}
+# What may come several times without a name, before any option.
+SEVERAL = {"leaderboard"}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -34,7 +38,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The sub-command and its options; those of the process by default.
     """
-    given = [_underscored(arg) for arg in (sys.argv[1:] if args is None else args)]
+    given = _joined([_underscored(arg) for arg in (sys.argv[1:] if args is None else args)])
     with one_line_errors():
         if "--version" in given:
             print(describe_version())
@@ -54,6 +58,14 @@ def _underscored(arg: str) -> str:
     """Let options be written with dashes, too; what follows a dot may be a name of the user's own."""
     name = re.split("[.=]", arg, maxsplit=1)[0]
     return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}" if name.startswith("--") else arg
+
+
+def _joined(args: list[str]) -> list[str]:
+    """Make one list of several folders that a command is about."""
+    named = next((place for place, arg in enumerate(args) if arg.startswith("--")), len(args))
+    if named < 3 or args[0] not in SEVERAL:
+        return args
+    return [args[0], json.dumps(args[1:named]), *args[named:]]
 
 
 def _load(place: str) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
+from evaluation.joined_runs import in_common, join, known_until, require_same_methods
 from evaluation.runs import Run, read_runs, require_same
 from evaluation.stored_traces import BASELINE, find_method, is_ledger, read_stored
 from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
@@ -72,11 +72,11 @@ def sample_efficiency(
     limit = min((run.curves.limit for run in found), default=None)
     for ledger in ledgers:
         found.append(_read_ledger(ledger, found, where or {}, asked))
-    _require_same_methods(found)
+    require_same_methods(found)
     provenances = {name: run.describe(name) for run in found for name in run.curves.methods}
-    curves = _choose_methods(_join(found, limit), provenances, baseline, methods)
-    curves, remarks = _in_common(curves) if ledgers else (_require_whole(curves), [])
-    curves = replace(curves, limit=_known_until(curves))
+    curves = _choose_methods(join(found, limit), provenances, baseline, methods)
+    curves, remarks = in_common(curves) if ledgers else (_require_whole(curves), [])
+    curves = replace(curves, limit=known_until(curves, curves.samples_to_criterion()[0]))
     document = {
         "runs": [str(run.folder) for run in found],
         "complete": all(run.document["complete"] for run in found),
@@ -118,39 +118,6 @@ def _read_ledger(folder: Path, before: Sequence[Run], where: Mapping[str, Any], 
         raise UserError(f"runs: the ledger {error}; give another folder") from error
 
 
-def _require_same_methods(runs: Sequence[Run]) -> None:
-    """Check that what has one name is one method, of one source."""
-    first: dict[str, Run] = {}
-    for run in runs:
-        for name in run.curves.methods:
-            before = first.setdefault(name, run)
-            if run.describe(name) != before.describe(name):
-                pair = f"{str(run.folder)!r} differs from {str(before.folder)!r}"
-                raise UserError(f"runs: {pair} in the method {name}; give one of them another name")
-
-
-def _join(runs: Sequence[Run], limit: int | None) -> Curves:
-    """Put the traces of runs together, by method and ordering; a trace may come more than once."""
-    methods = list(dict.fromkeys(name for run in runs for name in run.curves.methods))
-    orderings = list(dict.fromkeys(number for run in runs for number in run.curves.orderings.tolist()))
-    longest = max((run.curves for run in runs), key=lambda curves: len(curves.samples_seen))
-    correct = np.full((len(methods), len(orderings), len(longest.samples_seen)), NOT_EVALUATED)
-    row, column = ({one: place for place, one in enumerate(many)} for many in (methods, orderings))
-    for run in runs:
-        names, numbers, traces = run.curves.methods, run.curves.orderings.tolist(), run.curves.correct
-        block = np.ix_([row[name] for name in names], [column[number] for number in numbers], range(traces.shape[-1]))
-        there = correct[block]
-        differing = (there != traces) & (there != NOT_EVALUATED) & (traces != NOT_EVALUATED)
-        if differing.any():
-            m, k, _ = np.argwhere(differing)[0].tolist()
-            again = f"of the method {names[m]} in ordering {numbers[k]} again, and differently"
-            raise UserError(f"runs: {str(run.folder)!r} holds the trace {again}; leave one out")
-        correct[block] = np.maximum(there, traces)
-    return replace(
-        longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit or longest.limit
-    )
-
-
 def _choose_methods(
     curves: Curves, provenances: Mapping[str, Mapping[str, Any]], baseline: str, methods: Sequence[str] | None
 ) -> Curves:
@@ -170,33 +137,3 @@ def _require_whole(curves: Curves) -> Curves:
         if absent:
             raise UserError(f"runs: the method {name} is in no run of the orderings {absent}; add one")
     return curves
-
-
-def _in_common(curves: Curves) -> tuple[Curves, list[str]]:
-    """Take the orderings that every method has, and say which methods lack others."""
-    there = curves.correct[..., 0] != NOT_EVALUATED
-    common = there.all(0)
-    if common.all():
-        return curves, []
-    counts = ", ".join(f"{name} {count}" for name, count in zip(curves.methods, there.sum(1), strict=True))
-    if not common.any():
-        raise UserError(
-            f"methods: there is no ordering with a finished trace of each (orderings: {counts}); choose among them "
-            "by --methods"
-        )
-    remark = f"Of {len(common)} orderings those {common.sum()} are taken that every method has ({counts})."
-    return replace(curves, orderings=curves.orderings[common], correct=curves.correct[:, common]), [remark]
-
-
-def _known_until(curves: Curves) -> int:
-    """Give the samples up to which it is known whether each trace meets the criterion.
-
-    A trace ends once its companions have met the criterion of their run; under a stricter one, one that has not met it
-    by then is censored where it ends, not at the sample limit.
-    """
-    censored = np.isinf(curves.samples_to_criterion()[0])
-    if not censored.any():
-        return curves.limit
-    last = int(curves.ends[censored].min())
-    # Less than one evaluation is left before the limit: nothing can be met in between.
-    return curves.limit if last + int(curves.samples_seen[0]) > curves.limit else min(last, curves.limit)

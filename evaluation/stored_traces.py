@@ -55,9 +55,31 @@ def read_stored(
         LedgerError: It cannot be read.
     """
     with LedgerReader(folder) as ledger:
-        digest, fed = _choose(folder, ledger.streams(), where, stream)
-        documents, stored, unfinished = ledger.methods(digest), ledger.traces(digest), ledger.unfinished(digest)
-    names = _name(documents, known or {})
+        streams = ledger.streams()
+        digest = _choose(folder, streams, where, stream)
+        return read_stream(ledger, digest, streams[digest], known or {}, threshold, consecutive)
+
+
+def read_stream(
+    ledger: LedgerReader,
+    digest: str,
+    fed: Mapping[str, Any],
+    known: Mapping[str, str],
+    threshold: float,
+    consecutive: int,
+) -> Run:
+    """Read what a ledger holds of one stream, as `read_stored` does.
+
+    Args:
+        ledger: The ledger.
+        digest: Digest of the stream.
+        fed: What it is, as the ledger tells it.
+        known: As for `read_stored`.
+        threshold: As for `read_stored`.
+        consecutive: As for `read_stored`.
+    """
+    documents, stored, unfinished = ledger.methods(digest), ledger.traces(digest), ledger.unfinished(digest)
+    names = _name(documents, known)
     orderings = sorted({ordering for _, ordering in stored})
     row, column = {key: i for i, key in enumerate(documents)}, {key: i for i, key in enumerate(orderings)}
     correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED)
@@ -81,30 +103,18 @@ def read_stored(
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
     protocol |= {**_untold(fed), **fed.get(TOLD, {}), "stream_sha256": digest}
     document = {"complete": True, "methods": methods, "unfinished": unfinished}
-    return Run(folder, document, curves, protocol, model={}, backbone={})
+    return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
 
-def _choose(
-    folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[str, Any], stream: str | None
-) -> tuple[str, dict[str, Any]]:
+def _choose(folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[str, Any], stream: str | None) -> str:
     """Choose one stream."""
-    # What is stored only where it is not the default.
-    flat = {
-        digest: _flatten({"measure": MEASURE, **fed.get(TOLD, {}), **_untold(fed)}) for digest, fed in streams.items()
-    }
-    if stream is not None:
-        flat = {digest: fed for digest, fed in flat.items() if digest == stream}
-    keys = {key for fed in flat.values() for key in fed}
-    unknown = sorted(set(_flatten(where)) - keys)
-    if flat and unknown:
-        raise UserError(f"where: {', '.join(unknown)} is none of {', '.join(sorted(keys))}")
-    for key, value in _flatten(where).items():
-        flat = {digest: fed for digest, fed in flat.items() if _is(fed.get(key), value)}
+    flat = {digest: describe_stream(fed) for digest, fed in streams.items() if stream in (None, digest)}
+    flat = choose_where(flat, where)
     if not flat:
         asked = "that the runs were fed" if stream else "of these values" if where else "with a finished trace"
         raise UserError(f"{'where' if where else 'runs'}: the ledger {str(folder)!r} holds no stream {asked}")
     if len(flat) > 1:
-        differing = [*_describe_differences(list(flat.values())).items()]
+        differing = [*describe_differences(list(flat.values())).items()]
         listed = "; ".join(f"{key} ({values})" for key, values in differing[:LISTED])
         example = f"--where.{differing[0][0]}={differing[0][1].partition(', ')[0]}"
         raise UserError(
@@ -112,7 +122,31 @@ def _choose(
             f"choose one by --where, such as {example}"
         )
     (digest,) = flat
-    return digest, streams[digest]
+    return digest
+
+
+def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
+    """Give what a stream of a ledger is, by the keys of its protocol, with dots where they are nested."""
+    # The measure is stored only where it is not the default.
+    return flatten({"measure": MEASURE, **fed.get(TOLD, {}), **_untold(fed)})
+
+
+def choose_where(flat: Mapping[str, dict[str, Any]], where: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Take those of several protocols that have the values asked for.
+
+    Args:
+        flat: The protocols, as `flatten` gives them.
+        where: The values, by key; digests may be shortened.
+
+    Raises:
+        UserError: None of the protocols has such a key.
+    """
+    keys = {key for each in flat.values() for key in each}
+    unknown = sorted(set(flatten(where)) - keys)
+    if flat and unknown:
+        raise UserError(f"where: {', '.join(unknown)} is none of {', '.join(sorted(keys))}")
+    asked = flatten(where).items()
+    return {name: each for name, each in flat.items() if all(_is(each.get(key), value) for key, value in asked)}
 
 
 def _is(found: object, asked: object) -> bool:
@@ -120,10 +154,10 @@ def _is(found: object, asked: object) -> bool:
     return str(found) == str(asked) or (len(str(found)) == DIGEST and str(found).startswith(str(asked)))
 
 
-def _describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """List the values of each key that differs; those that people know come first."""
     keys = dict.fromkeys(key for document in documents for key in document)
-    values = {key: list(dict.fromkeys(_show(document.get(key)) for document in documents)) for key in keys}
+    values = {key: list(dict.fromkeys(show(document.get(key)) for document in documents)) for key in keys}
     differing = {
         key: ", ".join([*found[:LISTED], *["…"] * (len(found) > LISTED)])
         for key, found in values.items()
@@ -134,7 +168,8 @@ def _describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, s
     )
 
 
-def _show(value: object) -> str:
+def show(value: object) -> str:
+    """Give a value as text, a digest shortened."""
     text = str(value)
     return text[:SHOWN] if len(text) == DIGEST else text
 
@@ -147,18 +182,18 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
     }
     names = {}
     for name in dict.fromkeys(told.values()):
-        same = {digest: _flatten(_untold(documents[digest])) for digest in told if told[digest] == name}
-        keys = _telling_apart(list(same.values()))
+        same = {digest: flatten(_untold(documents[digest])) for digest in told if told[digest] == name}
+        keys = telling_apart(list(same.values()))
         for digest, document in same.items():
-            its = [f"{_shorten(key)} {_show(document[key])}" for key in keys if key in document]
+            its = [f"{_shorten(key)} {show(document[key])}" for key in keys if key in document]
             alone = digest in known or (len(same) == 1 and name not in known.values())
             names[digest] = name if alone else f"{name} ({', '.join(its) or digest[:SHOWN]})"
     return names
 
 
-def _telling_apart(documents: Sequence[Mapping[str, Any]]) -> list[str]:
+def telling_apart(documents: Sequence[Mapping[str, Any]]) -> list[str]:
     """Give so many keys that no two documents have the same values, first of those that all documents have."""
-    differing = _describe_differences(documents)
+    differing = describe_differences(documents)
     keys: list[str] = []
     for key in sorted(differing, key=lambda key: sum(key not in document for document in documents)):
         if len({tuple(str(document.get(each)) for each in keys) for document in documents}) < len(documents):
@@ -174,11 +209,11 @@ def _untold(document: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in document.items() if key != TOLD}
 
 
-def _flatten(document: Mapping[str, Any]) -> dict[str, Any]:
+def flatten(document: Mapping[str, Any]) -> dict[str, Any]:
     """Give the values of nested mappings by their paths, with dots."""
     flat: dict[str, Any] = {}
     for key, value in document.items():
-        inner = _flatten(value) if isinstance(value, Mapping) and value else {}
+        inner = flatten(value) if isinstance(value, Mapping) and value else {}
         flat |= {f"{key}.{path}": found for path, found in inner.items()} or {key: value}
     return flat
 

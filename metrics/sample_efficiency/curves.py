@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,10 +57,10 @@ def required_correct(threshold: float, all_correct: int) -> int:
     return math.ceil(Fraction(repr(float(threshold))) * all_correct)
 
 
-def samples_to_criterion(
-    correct: NDArray[np.int64], samples_seen: NDArray[np.int64], required: int, consecutive: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Find where traces of accuracy first meet the criterion.
+def first_streaks(
+    correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
+) -> NDArray[np.float64]:
+    """Find where traces of accuracy first meet the criterion, for several lengths of the streak at once.
 
     Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
 
@@ -67,23 +68,33 @@ def samples_to_criterion(
         correct: Counts of correct predictions at every evaluation, `[..., evaluations]`.
         samples_seen: Samples seen at every evaluation, `[evaluations]`.
         required: Lowest count that passes, see `required_correct`.
-        consecutive: Length of the streak that is needed.
+        consecutive: Lengths of the streak that is needed, `[lengths]`.
 
     Returns:
-        Samples to criterion (samples seen at the last evaluation of the first full streak) and onset (samples
-        seen at its first), each `[...]`, infinite where the trace never meets the criterion.
+        Samples seen at the last evaluation of the first full streak (samples to criterion) and at its first (onset),
+        `[lengths, 2, ...]`, infinite where the trace never meets the criterion.
     """
-    evaluations = correct.shape[-1]
-    if evaluations < consecutive:
-        never = np.full(correct.shape[:-1], np.inf)
-        return never, never.copy()
-    passed = np.cumsum(correct >= required, axis=-1)
-    before = np.concatenate([np.zeros_like(passed[..., :1]), passed], axis=-1)[..., :-consecutive]
-    full = passed[..., consecutive - 1 :] - before == consecutive
-    first = full.argmax(axis=-1)
-    met = full.any(axis=-1)
-    samples = np.where(met, samples_seen[first + consecutive - 1], np.inf)
-    onset = np.where(met, samples_seen[first], np.inf)
+    # Evaluations first, so that the loop over them works on whole rows.
+    passed = np.ascontiguousarray(np.moveaxis(correct >= required, -1, 0))
+    streaks = passed.astype(np.int32)
+    for place in range(1, len(passed)):
+        streaks[place] += streaks[place - 1] * passed[place]
+    found = np.full((len(consecutive), 2, *passed.shape[1:]), np.inf)
+    for place, length in enumerate(consecutive):
+        full = streaks == length
+        met = full.any(axis=0)
+        if met.any():
+            first = full.argmax(axis=0)
+            found[place, 0] = np.where(met, samples_seen[first], np.inf)
+            found[place, 1] = np.where(met, samples_seen[first - length + 1], np.inf)
+    return found
+
+
+def samples_to_criterion(
+    correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Find where traces of accuracy first meet the criterion: `first_streaks` of one length, apart."""
+    samples, onset = first_streaks(correct, samples_seen, required, [consecutive])[0]
     return samples, onset
 
 

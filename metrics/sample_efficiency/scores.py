@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from metrics.sample_efficiency.curves import Curves
 
@@ -57,8 +57,8 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
     """
     if len(differences) < 2:
         return float("nan"), float("nan")
-    mean, error = float(np.mean(differences)), float(stats.sem(differences))
-    half = float(stats.t.ppf((1 + level) / 2, len(differences) - 1)) * error
+    mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(differences) ** 0.5
+    half = float(special.stdtrit(len(differences) - 1, (1 + level) / 2)) * error
     return mean - half, mean + half
 
 
@@ -85,7 +85,7 @@ def relative_interval(
     count = len(baseline)
     if count < 2:
         return float("nan"), float("nan")
-    squared = float(stats.t.ppf((1 + level) / 2, count - 1)) ** 2
+    squared = float(special.stdtrit(count - 1, (1 + level) / 2)) ** 2
     # R lies between the roots of a R^2 - 2 b R + c.
     covariance = np.cov(baseline, custom) / count
     means = np.array([baseline.mean(), custom.mean()])
@@ -96,28 +96,63 @@ def relative_interval(
     return float(1 - (b + half) / a), float(1 - (b - half) / a)
 
 
-def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
-    """Test whether paired differences `[orderings]` are symmetric about 0, by flipping their signs, two-sided.
+def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+    """Give the interval of the median of samples to criterion `[orderings]` that holds for every distribution.
+
+    Its ends are the order statistics between which the median lies with at least that probability, by the binomial
+    distribution, so that censored values, which are infinite, need no model.
+
+    Source: William R. Thompson, "On Confidence Ranges for the Median and Other Expectation Distributions for
+    Populations of Unknown Distribution Form", Annals of Mathematical Statistics, 1936, section 2.
+
+    Args:
+        samples: The values.
+        level: Coverage at least.
+
+    Returns:
+        Lower and upper end; infinite where censored values reach there, NaN with fewer values than the level needs.
+    """
+    count = len(samples)
+    # The largest k for which fewer than k of the values lie below the median with at most half of the error.
+    tails = special.bdtr(np.arange(count), count, 0.5)
+    k = int((tails <= (1 - level) / 2).sum())
+    if k == 0:
+        return float("nan"), float("nan")
+    ordered = np.sort(samples)
+    return float(ordered[k - 1]), float(ordered[count - k])
+
+
+def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Test whether paired differences are symmetric about 0, by flipping their signs, two-sided.
 
     All sign patterns are enumerated where there are at most `PERMUTATIONS`, else that many are drawn from a
     generator seeded with `PERMUTATION_SEED`. It is 1 for a single difference, and where none is other than 0. It is the
     value of `scipy.stats.permutation_test`, which draws the patterns again for every test.
+
+    Args:
+        differences: Of several comparisons on the same orderings, `[orderings, comparisons]`.
+
+    Returns:
+        p values, `[comparisons]`.
     """
-    count = len(differences)
-    if count < 2 or not np.any(differences):
-        return 1.0
-    observed = float(differences.sum())
-    tolerance = abs(observed) * 1e-14
-    patterns = _sign_patterns(count)
-    null = np.concatenate([part @ differences for part in np.array_split(patterns, -(-len(patterns) // BATCH))])
-    tail = min(int((null <= observed + tolerance).sum()), int((null >= observed - tolerance).sum()))
+    count, comparisons = differences.shape
+    if count < 2 or not comparisons:
+        return np.ones(comparisons)
+    observed = differences.sum(axis=0)
+    tolerance = np.abs(observed) * 1e-14
+    patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
+    for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
+        null = part.astype(np.float64) @ differences
+        below += (null <= observed + tolerance).sum(axis=0)
+        above += (null >= observed - tolerance).sum(axis=0)
     # Of patterns that are drawn, the observed one is one more.
     drawn = len(patterns) == PERMUTATIONS
-    return min(2 * (tail + drawn) / (len(patterns) + drawn), 1.0)
+    p_values = np.minimum(2 * (np.minimum(below, above) + drawn) / (len(patterns) + drawn), 1.0)
+    return np.where(differences.any(axis=0), p_values, 1.0)
 
 
 @lru_cache(maxsize=1)
-def _sign_patterns(count: int) -> NDArray[np.int8]:
+def sign_patterns(count: int) -> NDArray[np.int8]:
     """Give the signs of so many differences in each pattern, `[patterns, count]`: what all tests of a table share."""
     if 2**count <= PERMUTATIONS:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
@@ -128,23 +163,33 @@ def _sign_patterns(count: int) -> NDArray[np.int8]:
     return np.concatenate([generator.permuted(both, axis=-1)[..., 0] for _ in left])[:PERMUTATIONS]
 
 
-def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> PairedComparison:
-    """Compare the restricted means of a custom method and the baseline over the same orderings.
+def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
+    """Compare the restricted means of custom methods and the baseline over the same orderings.
 
     Args:
         baseline: Samples to criterion of the baseline, infinite where censored, `[orderings]`.
-        custom: The same of the custom method.
-        limit: The sample limit, common to both.
+        custom: The same of the custom methods, `[methods, orderings]`.
+        limit: The sample limit, common to all.
+
+    Returns:
+        One comparison for each custom method.
     """
     baseline, custom = restricted(baseline, limit), restricted(custom, limit)
     differences = baseline - custom
+    p_values = sign_flip_p_values(differences.T)
+    return [_compare(baseline, its, d, p) for its, d, p in zip(custom, differences, p_values.tolist(), strict=True)]
+
+
+def _compare(
+    baseline: NDArray[np.float64], custom: NDArray[np.float64], differences: NDArray[np.float64], p_value: float
+) -> PairedComparison:
     mean, (low, high) = float(differences.mean()), relative_interval(baseline, custom)
     return PairedComparison(
         mean_difference=mean,
         interval=t_interval(differences),
         relative_improvement=mean * 100 / float(baseline.mean()),
         relative_interval=(100 * low, 100 * high),
-        p_value=sign_flip_p_value(differences),
+        p_value=p_value,
     )
 
 
@@ -173,7 +218,7 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """
     samples, onset = curves.samples_to_criterion()
     at = {number: curves.accuracy_at(number) for number in accuracy_at}
-    pairs = [compare(samples[0], custom, curves.limit) for custom in samples[1:]]
+    pairs = compare(samples[0], samples[1:], curves.limit)
     adjusted = holm([pair.p_value for pair in pairs])
     return {
         "methods": {

@@ -19,12 +19,16 @@ from metrics.sample_efficiency.scores import (
     relative_interval,
     restricted,
     score,
-    sign_flip_p_value,
+    sign_flip_p_values,
     t_interval,
 )
 from tests.material.runs import reaching
 
 INF = np.inf
+
+
+def sign_flip_p_value(differences: NDArray[np.float64]) -> float:
+    return float(sign_flip_p_values(differences[:, None])[0])
 
 
 def enumerate_sign_flips(differences: NDArray[np.float64]) -> float:
@@ -117,7 +121,7 @@ def test_holm(p_values: list[float], adjusted: list[float]) -> None:
 
 def test_comparison_is_of_restricted_means() -> None:
     baseline, custom = np.array([100, np.inf, 60, 40]), np.array([50, 80, np.inf, 40])
-    comparison = compare(baseline, custom, limit=200)
+    [comparison] = compare(baseline, custom[None], limit=200)
     differences = np.array([50, 120, -140, 0])
     assert comparison.mean_difference == pytest.approx(7.5)
     assert comparison.relative_improvement == pytest.approx(7.5)  # the baseline's restricted mean is 100
@@ -129,7 +133,7 @@ def test_comparison_is_of_restricted_means() -> None:
 
 
 def test_relative_improvement_is_in_per_cent_of_the_baseline() -> None:
-    comparison = compare(np.array([30.0, 50.0]), np.array([10.0, 40.0]), limit=500)
+    [comparison] = compare(np.array([30.0, 50.0]), np.array([[10.0, 40.0]]), limit=500)
     assert comparison.mean_difference == pytest.approx(15)
     assert comparison.relative_improvement == pytest.approx(37.5)
 

@@ -1,0 +1,1 @@
+"""A leaderboard of methods over settings, which states its resolution."""

@@ -1,0 +1,100 @@
+"""`evaluate.py leaderboard`: which method wins, by how much, and how sure that is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+
+from evaluation.leaderboard.files import print_leaderboard, texts
+from evaluation.leaderboard.over_settings import describe_over_settings
+from evaluation.leaderboard.rows import describe, score_setting
+from evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
+from evaluation.leaderboard.settings import Asked, read_settings
+from evaluation.leaderboard.setup_stability import describe_setup_stability
+from evaluation.stored_traces import BASELINE, describe_differences
+from output.files import output_folder, write_texts
+from output.tables import print_lines
+
+SCHEMA = 1
+ACCURACY_AT = [10, 50, 100, 500]
+
+
+def leaderboard(
+    runs: str | list[str],
+    output: str = "runs/leaderboard",
+    threshold: ClosedUnitInterval | None = None,
+    consecutive: PositiveInt | None = None,
+    where: dict[str, Any] | None = None,
+    baseline: str = BASELINE,
+    methods: list[str] | None = None,
+    tuned: dict[str, str] | None = None,
+    accuracy_at: list[PositiveInt] = ACCURACY_AT,
+) -> dict[str, Any]:
+    """Rank methods in every setting that runs or ledgers hold, and say what the data can tell apart.
+
+    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex. What the numbers mean stands in
+    docs/leaderboard.md.
+
+    Args:
+        runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream that
+            they hold is a setting, traces of different protocols are never pooled.
+        output: Folder for the results.
+        threshold: Validation accuracy that counts as reached; by default the runs' own, 0.8 of a ledger alone.
+        consecutive: Evaluations in a row at which it must be reached; by default the runs' own, 10 of a ledger alone.
+        where: Which settings, by what differs between them: --where.batch_size=8.
+        baseline: The method that the others are compared with: its name, or its class where that is the only one of it.
+        methods: Names or classes of the other methods; all by default.
+        tuned: How the hyperparameters of methods were chosen, by name: --tuned.ridge='on these validation photos'.
+        accuracy_at: Numbers of samples at which the accuracy is given.
+
+    Returns:
+        What leaderboard.json holds.
+    """
+    folder = output_folder("output", output)
+    given = [runs] if isinstance(runs, str) else list(runs)
+    criterion: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
+    criterion |= {} if consecutive is None else {"consecutive": int(consecutive)}
+    document = rank_methods(
+        given, Asked(criterion, where or {}, baseline, methods, tuned or {}), [int(at) for at in accuracy_at]
+    )
+    files = write_texts(folder, texts(document))
+    print_leaderboard(document)
+    print_lines([f"wrote {', '.join(map(str, files))}"])
+    return document
+
+
+def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int] = ACCURACY_AT) -> dict[str, Any]:
+    """Give what leaderboard.json holds.
+
+    Args:
+        folders: Folders of runs or ledgers, folders above them, or patterns.
+        asked: Which settings and methods.
+        accuracy_at: Numbers of samples at which accuracies are given.
+
+    Raises:
+        UserError: Nothing is found, or nothing can be compared.
+    """
+    settings, left_out = read_settings(folders, asked)
+    scored = [score_setting(setting) for setting in settings]
+    grids = [read_grid(each) for each in scored]
+    return {
+        "schema": SCHEMA,
+        "folders": list(folders),
+        "criterion": {
+            key: _only([setting.protocol[key] for setting in settings])
+            for key in ("measure", "threshold", "consecutive")
+        },
+        "differences": describe_differences([setting.protocol for setting in settings]),
+        "left_out": left_out,
+        "settings": [describe(each, accuracy_at) for each in scored],
+        "over_settings": describe_over_settings(scored),
+        "sensitivity": describe_sensitivity(scored, grids),
+        "setup_stability": describe_setup_stability(scored, grids),
+    }
+
+
+def _only(values: Sequence[Any]) -> Any:  # noqa: ANN401 - of any key
+    """Give the one value that all have; None where they differ."""
+    return values[0] if all(value == values[0] for value in values) else None

@@ -1,0 +1,92 @@
+"""The same ranking under other criteria, from the stored traces; and what moves it most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.joined_runs import known_until
+from evaluation.leaderboard.rows import Scored
+from metrics.ranking.outcome_agreement import agreement_vectors
+from metrics.sample_efficiency.curves import first_streaks, required_correct
+from metrics.sample_efficiency.scores import restricted
+
+THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+CONSECUTIVE = (1, 5, 10, 20)
+TIES = 1e-12
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One criterion on the traces of a setting.
+
+    Attributes:
+        threshold: Its accuracy.
+        consecutive: Its streak length.
+        limit: Up to where it is known which traces meet it.
+        values: Samples to criterion cut there, `[methods, orderings]`; None where no trace meets it by then, or nothing
+            of it is known.
+    """
+
+    threshold: float
+    consecutive: int
+    limit: int
+    values: Values | None
+
+
+def read_grid(scored: Scored) -> list[Cell]:
+    """Read the traces of a setting by all criteria, methods in the order of the leaderboard."""
+    curves, cells = scored.setting.curves, []
+    for threshold in THRESHOLDS:
+        required = required_correct(threshold, curves.all_correct)
+        found = first_streaks(curves.correct, curves.samples_seen, required, CONSECUTIVE)[:, 0]
+        for consecutive, samples in zip(CONSECUTIVE, found, strict=True):
+            limit = known_until(curves, samples)
+            met = (samples <= limit).any()
+            values = restricted(samples, limit)[scored.order] if met else None
+            cells.append(Cell(threshold, consecutive, limit, values))
+    return cells
+
+
+def describe_grid(scored: Scored, cells: Sequence[Cell]) -> dict[str, Any]:
+    """Give the grid of a setting as it stands in `leaderboard.json`."""
+    return {
+        "name": scored.setting.name,
+        "grid": [
+            {
+                "threshold": cell.threshold,
+                "consecutive": cell.consecutive,
+                "restricted_at": cell.limit,
+                **_describe_cell(scored, cell),
+            }
+            for cell in cells
+        ],
+    }
+
+
+def _describe_cell(scored: Scored, cell: Cell) -> dict[str, Any]:
+    if cell.values is None:
+        return {"order": [], "restricted_means": dict.fromkeys(scored.names), "tau": None}
+    means = cell.values.mean(1)
+    pair = np.stack([scored.restricted.mean(1), means])
+    vectors, defined = agreement_vectors(pair, TIES)
+    return {
+        "order": [scored.names[place] for place in np.argsort(means, kind="stable")],
+        "restricted_means": dict(zip(scored.names, means.tolist(), strict=True)),
+        "tau": float(vectors[0] @ vectors[1]) if defined.all() else None,
+    }
+
+
+def describe_sensitivity(scored: Sequence[Scored], grids: Sequence[list[Cell]]) -> dict[str, Any]:
+    """Give the sensitivity of all settings as it stands in `leaderboard.json`."""
+    return {
+        "thresholds": list(THRESHOLDS),
+        "consecutive": list(CONSECUTIVE),
+        "settings": [describe_grid(each, cells) for each, cells in zip(scored, grids, strict=True)],
+    }

@@ -1,0 +1,239 @@
+"""The settings of a leaderboard: traces grouped by all that must agree for them to be compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from glob import escape, glob, has_magic
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from evaluation.joined_runs import in_common, join, known_until, require_same_methods
+from evaluation.runs import FILES, Run, read_runs
+from evaluation.stored_traces import (
+    BASELINE,
+    choose_where,
+    describe_stream,
+    find_method,
+    flatten,
+    is_ledger,
+    read_stream,
+    show,
+    telling_apart,
+)
+from metrics.sample_efficiency.curves import CONSECUTIVE, THRESHOLD, Curves
+from output.errors import UserError
+from store.json_digest import digest_of
+from store.ledger import LedgerError
+from store.ledger_reader import LedgerReader
+
+# What tells of a setting without deciding what its traces are.
+BESIDE = ("stream_sha256", "registry_sha256", "unreadable_photos", "duplicate_photos", "near_duplicate_photos")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Traces that were fed one stream and are read by one criterion.
+
+    Attributes:
+        name: What no other setting is called.
+        protocol: What was fed, and the criterion, by keys with dots.
+        curves: The traces of all methods in the orderings that all have, in the order of their numbers.
+        provenances: What each method is, by name.
+        baseline: The method that the others are compared with; None where there is none.
+        folders: Where the traces come from.
+        remarks: What a reader must know.
+        tuned: How the hyperparameters of methods were chosen, by name.
+    """
+
+    name: str
+    protocol: dict[str, Any]
+    curves: Curves
+    provenances: dict[str, dict[str, Any]]
+    baseline: str | None
+    folders: list[str]
+    remarks: list[str]
+    tuned: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which settings and methods are asked for.
+
+    Attributes:
+        criterion: Threshold and streak length where they are to differ from the runs' own.
+        where: Values of the protocol.
+        baseline: Name or class of the baseline.
+        methods: Names or classes of the other methods; None for all.
+        tuned: How the hyperparameters of methods were chosen, by their names or classes.
+    """
+
+    criterion: dict[str, Any] = field(default_factory=dict)
+    where: dict[str, Any] = field(default_factory=dict)
+    baseline: str = BASELINE
+    methods: list[str] | None = None
+    tuned: dict[str, str] = field(default_factory=dict)
+
+
+def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting], list[dict[str, str]]]:
+    """Read runs and ledgers, and group their traces.
+
+    Args:
+        patterns: Folders of runs or ledgers, folders above them, or patterns of the shell.
+        asked: Which are asked for.
+
+    Returns:
+        The settings; and those left out, each with its `setting` and the `reason`.
+
+    Raises:
+        UserError: Nothing is found, or no setting can be scored.
+    """
+    runs, ledgers = find_folders(patterns)
+    groups: dict[str, list[Run]] = {}
+    for found in read_runs([escape(folder) for folder in runs]):
+        run = replace(found, curves=replace(found.curves, **asked.criterion))
+        groups.setdefault(digest_of(_identity(run)), []).append(run)
+    for folder in ledgers:
+        try:
+            _add_stored(groups, folder, asked)
+        except LedgerError as error:
+            raise UserError(f"runs: the ledger {error}; give another folder") from error
+    protocols = {key: _protocol(each) for key, each in groups.items()}
+    chosen = choose_where(protocols, asked.where)
+    if not chosen:
+        raise UserError("where: no setting has these values" if groups else "runs: there is no finished trace")
+    names = dict(zip(chosen, _name(list(chosen.values())), strict=True))
+    return _build([(names[key], protocol, groups[key]) for key, protocol in chosen.items()], asked)
+
+
+def find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Find the folders of runs, and those of ledgers, that are given or lie below what is given."""
+    runs: dict[str, None] = {}
+    ledgers: dict[Path, None] = {}
+    for pattern in patterns:
+        there = [Path(path) for path in sorted(glob(pattern))]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        below = [folder for path in there for folder in _below(path)]
+        if not below and not (there and has_magic(pattern)):
+            raise UserError(
+                f"runs: {pattern!r} is no folder of a run or a ledger, nor above one; name folders that train.py wrote"
+            )
+        ledgers |= dict.fromkeys(folder for folder in below if is_ledger(folder))
+        runs |= dict.fromkeys(str(folder) for folder in below if not is_ledger(folder))
+    if not runs and not ledgers:
+        raise UserError("runs: there is no run and no ledger; name folders that train.py wrote")
+    return list(runs), list(ledgers)
+
+
+def _below(folder: Path) -> Iterator[Path]:
+    """Give the runs and ledgers in a folder, in the order of their names; there are none within one of them."""
+    for path, inner, files in os.walk(folder):
+        if is_ledger(Path(path)) or FILES[1] in files:
+            inner.clear()
+            yield Path(path)
+        inner.sort()
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    """Give what runs of one setting agree in."""
+    fed = run.protocol.get("stream_sha256") or {key: run.settings[key] for key in run.settings if key not in BESIDE}
+    return {"fed": fed, "max_samples": run.protocol.get("max_samples"), **_criterion(run)}
+
+
+def _criterion(run: Run) -> dict[str, Any]:
+    return {key: getattr(run.curves, key) for key in ("measure", "threshold", "consecutive")}
+
+
+def _add_stored(groups: dict[str, list[Run]], folder: Path, asked: Asked) -> None:
+    """Add what a ledger holds: to the groups of its stream, which are runs', or as a group of its own."""
+    criterion = {"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **asked.criterion}
+    with LedgerReader(folder) as ledger:
+        streams = ledger.streams()
+        flat = {digest: describe_stream(fed) for digest, fed in streams.items()}
+        with suppress(UserError):  # A key that only the runs' protocols have.
+            flat = choose_where(flat, {k: v for k, v in asked.where.items() if k not in ("threshold", "consecutive")})
+        for digest in flat:
+            same = [each for each in groups.values() if each[0].protocol.get("stream_sha256") == digest]
+            known = {
+                digest_of(run.describe(name)): name for each in same for run in each for name in run.curves.methods
+            }
+            stored = read_stream(ledger, digest, streams[digest], known, **criterion)
+            for each in same:
+                each.append(replace(stored, curves=replace(stored.curves, **_criterion(each[0]))))
+            if not same:
+                groups[digest] = [stored]
+
+
+def _protocol(runs: Sequence[Run]) -> dict[str, Any]:
+    protocol = {**runs[0].settings, **_criterion(runs[0])}
+    return flatten({key: value for key, value in protocol.items() if key not in BESIDE[1:]})
+
+
+def _name(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Name settings by data set and backbone; those of one name also by what they differ in."""
+    plain = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
+    names = list(plain)
+    for name in dict.fromkeys(plain):
+        same = [place for place, other in enumerate(plain) if other == name]
+        keys = telling_apart([protocols[place] for place in same]) if len(same) > 1 else []
+        for place in same:
+            its = [f"{key.replace('_', ' ')} {show(protocols[place][key])}" for key in keys if key in protocols[place]]
+            names[place] = ", ".join([name, *its])
+    return names
+
+
+def _build(
+    groups: Sequence[tuple[str, dict[str, Any], list[Run]]], asked: Asked
+) -> tuple[list[Setting], list[dict[str, str]]]:
+    settings: list[Setting] = []
+    left_out: list[dict[str, str]] = []
+    for name, protocol, runs in groups:
+        try:
+            settings.append(_setting(name, protocol, runs, asked))
+        except UserError as error:
+            first = error
+            left_out.append({"setting": name, "reason": str(error)})
+    if not settings:
+        raise first
+    return settings, left_out
+
+
+def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: Asked) -> Setting:
+    """Put the runs of a setting together."""
+    require_same_methods(runs)
+    # Of a ledger alone no limit is known.
+    limits = [run.curves.limit for run in runs if "unfinished" not in run.document]
+    curves = join(runs, min(limits, default=None))
+    provenances = {each: run.describe(each) for run in runs for each in run.curves.methods}
+    baseline, chosen = _choose(curves.methods, provenances, asked)
+    rows, order = [curves.methods.index(each) for each in chosen], np.argsort(curves.orderings)
+    curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=curves.correct[rows][:, order])
+    curves, remarks = in_common(curves)
+    unfinished = sum(run.document.get("unfinished", 0) for run in runs)
+    remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
+    remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
+    limit = known_until(curves, curves.samples_to_criterion()[0])
+    if limit < curves.limit:
+        remarks.append(
+            f"Restricted at {limit} samples instead of {curves.limit}: a trace that has not met the criterion ends "
+            "there, because its run was stopped by another criterion, or cut off."
+        )
+    folders = [*dict.fromkeys(str(run.folder) for run in runs)]
+    tuned = {find_method(chosen, provenances, each, "tuned"): how for each, how in asked.tuned.items()}
+    return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, folders, remarks, tuned)
+
+
+def _choose(
+    there: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], asked: Asked
+) -> tuple[str | None, list[str]]:
+    """Find the baseline, where there is one, and the methods that are asked for."""
+    baseline = None
+    with suppress(UserError):
+        baseline = find_method(there, provenances, asked.baseline, "baseline")
+    if asked.methods is None:
+        return baseline, list(there)
+    found = [find_method(there, provenances, name, "methods") for name in asked.methods]
+    return baseline, [*dict.fromkeys([*([baseline] if baseline else []), *found])]
