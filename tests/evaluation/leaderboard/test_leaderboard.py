@@ -70,7 +70,7 @@ def test_scores_are_those_of_the_traces(tmp_path: Path) -> None:
 
 def test_streams_of_a_ledger_are_settings(tmp_path: Path) -> None:
     for seed, (dataset, size) in enumerate([("pets", 1), ("flowers", 1), ("pets", 8)]):
-        fed = {"batch_size": size, "train_photos_sha256": dataset}
+        fed: dict[str, Any] = {"batch_size": size, "train_photos_sha256": dataset}
         fill(tmp_path / "stored", ["baseline", "one"], seed=seed, told={"dataset": dataset}, **fed)
     document = leaderboard([str(tmp_path / "stored")], output=str(tmp_path / "out"))
     assert [setting["name"] for setting in document["settings"]] == [
