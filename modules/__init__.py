@@ -16,14 +16,21 @@ if TYPE_CHECKING:
     from modules.method import Start as Start
     from modules.method import linear_logits as linear_logits
     from modules.methods.cosine_classifier import CosineClassifier as CosineClassifier
+    from modules.methods.gaussian_discriminant_analysis import (
+        GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
+    )
     from modules.methods.gradient_descent import GradientDescent as GradientDescent
+    from modules.methods.kernel_ridge import KernelRidge as KernelRidge
+    from modules.methods.learned_semantic_prior import LearnedSemanticPrior as LearnedSemanticPrior
     from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune as LinearProbeThenFineTune
     from modules.methods.logistic_regression import LogisticRegression as LogisticRegression
     from modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
+    from modules.methods.random_projection import RandomProjection as RandomProjection
     from modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
     from modules.methods.replay import Replay as Replay
     from modules.methods.samples_seen import SamplesSeen as SamplesSeen
     from modules.methods.semantic_class_mean import SemanticClassMean as SemanticClassMean
+    from modules.methods.shrunken_class_mean import ShrunkenClassMean as ShrunkenClassMean
     from modules.methods.streaming_lda import StreamingLDA as StreamingLDA
     from modules.networks.backbone import Backbone as Backbone
     from modules.networks.backbone import BackboneSpec as BackboneSpec

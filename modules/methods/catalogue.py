@@ -26,9 +26,21 @@ class ShippedMethod:
 METHODS = {
     "GradientDescent": ShippedMethod("gradient descent, the baseline", "modules.methods.gradient_descent"),
     "NearestClassMean": ShippedMethod("nearest class mean", "modules.methods.nearest_class_mean"),
+    "ShrunkenClassMean": ShippedMethod(
+        "nearest class mean, means shrunk to their common mean", "modules.methods.shrunken_class_mean"
+    ),
     "StreamingLDA": ShippedMethod("streaming linear discriminant analysis", "modules.methods.streaming_lda"),
+    "GaussianDiscriminantAnalysis": ShippedMethod(
+        "Gaussian discriminant analysis, precision by empirical Bayes", "modules.methods.gaussian_discriminant_analysis"
+    ),
     "RecursiveLeastSquares": ShippedMethod(
         "ridge regression, updated per batch", "modules.methods.recursive_least_squares"
+    ),
+    "RandomProjection": ShippedMethod(
+        "ridge regression on random features, updated per batch", "modules.methods.random_projection"
+    ),
+    "KernelRidge": ShippedMethod(
+        "kernel ridge regression, refitted on all samples seen", "modules.methods.kernel_ridge"
     ),
     "LogisticRegression": ShippedMethod(
         "logistic regression, refitted on all samples seen", "modules.methods.logistic_regression"
@@ -37,6 +49,10 @@ METHODS = {
     "Replay": ShippedMethod("gradient descent with replay", "modules.methods.replay", ("features",)),
     "SemanticClassMean": ShippedMethod(
         "nearest class mean among source classes", "modules.methods.semantic_class_mean"
+    ),
+    "LearnedSemanticPrior": ShippedMethod(
+        "semantic prior and linear discriminant analysis, weighted by evidence",
+        "modules.methods.learned_semantic_prior",
     ),
     "LinearProbeThenFineTune": ShippedMethod(
         "linear probing, then fine-tuning", "modules.methods.linear_probe_then_fine_tune", ("photos",)

@@ -10,20 +10,14 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from modules.method import Start, linear_logits
 from modules.methods.nearest_class_mean import NearestClassMean
-from output.errors import UserError
+from modules.methods.source_classes import SourceClasses
 
 
 class SemanticClassMean(NearestClassMean):
     """Nearest class mean where a sample lies among the source classes that the source head takes it for.
 
-    The source head knows which directions of the features tell things apart and which source classes are alike.
-    A sample becomes the mean of the source classes' weight vectors, each weighted by its probability under the
-    source head, scaled to unit length: Mohammad Norouzi, Tomas Mikolov, Samy Bengio, Yoram Singer, Jonathon
-    Shlens, Andrea Frome, Greg S. Corrado, Jeffrey Dean, "Zero-Shot Learning by Convex Combination of Semantic
-    Embeddings", ICLR, 2014, equation 2, with weight vectors in the place of word vectors. The vectors are
-    centred on their mean, so the origin is what an average source class looks like.
-
-    Class means among them are estimated under the prior that they are drawn around this origin:
+    A sample lies where `modules.methods.source_classes.SourceClasses` puts it. Class means
+    among these places are estimated under the prior that they are drawn around this origin:
     `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
     of the Gaussian distribution", 2007, section 2). So a class without a sample sits at the origin and can be
     predicted: a photo unlike the only class seen is of another one. Of several such classes the first is
@@ -43,8 +37,6 @@ class SemanticClassMean(NearestClassMean):
 
     independent_of_limit = True
 
-    source_head: Tensor
-    source_bias: Tensor
     spaces = 2
 
     def __init__(
@@ -62,13 +54,7 @@ class SemanticClassMean(NearestClassMean):
             UserError: There is no source head.
         """
         super().begin(start)
-        if start.source_head is None:
-            raise UserError(
-                "SemanticClassMean needs the backbone's own classifier: choose one pre-trained as a classifier"
-            )
-        self.register_buffer("source_bias", start.source_bias, persistent=False)
-        centred = start.source_head - start.source_head.mean(0)
-        self.register_buffer("source_head", centred, persistent=False)
+        self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
         # The same validation samples come after every batch, and placing them costs more than all the rest.
         self.placed = WeakTensorKeyDictionary()
 
@@ -82,10 +68,7 @@ class SemanticClassMean(NearestClassMean):
             Two unit vectors behind each other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
         """
         features = self.features(inputs)
-        # Centring the vectors takes the same from all logits, which the softmax does not see.
-        probabilities = ((features @ self.source_head.mT + self.source_bias) / self.temperature).softmax(-1)
-        semantic = functional.normalize(probabilities @ self.source_head, dim=-1)
-        return torch.cat([semantic, functional.normalize(features, dim=-1)], -1)
+        return torch.cat([self.source_classes(features), functional.normalize(features, dim=-1)], -1)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Score by the negative squared distances to the class means in both spaces."""

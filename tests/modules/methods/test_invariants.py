@@ -34,11 +34,12 @@ BATCH = 3  # leaves a smaller last batch
 SETTINGS: dict[str, dict[str, Any]] = {
     "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
     "LogisticRegression": {"tolerance": 1e-6},
+    "RandomProjection": {"projections": 24},
     "Replay": {"replay_size": 4},  # fewer than are in memory
 }
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "Replay")
-MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "SemanticClassMean")
-DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier")
+MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "SemanticClassMean")
+DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior")
 # Its iterations end when all orderings have converged.
 WAITS = "LogisticRegression"
 

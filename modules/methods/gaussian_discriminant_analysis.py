@@ -1,0 +1,116 @@
+"""Gaussian discriminant analysis with a precision matrix by empirical Bayes."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from modules.method import Method, Start, linear_logits
+from modules.methods.seen_products import SeenProducts
+
+# Of unit vectors in float32 that are all the same, rounding leaves less.
+LEAST_TRACE = 1e-4
+
+
+class GaussianDiscriminantAnalysis(Method):
+    """Gaussian discriminant analysis without training: class means, and a precision that all classes share.
+
+    Source: Zhengbo Wang, Jian Liang, Lijun Sheng, Ran He, Zilei Wang, Tieniu Tan, "A Hard-to-Beat Baseline for
+    Training-free CLIP-based Adaptation", ICLR, 2024, equations 3 and 4: the score of a class with mean m is `m'Px -
+    m'Pm / 2`, all classes being equally likely, with the precision by empirical Bayes of Tatsuya Kubokawa, Muni S.
+    Srivastava, "Estimation of the precision matrix of a singular Wishart distribution and its application in
+    high-dimensional data", Journal of Multivariate Analysis, 2008::
+
+        P = D ((n - 1) C + tr(C) I)^-1
+
+    for the covariance C within classes of n samples with D features. So the ridge follows from the data, where
+    `modules.StreamingLDA` is given it. The paper adds the scores to those of CLIP's texts, which other backbones lack.
+
+    P is taken without the factor `D / tr(C)`, which all scores share: it is then the identity as long as no class
+    has two samples, as in nearest class mean. The scatter `S = (n - 1) C` is `X'HX` for the samples X and the
+    projection H on what is left of them without their class means, so that with no more samples than features the
+    weights are combinations `X'A` of the samples, and Woodbury's identity gives, with the products `G = XX'` and
+    the shares B of the samples in the class means,
+
+        A = B - (HGH + tr(C) I)^-1 HGB
+
+    Beyond, S itself is kept. Features are scaled to unit norm. A class without a sample is never predicted.
+    """
+
+    independent_of_limit = True
+
+    sums: Tensor
+    counts: Tensor
+    weight: Tensor
+    second: Tensor
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample."""
+        super().begin(start)
+        self.count = 0
+        self.seen: SeenProducts | None = SeenProducts(start)
+        shape = start.orderings, start.classes, start.features
+        self.register_buffer("sums", torch.zeros(shape))
+        self.register_buffer("counts", torch.zeros(shape[:2]))
+        self.register_buffer("weight", torch.zeros(shape))
+        self.register_buffer("second", torch.empty(start.orderings, 0, 0), persistent=False)
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Add the batch and solve for the weights again."""
+        features = self.features(inputs)
+        unit = functional.normalize(features, dim=-1)
+        one_hot = functional.one_hot(labels, self.start.classes).to(unit.dtype)
+        self.sums.baddbmm_(one_hot.mT, unit)
+        self.counts += one_hot.sum(1)
+        self.count += labels.shape[1]
+        if self.seen is not None and self.count > self.start.features:
+            gathered = map(self.seen.gather, self.seen.groups())
+            self.second = torch.cat([samples.mT @ samples for samples in gathered])
+            self.seen = None
+        if self.seen is None:
+            self.second.baddbmm_(unit.mT, unit)
+            self._fit_to_scatter()
+        else:
+            for group, samples in self.seen.append(features, labels, self.places):
+                self._fit_to_products(self.seen, group, samples)
+
+    def _fit_to_products(self, seen: SeenProducts, group: slice, samples: Tensor) -> None:
+        """Set the weights of some orderings, whose samples are `[group, count, features]`."""
+        one_hot = functional.one_hot(seen.labels[group], self.start.classes).to(samples.dtype)
+        shares = one_hot / self.counts[group, None].clamp(min=1)
+        products = seen.products[group]
+        projected = products - one_hot @ (shares.mT @ products)
+        explained = projected @ shares
+        scatter = projected - explained @ one_hot.mT
+        coefficients = shares - _solve(scatter, _trace(scatter, seen.count), explained)
+        self.weight[group] = coefficients.mT @ samples
+
+    def _fit_to_scatter(self) -> None:
+        """Set the weights of all orderings."""
+        means = self.sums / self.counts.clamp(min=1)[..., None]
+        scatter = self.second - self.sums.mT @ means
+        trace = _trace(scatter, self.count)
+        self.weight = trace * _solve(scatter, trace, means.mT).mT
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Score by the log-likelihood of each class, up to a term and a factor that all classes share."""
+        means = self.sums / self.counts.clamp(min=1)[..., None]
+        bias = (-0.5 * (means * self.weight).sum(-1)).masked_fill(self.counts == 0, -torch.inf)
+        return linear_logits(functional.normalize(self.features(inputs), dim=-1), self.weight.mT, bias)
+
+
+def _trace(scatter: Tensor, count: int) -> Tensor:
+    """Give the trace of the covariance, `[orderings, 1, 1]`, of which rounding leaves some where it is 0."""
+    total = scatter.diagonal(dim1=-2, dim2=-1).sum(-1) / max(count - 1, 1)
+    return total.clamp(min=LEAST_TRACE)[:, None, None]
+
+
+def _solve(scatter: Tensor, ridge: Tensor, right: Tensor) -> Tensor:
+    """Solve `(scatter + ridge I) Z = right` in every ordering."""
+    identity = torch.eye(scatter.shape[-1], device=scatter.device)
+    lower = torch.linalg.cholesky_ex(scatter + ridge * identity).L
+    half = torch.linalg.solve_triangular(lower, right, upper=False)
+    solved: Tensor = torch.linalg.solve_triangular(lower.mT, half, upper=True)
+    return solved

@@ -1,0 +1,113 @@
+"""Kernel ridge regression on one-hot targets."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveFloat
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from modules.method import Method, Start
+from modules.methods.seen_products import SeenProducts
+
+# Of the first so many samples the distances are taken that the width follows from.
+FOR_WIDTH = 64
+# Bytes of products with the validation inputs that are kept.
+KEPT = 2**28
+# Under which the distance of two unit vectors in float32, squared, is rounding error.
+LEAST_DISTANCE = 1e-5
+
+
+class KernelRidge(Method):
+    """Ridge regression to one-hot labels with a Gaussian kernel, whose width follows from the samples.
+
+    Source: Craig Saunders, Alexander Gammerman, Volodya Vovk, "Ridge Regression Learning Algorithm in Dual
+    Variables", ICML, 1998: the scores of x are `k(x)' (K + ridge I)^-1 Y`, for the kernel K of the
+    samples seen, their one-hot labels Y and the kernel k(x) between them and x. It is `exp(-d^2 / (2 w^2))` of the
+    distance d, and the width w is the median of the distances of all pairs of samples: Arthur Gretton, Karsten M.
+    Borgwardt, Malte J. Rasch, Bernhard Schoelkopf, Alexander Smola, "A Kernel Two-Sample Test", Journal of Machine
+    Learning Research, 2012, section 8. Here it is that of the first 64 samples, as each sample brings distances to
+    all before it.
+
+    Features are scaled to unit norm. There is no intercept. A class without a sample is never predicted.
+
+    Args:
+        ridge: Penalty on the squared norm of the functions, in units of one sample.
+    """
+
+    independent_of_limit = True
+
+    coefficients: Tensor
+    variance: Tensor
+
+    def __init__(self, ridge: PositiveFloat = 0.1) -> None:
+        super().__init__()
+        self.ridge = ridge
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample."""
+        super().begin(start)
+        self.seen = SeenProducts(start)
+        self.register_buffer("variance", torch.ones(start.orderings, 1, 1))
+        self.register_buffer("coefficients", torch.zeros(start.orderings, 0, start.classes), persistent=False)
+        # The same validation samples come after every batch.
+        self.kept = WeakTensorKeyDictionary()
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Add the batch and solve for the coefficients of all samples again."""
+        is_width_settled = self.seen.count >= FOR_WIDTH
+        one_hot = functional.one_hot(torch.cat([self.seen.labels, labels], 1), self.start.classes)
+        targets = one_hot.to(self.variance.dtype)
+        solved = []
+        for group, _ in self.seen.append(self.features(inputs), labels, self.places):
+            products = self.seen.products[group]
+            if not is_width_settled:
+                self.variance[group] = _median_squared_distance(products[:, :FOR_WIDTH, :FOR_WIDTH])
+            norms = products.diagonal(dim1=-2, dim2=-1)
+            kernel = _gaussian(products.clone(), norms[:, :, None], norms[:, None], self.variance[group])
+            kernel.diagonal(dim1=-2, dim2=-1).add_(self.ridge)
+            lower = torch.linalg.cholesky_ex(kernel).L
+            half = torch.linalg.solve_triangular(lower, targets[group], upper=False)
+            solved.append(torch.linalg.solve_triangular(lower.mT, half, upper=True))
+        self.coefficients = torch.cat(solved)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the regression's estimates of the one-hot labels."""
+        unit = functional.normalize(self.features(inputs), dim=-1)
+        squares = unit.square().sum(-1)[..., None, :].expand(self.start.orderings, 1, -1)
+        one_hot = functional.one_hot(self.seen.labels, self.start.classes)
+        bias = torch.where(one_hot.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
+        logits = []
+        for group in self.seen.groups(unit.shape[-2]):
+            norms = self.seen.products[group].diagonal(dim1=-2, dim2=-1)[:, :, None]
+            kernel = _gaussian(self._products_with(inputs, unit, group), norms, squares[group], self.variance[group])
+            logits.append(kernel.mT @ self.coefficients[group] + bias[group])
+        return torch.cat(logits)
+
+    def _products_with(self, inputs: Tensor, unit: Tensor, group: slice) -> Tensor:
+        """Give the products of the samples of some orderings with inputs, `[group, count, inputs]`."""
+        if inputs not in self.kept:
+            samples = self.seen.all_samples() if inputs.dim() == 2 else None
+            held = sum(kept.numel() for kept in self.kept.values())
+            if samples is None or 4 * (held + len(samples) * len(unit)) > KEPT:
+                return self.seen.gather(group) @ (unit if unit.dim() == 2 else unit[group]).mT
+            self.kept[inputs] = samples @ unit.mT
+        return functional.embedding(self.seen.places[group], self.kept[inputs])
+
+
+def _gaussian(products: Tensor, left: Tensor, right: Tensor, variance: Tensor) -> Tensor:
+    """Turn products of vectors, in place, into the kernel; `left` and `right` are the vectors' squared norms."""
+    return products.mul_(2).sub_(left).sub_(right).div_(2 * variance).clamp_(max=0).exp_()
+
+
+def _median_squared_distance(products: Tensor) -> Tensor:
+    """Give the median over all pairs of samples, `[orderings, 1, 1]`; 1 where that is 0 or there is no pair."""
+    norms = products.diagonal(dim1=-2, dim2=-1)
+    first, second = torch.triu_indices(products.shape[-1], products.shape[-1], 1, device=products.device)
+    if not len(first):
+        return torch.ones_like(products)
+    distances = norms[:, first] + norms[:, second] - 2 * products[:, first, second]
+    median = distances.median(-1).values
+    return torch.where(median > LEAST_DISTANCE, median, 1.0)[:, None, None]

@@ -1,0 +1,114 @@
+"""A semantic prior from the source head, whose weight is learned beside linear discriminant analysis."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveFloat
+from torch import Tensor
+from torch.nn import functional
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from modules.method import Start, linear_logits
+from modules.methods.source_classes import SourceClasses
+from modules.methods.streaming_lda import StreamingLDA
+
+# How sharply distances tell the classes apart, which is learned, too.
+SCALES = (1.0, 4.0, 16.0, 64.0)
+
+
+class LearnedSemanticPrior(StreamingLDA):
+    """Class means among the source classes, and discriminant analysis of the features, weighted by how they predict.
+
+    Two experts give scores: one by the distance to class means where
+    `modules.methods.source_classes.SourceClasses` puts samples, under the prior that these means lie around the
+    origin (`sum / (count + prior)`, as in `modules.SemanticClassMean`), the other by `modules.StreamingLDA` on the
+    features. The first knows much of a target near the source before any sample is seen, and nothing that the
+    source head cannot tell apart. Which of them to trust is learned from the samples themselves: before a batch is
+    learned from, each expert k predicts it, and the probabilities p_k that it gives to the true labels move its
+    weight
+
+        u_k = w_k p_k / sum w p,    w_k = (1 - 1 / (n + 1)) u_k + 1 / ((n + 1) K)
+
+    after n samples, for K experts of equal weight at first. The products of these predictions are the marginal
+    likelihoods of Bayesian model averaging (A. Philip Dawid, "Present Position and Potential Developments: Some
+    Personal Views: Statistical Theory: The Prequential Approach", Journal of the Royal Statistical Society A,
+    1984). The small share for all is that of Mark Herbster, Manfred K. Warmuth, "Tracking the Best
+    Expert", Machine Learning, 1998, at a rate that falls with n: an expert that predicts badly while it
+    has seen little and well afterwards would otherwise catch up late (Tim van Erven, Peter Gruenwald, Steven de
+    Rooij, "Catching Up Faster by Switching Sooner", Journal of the Royal Statistical Society B, 2012). No weight
+    is set by hand; that of the semantic expert is logged.
+
+    An expert's probabilities are the softmax of its scores times a scale, each of four scales being an expert of
+    its own, with one sample spread over all classes: `(n softmax + 1) / (n + classes)`. So a class without a
+    sample can be predicted. The combination of these parts is this suite's own.
+
+    Args:
+        temperature: Divides the source head's logits before the softmax; higher spreads a sample over more
+            source classes.
+        prior: Weight of the prior on the class means among the source classes, in samples.
+        shrinkage: Weight of the prior covariance of the features, which is the identity, in samples.
+    """
+
+    independent_of_limit = True
+
+    placed_sums: Tensor
+    weights: Tensor
+
+    def __init__(
+        self, temperature: PositiveFloat = 4.0, prior: PositiveFloat = 1.0, shrinkage: PositiveFloat = 1.0
+    ) -> None:
+        super().__init__(shrinkage)
+        self.temperature = temperature
+        self.prior = prior
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample and with experts of equal weight.
+
+        Raises:
+            UserError: There is no source head.
+        """
+        super().begin(start)
+        self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
+        self.seen = 0
+        self.register_buffer("placed_sums", torch.zeros_like(self.sums))
+        experts = 2 * len(SCALES)
+        self.register_buffer("weights", torch.full((start.orderings, experts), 1 / experts))
+        # The same validation samples come after every batch, and placing them costs more than all the rest.
+        self.placed = WeakTensorKeyDictionary()
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Weigh the experts by their predictions of the batch, then let them learn from it."""
+        given = [chances.gather(-1, labels[..., None]).log().sum((1, 2)) for chances in self._chances(inputs)]
+        self.seen += labels.shape[1]
+        updated = (self.weights.log() + torch.stack(given, -1)).softmax(-1)
+        self.weights = updated.lerp(torch.full_like(updated, 1 / updated.shape[-1]), 1 / (self.seen + 1))
+        self.log("semantic_weight", self.weights[:, : len(SCALES)].sum(-1))
+        super().adapt(inputs, labels)
+        one_hot = functional.one_hot(labels, self.start.classes).to(self.placed_sums.dtype)
+        self.placed_sums.baddbmm_(one_hot.mT, self._place(inputs))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the logarithms of the experts' weighted probabilities."""
+        mixed: Tensor | float = 0.0
+        for weight, chances in zip(self.weights.T, self._chances(inputs), strict=True):
+            mixed = mixed + weight[:, None, None] * chances
+        return torch.as_tensor(mixed).log()
+
+    def _chances(self, inputs: Tensor) -> list[Tensor]:
+        """Give the probabilities of the semantic expert at every scale, then of the other, each as for `forward`."""
+        means = self.placed_sums / (self.counts + self.prior)[..., None]
+        semantic = linear_logits(self._place(inputs), means.mT, -0.5 * means.square().sum(-1))
+        # Before the first sample no class has a score.
+        plain = super().forward(inputs) if self.seen else torch.zeros_like(semantic)
+        total = self.seen + self.start.classes
+        return [
+            ((scale * scores).softmax(-1) * self.seen + 1) / total for scores in (semantic, plain) for scale in SCALES
+        ]
+
+    def _place(self, inputs: Tensor) -> Tensor:
+        """Place samples among the source classes; `inputs` are as for `forward`."""
+        if inputs not in self.placed:
+            self.placed[inputs] = self.source_classes(self.features(inputs))
+        placed: Tensor = self.placed[inputs]
+        return placed

@@ -1,0 +1,84 @@
+"""Nearest class mean with means that are shrunk towards their common mean."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from modules.method import Start, linear_logits
+from modules.methods.nearest_class_mean import NearestClassMean
+
+# Rounds in which the spread of the class means and the weights of their common mean settle.
+ROUNDS = 3
+# Keeps quotients of zeros finite.
+TINY = 1e-12
+
+
+class ShrunkenClassMean(NearestClassMean):
+    """Nearest class mean, each mean shrunk towards the common mean by as much as its own samples leave it uncertain.
+
+    Source: Carl N. Morris, "Parametric Empirical Bayes Inference: Theory and Applications", Journal of the
+    American Statistical Association, 1983, which is the estimator of Willard James, Charles Stein,
+    "Estimation with Quadratic Loss", Fourth Berkeley Symposium, 1961, for means of unequal variances, towards
+    their common mean. The mean `m_c` of `n_c` samples has the variance `v_c = s / n_c` around the true one, s
+    being the trace of the covariance within classes; the true ones have the variance t around m. With weights `w_c
+    = 1 / (v_c + t)` these are, in turns,
+
+        m = sum w_c m_c / sum w_c,    t = sum w_c (k / (k - 1) |m_c - m|^2 - v_c) / sum w_c
+
+    for k classes with samples, and the mean becomes `m_c + v_c / (v_c + t) (m - m_c)`. The plain mean of few samples is
+    too long by `v_c`, so that nearest class mean puts a class at a disadvantage as long as it has fewer samples than
+    others; what is shrunk are the differences of that kind. t is at least `s / n`, for n samples in all, lest all means
+    coincide. As long as no class has two samples, s is unknown and nothing is shrunk.
+
+    Features are scaled to unit norm. A class without a sample is never predicted.
+    """
+
+    independent_of_limit = True
+
+    squares: Tensor
+
+    def place(self, inputs: Tensor) -> Tensor:
+        """Give the features, scaled to unit norm; `inputs` are as for `forward`."""
+        return functional.normalize(self.features(inputs), dim=-1)
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample."""
+        super().begin(start)
+        self.register_buffer("squares", torch.zeros(start.orderings))
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Add the batch to the sums and counts of its classes."""
+        super().adapt(inputs, labels)
+        self.squares += self.place(inputs).square().sum((1, 2))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Score by the negative squared distance to the shrunken class means."""
+        means = self._shrink()
+        bias = (-0.5 * means.square().sum(-1)).masked_fill(self.counts == 0, -torch.inf)
+        return linear_logits(self.place(inputs), means.mT, bias)
+
+    def _shrink(self) -> Tensor:
+        """Give the shrunken means, `[orderings, classes, features]`."""
+        counts = self.counts.clamp(min=1)[..., None]
+        means = self.sums / counts
+        seen = (self.counts > 0)[..., None].to(means.dtype)
+        classes, total = seen.sum(1, keepdim=True), self.counts.sum(1)[:, None, None]
+        scatter = self.squares[:, None, None] - (counts * _squared(means)).sum(1, keepdim=True)
+        scale = scatter.clamp(min=0) / (total - classes).clamp(min=1)
+        variances, least = scale / counts, scale / total.clamp(min=1)
+        weights = seen
+        for _ in range(ROUNDS):
+            weights = weights / weights.sum(1, keepdim=True).clamp(min=TINY)
+            common = (weights * means).sum(1, keepdim=True)
+            deviations = _squared(means - common) * classes / (classes - 1).clamp(min=1)
+            spread = torch.maximum((weights * (deviations - variances)).sum(1, keepdim=True), least)
+            weights = seen / (variances + spread).clamp(min=TINY)
+        return means + variances / (variances + spread).clamp(min=TINY) * (common - means)
+
+
+def _squared(vectors: Tensor) -> Tensor:
+    """Give the squared norms, `[..., 1]`."""
+    return vectors.square().sum(-1, keepdim=True)

@@ -1,0 +1,85 @@
+"""The learned semantic prior against its formula, sample by sample, and where the source is near or far."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modules.method import Start
+from modules.methods.learned_semantic_prior import SCALES, LearnedSemanticPrior
+from modules.methods.streaming_lda import StreamingLDA
+from output.errors import UserError
+from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from tests.modules.methods.test_semantic_class_mean import place
+
+CLASSES, PRIOR, TEMPERATURE = 3, 2.0, 2.0
+
+
+def semantic_scores(placed: Tensor, labels: Tensor, points: Tensor) -> Tensor:
+    sums = [placed[labels == c].sum(0) for c in range(CLASSES)]
+    means = torch.stack([total / (int((labels == c).sum()) + PRIOR) for c, total in enumerate(sums)])
+    return points @ means.mT - 0.5 * means.square().sum(-1)
+
+
+def chances(scores: Tensor, scale: float, seen: int) -> NDArray[np.float64]:
+    softmax: NDArray[np.float64] = (scale * scores.double()).softmax(-1).numpy()
+    return (seen * softmax + 1) / (seen + CLASSES)
+
+
+def predict(seen: tuple[Tensor, Tensor, Tensor], new: Tensor, new_placed: Tensor) -> list[NDArray[np.float64]]:
+    """Let every expert learn from the features, places and labels seen, and give its probabilities of new samples."""
+    features, placed, labels = seen
+    semantic, plain = semantic_scores(placed, labels, new_placed), torch.zeros(len(new), CLASSES)
+    if len(labels):
+        plain = feed(StreamingLDA(), features[None], labels[None], 3, CLASSES)(new)[0]
+    return [chances(scores, scale, len(labels)) for scores in (semantic, plain) for scale in SCALES]
+
+
+def test_equals_the_formula_sample_by_sample() -> None:
+    inputs, labels = draw_samples(orderings=2, samples=12, features=10, classes=CLASSES)
+    start, validation = make_start(inputs, CLASSES), torch.rand(15, 10)
+    assert start.source_head is not None
+    assert start.source_bias is not None
+    head = start.source_head, start.source_bias
+    logits = feed(LearnedSemanticPrior(TEMPERATURE, PRIOR), inputs, labels, classes=CLASSES)(validation)
+    points = torch.stack([place(sample, head, TEMPERATURE) for sample in validation])
+    for ordering, (features, truth) in enumerate(zip(inputs, labels, strict=True)):
+        placed = torch.stack([place(sample, head, TEMPERATURE) for sample in features])
+        weights = np.full(2 * len(SCALES), 1 / (2 * len(SCALES)))
+        for n in range(12):
+            given = predict((features[:n], placed[:n], truth[:n]), features[n : n + 1], placed[n : n + 1])
+            weights = weights * np.array([each[0, truth[n]] for each in given])
+            weights = (1 - 1 / (n + 2)) * weights / weights.sum() + 1 / ((n + 2) * len(weights))
+        learnt = predict((features, placed, truth), validation, points)
+        mixed = sum(weight * each for weight, each in zip(weights, learnt, strict=True))
+        np.testing.assert_allclose(logits[ordering].exp().numpy(), mixed, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("near", [True, False])
+def test_trusts_the_source_where_it_is_near(near: bool) -> None:
+    """The classes differ in features that the source head reads, beside much noise, or in others."""
+    generator = torch.Generator().manual_seed(3)
+    labels = torch.randint(2, (4, 60), generator=generator)
+    read, unread = 0.4 * torch.randn(2, 4, 60, 20, generator=generator)
+    (read if near else unread)[..., 0] += 4 * labels - 2
+    unread *= 10 if near else 1
+    head = torch.cat([torch.eye(20), torch.zeros(20, 20)], 1)
+    inputs = torch.cat([read, unread], -1)
+    start = replace(make_start(inputs), source_head=4 * head, source_bias=torch.zeros(20))
+    method = begin(LearnedSemanticPrior(), start)
+    for part in batches(inputs, labels, 1):
+        adapt(method, part)
+    weight = method.logged["semantic_weight"]
+    assert weight > 0.7 if near else weight < 0.3
+    right = method(inputs).argmax(-1) == labels
+    assert right.float().mean() > 0.95
+
+
+def test_source_head_is_required() -> None:
+    with pytest.raises(UserError, match="LearnedSemanticPrior needs the backbone's own classifier"):
+        LearnedSemanticPrior().begin(Start(4, 2, range(1), max_samples=9, seed=0))
