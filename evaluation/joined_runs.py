@@ -26,6 +26,8 @@ def require_same_methods(runs: Sequence[Run]) -> None:
 
 def join(runs: Sequence[Run], limit: int | None) -> Curves:
     """Put the traces of runs together, by method and ordering; a trace may come more than once."""
+    if len(runs) == 1:
+        return replace(runs[0].curves, limit=limit or runs[0].curves.limit)
     methods = list(dict.fromkeys(name for run in runs for name in run.curves.methods))
     orderings = list(dict.fromkeys(number for run in runs for number in run.curves.orderings.tolist()))
     longest = max((run.curves for run in runs), key=lambda curves: len(curves.samples_seen))

@@ -88,7 +88,7 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         },
         "differences": describe_differences([setting.protocol for setting in settings]),
         "left_out": left_out,
-        "settings": [describe(each, accuracy_at) for each in scored],
+        "settings": [describe(each, stratum, accuracy_at) for stratum, each in enumerate(scored)],
         "over_settings": describe_over_settings(scored),
         "sensitivity": describe_sensitivity(scored, grids),
         "setup_stability": describe_setup_stability(scored, grids),

@@ -14,11 +14,10 @@ from metrics.ranking.aggregates import (
     RESAMPLES,
     SEED,
     bootstrap_counts,
-    interquartile_mean,
+    interquartile_means,
     percentile_interval,
     probabilities_of_improvement,
     ranks,
-    resampled_interquartile_means,
 )
 
 Values = NDArray[np.float64]
@@ -85,9 +84,9 @@ def describe_over_settings(scored: Sequence[Scored]) -> dict[str, Any] | None:
     # Samples over their geometric mean in the setting: a factor of two counts the same where 20 samples are needed as
     # where 200 are, and a run is unusual, and trimmed, for what it is in its setting, not because that is a hard one.
     logarithms = [np.log(each) - np.log(each).mean() for each in values]
-    middle = np.exp(interquartile_mean(np.concatenate(logarithms, axis=1)))
-    low, high = np.exp(percentile_interval(resampled_interquartile_means(logarithms)))
     counts = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
+    [middle] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
+    low, high = np.exp(percentile_interval(interquartile_means(logarithms, counts)))
     placed = np.stack([ranks(each.mean(1)) for each in values])
     resampled = np.stack([ranks(count @ each.T) for count, each in zip(counts, values, strict=True)], axis=1)
     drawn = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))

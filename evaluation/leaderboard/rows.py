@@ -57,11 +57,12 @@ def score_setting(setting: Setting) -> Scored:
     return Scored(setting, order, names, samples[order], onset[order], cut[order])
 
 
-def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
+def describe(scored: Scored, stratum: int, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """Give a setting as it stands in `leaderboard.json`.
 
     Args:
         scored: The setting.
+        stratum: Its number among the settings.
         accuracy_at: Numbers of samples at which accuracies are given.
     """
     setting, curves = scored.setting, scored.setting.curves
@@ -70,7 +71,9 @@ def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
     apart = adjusted < LEVEL
     methods = _scores(scored, accuracy_at)
     against = _against_baseline(scored)
-    for place, (each, comparison, standing) in enumerate(zip(methods, against, _standings(scored, apart), strict=True)):
+    for place, (each, comparison, standing) in enumerate(
+        zip(methods, against, _standings(scored, stratum, apart), strict=True)
+    ):
         methods[place] = {**each, **comparison, **standing}
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
@@ -148,9 +151,9 @@ def _against_baseline(scored: Scored) -> list[dict[str, Any]]:
     return found
 
 
-def _standings(scored: Scored, apart: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _standings(scored: Scored, stratum: int, apart: NDArray[np.bool_]) -> list[dict[str, Any]]:
     """Give groups and intervals of ranks."""
-    counts = bootstrap_counts(len(scored.setting.curves.orderings), 0)
+    counts = bootstrap_counts(len(scored.setting.curves.orderings), stratum)
     placed = ranks(counts @ scored.restricted.T)
     low, high = percentile_interval(placed)
     standings: list[dict[str, Any]] = []

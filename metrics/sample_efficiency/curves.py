@@ -129,7 +129,7 @@ class Curves:
     @property
     def accuracy(self) -> NDArray[np.float64]:
         """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN behind the end of a trace."""
-        return np.where(self.correct < 0, np.nan, self.correct / self.all_correct)
+        return _shares(self.correct, self.all_correct)
 
     @property
     def ends(self) -> NDArray[np.int64]:
@@ -151,7 +151,7 @@ class Curves:
         behind = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
         if place < 0 or behind:
             return np.full(self.correct.shape[:2], np.nan)
-        return self.accuracy[..., place]
+        return _shares(self.correct[..., place], self.all_correct)
 
     def save(self, path: Path) -> None:
         """Write the curves as a compressed `.npz` file with an array per attribute."""
@@ -173,3 +173,7 @@ class Curves:
         """Find samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
+
+
+def _shares(correct: NDArray[np.int64], all_correct: int) -> NDArray[np.float64]:
+    return np.where(correct < 0, np.nan, correct / all_correct)

@@ -141,8 +141,11 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     observed = differences.sum(axis=0)
     tolerance = np.abs(observed) * 1e-14
     patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
+    # Sums of whole numbers, as samples are, are exact in 32 bits and take half the time.
+    exact = not (differences % 1).any() and np.abs(differences).sum(axis=0).max() < 2**24
+    differences = differences.astype(np.float32 if exact else np.float64)
     for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
-        null = part.astype(np.float64) @ differences
+        null = part.astype(differences.dtype) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
     # Of patterns that are drawn, the observed one is one more.
