@@ -141,7 +141,8 @@ class Results:
             counted = {"measure": criterion.measure, "all_correct": all_correct}
             comparison.weigh(weights)
         fed = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
-        self.stream_digest = ledger.record(fed, told={key: stream.protocol()[key] for key in NAMES})
+        told = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
+        self.stream_digest = ledger.record(fed, told=told)
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
         digests = [
             ledger.record(each, told={"name": name}) for name, each in zip(self.methods, self.provenance, strict=True)
@@ -261,6 +262,7 @@ class Results:
                 "consecutive": criterion.consecutive,
                 "required_correct": traces.grid.required,
                 "all_correct": traces.grid.all_correct,
+                "largest_class": self.largest_class,
             },
             "protocol": {
                 **self.stream.protocol(),

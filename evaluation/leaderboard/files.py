@@ -132,7 +132,7 @@ def over_settings_rows(document: dict[str, Any], escape: Escape = str) -> list[l
     for each in document["over_settings"]["methods"]:
         cells = [
             each["name"],
-            _with_interval(each["interquartile_mean"], each["interquartile_mean_interval"], ".1f"),
+            _with_interval(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f"),
             _with_interval(each["mean_rank"], each["mean_rank_interval"], ".1f"),
         ]
         rows.append([escape(cell) for cell in cells])
@@ -143,7 +143,8 @@ def stability_rows(document: dict[str, Any], escape: Escape = str) -> list[list[
     """Give the table of setup stability as it is shown."""
     rows = [[escape(each) for each in ("part that varies", "setup stability", "pairs compared")]]
     for part in document["setup_stability"]["parts"]:
-        rows.append([escape(part["part"]), escape(format_number(part["stability"], ".2f")), str(part["compared"])])
+        cells = [part["part"], _with_interval(part["stability"], part["interval"], ".2f"), f"{part['compared']:,}"]
+        rows.append([escape(cell) for cell in cells])
     return rows
 
 
@@ -166,9 +167,9 @@ def _with_interval(value: float | None, ends: Sequence[float | None] | None, for
 def _improvement(each: dict[str, Any]) -> str:
     if each["relative_improvement"] is None:
         return ""
-    low, high = each["relative_improvement_interval"]
-    between = "" if low is None else f" [{low:.0f}, {high:.0f}]"
-    return f"{each['relative_improvement']:.0f} %{between}"
+    ends = each["relative_improvement_interval"]
+    between = "" if ends is None else f" [{ends[0]:.0f}, {ends[1]:.0f}]"
+    return f"{each['relative_improvement'] + 0.0:.0f} %{between}"
 
 
 def _markdown(document: dict[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
+from evaluation.leaderboard.families import choose_families
 from evaluation.leaderboard.files import print_leaderboard, texts
 from evaluation.leaderboard.over_settings import describe_over_settings
 from evaluation.leaderboard.rows import describe, score_setting
@@ -29,7 +30,8 @@ def leaderboard(
     where: dict[str, Any] | None = None,
     baseline: str = BASELINE,
     methods: list[str] | None = None,
-    tuned: dict[str, str] | None = None,
+    tuned: dict[str, str | list[str]] | None = None,
+    choose: dict[str, str] | None = None,
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, and say what the data can tell apart.
@@ -46,7 +48,10 @@ def leaderboard(
         where: Which settings, by what differs between them: --where.batch_size=8.
         baseline: The method that the others are compared with: its name, or its class where that is the only one of it.
         methods: Names or classes of the other methods; all by default.
-        tuned: How the hyperparameters of methods were chosen, by name: --tuned.ridge='on these validation photos'.
+        tuned: Methods to be marked in settings on whose validation photos their hyperparameters were chosen, with the
+            data set or data sets of these: --tuned.replay=cats_and_dogs.
+        choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
+            set the row is that variant which is best on the other data sets.
         accuracy_at: Numbers of samples at which the accuracy is given.
 
     Returns:
@@ -56,9 +61,9 @@ def leaderboard(
     given = [runs] if isinstance(runs, str) else list(runs)
     criterion: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
     criterion |= {} if consecutive is None else {"consecutive": int(consecutive)}
-    document = rank_methods(
-        given, Asked(criterion, where or {}, baseline, methods, tuned or {}), [int(at) for at in accuracy_at]
-    )
+    marked = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
+    asked = Asked(criterion, where or {}, baseline, methods, marked, choose or {})
+    document = rank_methods(given, asked, [int(at) for at in accuracy_at])
     files = write_texts(folder, texts(document))
     print_leaderboard(document)
     print_lines([f"wrote {', '.join(map(str, files))}"])
@@ -77,6 +82,7 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         UserError: Nothing is found, or nothing can be compared.
     """
     settings, left_out = read_settings(folders, asked)
+    settings = choose_families(settings, asked.choose)
     scored = [score_setting(setting) for setting in settings]
     grids = [read_grid(each) for each in scored]
     return {
@@ -88,7 +94,7 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         },
         "differences": describe_differences([setting.protocol for setting in settings]),
         "left_out": left_out,
-        "settings": [describe(each, stratum, accuracy_at) for stratum, each in enumerate(scored)],
+        "settings": [describe(each, accuracy_at) for each in scored],
         "over_settings": describe_over_settings(scored),
         "sensitivity": describe_sensitivity(scored, grids),
         "setup_stability": describe_setup_stability(scored, grids),

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.rows import Scored
-from evaluation.stored_traces import describe_differences
+from evaluation.leaderboard.settings import differing_within, values_of
 from metrics.ranking.aggregates import (
     RESAMPLES,
     SEED,
@@ -30,33 +30,21 @@ def choose_comparable(scored: Sequence[Scored]) -> tuple[list[Scored], list[str]
 
     Where several are of the same, settings are grouped by what differs between those, and the largest group counts.
     """
-    keys = differing_within(scored, OVER)
+    keys = differing_within([each.protocol for each in scored], OVER)
     groups: dict[tuple[str, ...], list[Scored]] = {}
     for each in scored:
-        groups.setdefault(values_of(each, keys), []).append(each)
-    chosen = list({values_of(each, OVER): each for each in reversed(max(groups.values(), key=len))}.values())[::-1]
-    left_out = [each.setting.name for each in scored if each not in chosen]
+        groups.setdefault(values_of(each.protocol, keys), []).append(each)
+    chosen: dict[tuple[str, ...], Scored] = {}
+    for each in max(groups.values(), key=len):
+        chosen.setdefault(values_of(each.protocol, OVER), each)
+    names = [each.setting.name for each in chosen.values()]
+    left_out = [each.setting.name for each in scored if each.setting.name not in names]
     if not left_out:
-        return chosen, []
-    shown = ", ".join(f"{key} {value}" for key, value in zip(keys, values_of(chosen[0], keys), strict=True))
-    remark = f"Over settings of {shown or 'one stream each'}; others of the same data sets and backbones are left out"
-    return chosen, [f"{remark}: {'; '.join(left_out)}. --where chooses them."]
-
-
-def values_of(scored: Scored, keys: Sequence[str]) -> tuple[str, ...]:
-    """Give what a setting's protocol says under some keys."""
-    return tuple(str(scored.setting.protocol.get(key)) for key in keys)
-
-
-def differing_within(scored: Sequence[Scored], keys: Sequence[str]) -> list[str]:
-    """Give the keys in which settings differ that agree in others; digests of streams, which follow, are none."""
-    cells: dict[tuple[str, ...], list[dict[str, Any]]] = {}
-    for each in scored:
-        cells.setdefault(values_of(each, keys), []).append(each.setting.protocol)
-    found: dict[str, None] = {}
-    for cell in cells.values():
-        found |= dict.fromkeys(describe_differences(cell))
-    return [key for key in found if key not in ("stream_sha256", "weights")]
+        return list(scored), []
+    values = values_of(next(iter(chosen.values())).protocol, keys)
+    shown = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True)) or "one stream each"
+    others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
+    return list(chosen.values()), [f"Over settings of {shown}; {others}. --where chooses them."]
 
 
 def common_methods(scored: Sequence[Scored]) -> tuple[list[str], list[str]]:

@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.settings import Setting
-from metrics.ranking.aggregates import bootstrap_counts, percentile_interval, ranks
-from metrics.sample_efficiency.resolution import LEVEL, all_pairs_p_values, maximal_groups, orderings_needed
+from metrics.sample_efficiency.resolution import (
+    LEVEL,
+    all_pairs_p_values,
+    maximal_groups,
+    orderings_needed,
+    rank_intervals,
+)
 from metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
@@ -45,6 +50,11 @@ class Scored:
     onset: Values
     restricted: Values
 
+    @property
+    def protocol(self) -> dict[str, Any]:
+        """What was fed, and the criterion."""
+        return self.setting.protocol
+
 
 def score_setting(setting: Setting) -> Scored:
     """Find samples to criterion, and order the methods by their restricted means; equals stay as they come."""
@@ -57,23 +67,20 @@ def score_setting(setting: Setting) -> Scored:
     return Scored(setting, order, names, samples[order], onset[order], cut[order])
 
 
-def describe(scored: Scored, stratum: int, accuracy_at: Sequence[int]) -> dict[str, Any]:
+def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """Give a setting as it stands in `leaderboard.json`.
 
     Args:
         scored: The setting.
-        stratum: Its number among the settings.
         accuracy_at: Numbers of samples at which accuracies are given.
     """
     setting, curves = scored.setting, scored.setting.curves
-    protocol, orderings = setting.protocol, len(curves.orderings)
+    protocol, orderings = scored.protocol, len(curves.orderings)
     adjusted = all_pairs_p_values(scored.restricted)
     apart = adjusted < LEVEL
     methods = _scores(scored, accuracy_at)
     against = _against_baseline(scored)
-    for place, (each, comparison, standing) in enumerate(
-        zip(methods, against, _standings(scored, stratum, apart), strict=True)
-    ):
+    for place, (each, comparison, standing) in enumerate(zip(methods, against, _standings(scored, apart), strict=True)):
         methods[place] = {**each, **comparison, **standing}
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
@@ -144,25 +151,23 @@ def _against_baseline(scored: Scored) -> list[dict[str, Any]]:
     for other, pair, p_holm in zip(others, pairs, holm([pair.p_value for pair in pairs]), strict=True):
         found[other] = {
             "relative_improvement": pair.relative_improvement,
-            "relative_improvement_interval": interval(*pair.relative_interval),
+            "relative_improvement_interval": interval_if_known(*pair.relative_interval),
             "p_value": pair.p_value,
             "p_value_holm": p_holm,
         }
     return found
 
 
-def _standings(scored: Scored, stratum: int, apart: NDArray[np.bool_]) -> list[dict[str, Any]]:
+def _standings(scored: Scored, apart: NDArray[np.bool_]) -> list[dict[str, Any]]:
     """Give groups and intervals of ranks."""
-    counts = bootstrap_counts(len(scored.setting.curves.orderings), stratum)
-    placed = ranks(counts @ scored.restricted.T)
-    low, high = percentile_interval(placed)
+    places = rank_intervals(scored.restricted.mean(1), apart).tolist()
     standings: list[dict[str, Any]] = []
     # A group is its first method and all after it that are not told apart from that, nor in a group before.
     firsts: list[int] = []
     for place in range(len(scored.names)):
         group = next((group for group, first in enumerate(firsts) if not apart[first, place]), len(firsts))
         firsts += [place] * (group == len(firsts))
-        standings.append({"group": group, "rank_interval": [float(low[place]), float(high[place])]})
+        standings.append({"group": group, "rank_interval": places[place]})
     return standings
 
 
@@ -198,5 +203,11 @@ def number(value: float | np.floating[Any]) -> float | None:
 
 
 def interval(low: float, high: float) -> list[float | None]:
-    """Give an interval as JSON can hold it."""
+    """Give an interval as JSON can hold it, with None for an end that is infinite or unknown."""
     return [number(low), number(high)]
+
+
+def interval_if_known(low: float, high: float) -> list[float | None] | None:
+    """Give an interval as JSON can hold it, or None where neither end is known."""
+    found = interval(low, high)
+    return None if found == [None, None] else found

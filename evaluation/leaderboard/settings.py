@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from glob import escape, glob, has_magic
@@ -69,14 +69,17 @@ class Asked:
         where: Values of the protocol.
         baseline: Name or class of the baseline.
         methods: Names or classes of the other methods; None for all.
-        tuned: How the hyperparameters of methods were chosen, by their names or classes.
+        tuned: Data sets on whose validation photos the hyperparameters of methods were chosen, by their names or
+            classes.
+        choose: Patterns of variants that become one row, by its name.
     """
 
     criterion: dict[str, Any] = field(default_factory=dict)
     where: dict[str, Any] = field(default_factory=dict)
     baseline: str = BASELINE
     methods: list[str] | None = None
-    tuned: dict[str, str] = field(default_factory=dict)
+    tuned: dict[str, list[str]] = field(default_factory=dict)
+    choose: dict[str, str] = field(default_factory=dict)
 
 
 def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting], list[dict[str, str]]]:
@@ -108,6 +111,20 @@ def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting],
         raise UserError("where: no setting has these values" if groups else "runs: there is no finished trace")
     names = dict(zip(chosen, _name(list(chosen.values())), strict=True))
     return _build([(names[key], protocol, groups[key]) for key, protocol in chosen.items()], asked)
+
+
+def values_of(protocol: Mapping[str, Any], keys: Iterable[str]) -> tuple[str, ...]:
+    """Give what a protocol says under some keys, as text."""
+    return tuple(str(protocol.get(key)) for key in keys)
+
+
+def differing_within(protocols: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
+    """Give other keys that tell apart protocols that agree in some, as few as do; digests of whole streams are none."""
+    cells: dict[tuple[str, ...], list[Mapping[str, Any]]] = {}
+    for protocol in protocols:
+        cells.setdefault(values_of(protocol, keys), []).append(protocol)
+    found = dict.fromkeys(key for cell in cells.values() if len(cell) > 1 for key in telling_apart(cell))
+    return [key for key in found if key != BESIDE[0]]
 
 
 def find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
@@ -168,7 +185,8 @@ def _add_stored(groups: dict[str, list[Run]], folder: Path, asked: Asked) -> Non
 
 
 def _protocol(runs: Sequence[Run]) -> dict[str, Any]:
-    protocol = {**runs[0].settings, **_criterion(runs[0])}
+    largest = runs[0].document.get("criterion", {}).get("largest_class")
+    protocol = {**({"largest_class": largest} if largest else {}), **runs[0].settings, **_criterion(runs[0])}
     return flatten({key: value for key, value in protocol.items() if key not in BESIDE[1:]})
 
 
@@ -222,7 +240,11 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
             "there, because its run was stopped by another criterion, or cut off."
         )
     folders = [*dict.fromkeys(str(run.folder) for run in runs)]
-    tuned = {find_method(chosen, provenances, each, "tuned"): how for each, how in asked.tuned.items()}
+    tuned = {
+        find_method(chosen, provenances, each, "tuned"): "on these validation photos"
+        for each, data_sets in asked.tuned.items()
+        if protocol["dataset"] in data_sets
+    }
     return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, folders, remarks, tuned)
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.over_settings import common_methods, differing_within, values_of
-from evaluation.leaderboard.rows import Scored
+from evaluation.leaderboard.over_settings import common_methods
+from evaluation.leaderboard.rows import Scored, interval_if_known
 from evaluation.leaderboard.sensitivity import TIES, Cell
+from evaluation.leaderboard.settings import differing_within, values_of
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
+from metrics.sample_efficiency.scores import t_half_width
 
 Values = NDArray[np.float64]
 # The parts of a setup, and the keys of the protocol that are such a part.
@@ -22,6 +25,68 @@ PARTS = {
     "batch size": ("batch_size",),
 }
 CRITERION = ("threshold", "consecutive")
+# How often the orderings of a setting are halved.
+HALVINGS, SEED = 20, 0
+
+
+@dataclass
+class Experiments:
+    """Rankings of methods that are compared within groups, whose setups differ in one part alone.
+
+    Attributes:
+        outcomes: Restricted samples of each experiment, `[methods]`, lower is better.
+        groups: The group of each.
+        units: What is left out together to see how much hangs on it.
+    """
+
+    outcomes: list[Values] = field(default_factory=list)
+    groups: list[Hashable] = field(default_factory=list)
+    units: list[Hashable] = field(default_factory=list)
+
+    def add(self, outcome: Values, group: Hashable, unit: Hashable) -> None:
+        """Add an experiment."""
+        self.outcomes.append(outcome)
+        self.groups.append(group)
+        self.units.append(unit)
+
+    def describe(self, part: str) -> dict[str, Any]:
+        """Give the stability, its interval by the jackknife over units, and how many pairs were compared.
+
+        Source of the jackknife: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of
+        Statistics, 1981, section 2.
+
+        Args:
+            part: What differs within groups.
+        """
+        found, ends = MeanAgreement(), (float("nan"), float("nan"))
+        if self.outcomes:
+            vectors, defined = agreement_vectors(np.stack(self.outcomes), TIES)
+            groups, units = (_numbers(each) for each in (self.groups, self.units))
+            found = _agreement(vectors, defined, groups)
+            without = [
+                _agreement(vectors[units != unit], defined[units != unit], groups[units != unit]).mean
+                for unit in range(units.max() + 1)
+            ]
+            known = np.array([each for each in without if each is not None])
+            if found.mean is not None and len(known) == len(without) > 2:
+                count = len(known)
+                half = t_half_width(float(np.std(known)) * (count - 1) ** 0.5, count - 1)
+                ends = max(found.mean - half, -1.0), min(found.mean + half, 1.0)
+        return {"part": part, "stability": found.mean, "interval": interval_if_known(*ends), "compared": found.pairs}
+
+
+def _numbers(labels: Sequence[Hashable]) -> NDArray[np.intp]:
+    places = {label: place for place, label in enumerate(dict.fromkeys(labels))}
+    return np.array([places[label] for label in labels])
+
+
+def _agreement(vectors: Values, defined: NDArray[np.bool_], groups: NDArray[np.intp]) -> MeanAgreement:
+    found = MeanAgreement()
+    if len(groups):
+        sums = np.zeros((groups.max() + 1, vectors.shape[1]))
+        np.add.at(sums, groups, vectors)
+        found.add(sums, np.bincount(groups, weights=defined).astype(np.int64))
+    return found
 
 
 def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell]]) -> dict[str, Any] | None:
@@ -34,60 +99,55 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
     methods, _ = common_methods(scored)
     if len(methods) < 2:
         return None
-    outcomes = [_outcome(each.restricted.mean(1), each, methods) for each in scored]
-    parts = [(part, _over_settings(scored, outcomes, keys)) for part, keys in PARTS.items()]
-    for key in CRITERION:
-        parts.append(("evaluations" if key == "consecutive" else key, _over_criteria(scored, grids, methods, key)))
-    parts.append(("ordering", _over_orderings(scored, methods)))
-    return {
-        "methods": methods,
-        "parts": [
-            {"part": part, "stability": found.mean, "interval": None, "compared": found.pairs} for part, found in parts
-        ],
-    }
+    rows = [[each.names.index(name) for name in methods] for each in scored]
+    restricted = [each.restricted[its] for each, its in zip(scored, rows, strict=True)]
+    over = {part: _over_settings(scored, restricted, keys) for part, keys in PARTS.items()}
+    read = [
+        [(cell, cell.values[its]) for cell in cells if cell.values is not None]
+        for cells, its in zip(grids, rows, strict=True)
+    ]
+    over |= {part: _over_criteria(read, by) for by, part in enumerate(("evaluations", "threshold"))}
+    over |= {"ordering": _over_orderings(restricted), "half of the orderings": _over_halves(restricted)}
+    return {"methods": methods, "parts": [experiments.describe(part) for part, experiments in over.items()]}
 
 
-def _outcome(values: Values, scored: Scored, methods: Sequence[str]) -> Values:
-    return values[[scored.names.index(name) for name in methods]]
-
-
-def _agreement(groups: Sequence[Sequence[Values]]) -> MeanAgreement:
-    """Give the mean agreement within groups of outcomes `[methods]`."""
-    found = MeanAgreement()
-    for group in groups:
-        vectors, defined = agreement_vectors(np.stack(group), TIES)
-        found.add(vectors.sum(0)[None], np.array([defined.sum()]))
+def _over_settings(scored: Sequence[Scored], restricted: Sequence[Values], varied: Sequence[str]) -> Experiments:
+    """Compare settings that differ in one part alone."""
+    parts = [*chain(*PARTS.values()), *CRITERION]
+    others = differing_within([each.protocol for each in scored], parts)
+    fixed = [key for key in (*parts, *others) if key not in varied]
+    found = Experiments()
+    for each, values in zip(scored, restricted, strict=True):
+        found.add(values.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))
     return found
 
 
-def _over_settings(scored: Sequence[Scored], outcomes: Sequence[Values], varied: Sequence[str]) -> MeanAgreement:
-    """Compare settings that differ in one part alone."""
-    parts = [*chain(*PARTS.values()), *CRITERION]
-    fixed = [key for key in (*parts, *differing_within(scored, parts)) if key not in varied]
-    groups: dict[tuple[str, ...], list[Values]] = {}
-    for each, outcome in zip(scored, outcomes, strict=True):
-        groups.setdefault(values_of(each, fixed), []).append(outcome)
-    return _agreement(list(groups.values()))
+def _over_criteria(read: Sequence[Sequence[tuple[Cell, Values]]], by: int) -> Experiments:
+    """Compare criteria that differ in the streak length, or in the threshold, alone."""
+    found = Experiments()
+    for place, cells in enumerate(read):
+        for cell, values in cells:
+            found.add(values.mean(1), (place, (cell.threshold, cell.consecutive)[by]), place)
+    return found
 
 
-def _over_criteria(
-    scored: Sequence[Scored], grids: Sequence[list[Cell]], methods: Sequence[str], varied: str
-) -> MeanAgreement:
-    """Compare criteria that differ in the threshold, or in the streak length, alone."""
-    groups: dict[tuple[int, Any], list[Values]] = {}
-    for place, (each, cells) in enumerate(zip(scored, grids, strict=True)):
-        for cell in cells:
-            if cell.values is not None:
-                fixed = cell.consecutive if varied == "threshold" else cell.threshold
-                groups.setdefault((place, fixed), []).append(_outcome(cell.values.mean(1), each, methods))
-    return _agreement(list(groups.values()))
-
-
-def _over_orderings(scored: Sequence[Scored], methods: Sequence[str]) -> MeanAgreement:
+def _over_orderings(restricted: Sequence[Values]) -> Experiments:
     """Compare single orderings of a setting."""
-    found = MeanAgreement()
-    for each in scored:
-        values = each.restricted[[each.names.index(name) for name in methods]].T
-        vectors, defined = agreement_vectors(values, TIES)
-        found.add(vectors.sum(0)[None], np.array([defined.sum()]))
+    found = Experiments()
+    for place, values in enumerate(restricted):
+        for each in values.T:
+            found.add(each, place, place)
+    return found
+
+
+def _over_halves(restricted: Sequence[Values]) -> Experiments:
+    """Compare halves of the orderings of a setting."""
+    found = Experiments()
+    generator = np.random.default_rng(SEED)
+    for place, values in enumerate(restricted):
+        half = values.shape[1] // 2
+        for halving in range(HALVINGS if half else 0):
+            order = generator.permutation(values.shape[1])
+            found.add(values[:, order[:half]].mean(1), (place, halving), place)
+            found.add(values[:, order[half : 2 * half]].mean(1), (place, halving), place)
     return found

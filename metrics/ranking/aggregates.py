@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,7 +11,6 @@ RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
 AT_ONCE = 2**16
 
 
-@lru_cache(maxsize=64)
 def bootstrap_counts(orderings: int, stratum: int, resamples: int = RESAMPLES) -> Values:
     """Draw how often each ordering comes in every resample, `[resamples, orderings]`.
 
@@ -95,4 +92,5 @@ def probabilities_of_improvement(values: Values, counts: Values) -> Values:
         here = (part @ has).swapaxes(0, 1)
         above = part.sum(1)[:, None, None] - here.cumsum(-1) + here / 2
         found[start : start + step] = here @ above.swapaxes(1, 2)
-    return found / counts.sum(1)[:, None, None] ** 2
+    found /= counts.sum(1)[:, None, None] ** 2
+    return found

@@ -62,6 +62,28 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return adjusted
 
 
+def rank_intervals(means: NDArray[np.float64], apart: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Give intervals that hold the ranks of all methods at once, as surely as the tests find no false difference.
+
+    A method's rank is one more than the methods that are better at least, and the number of methods less those that are
+    worse at most. A bootstrap of ranks does not do: it takes the order of methods that are close for better known than
+    it is (`benchmarks/resolution_coverage.py`).
+
+    Source: Magne Mogstad, Joseph P. Romano, Azeem M. Shaikh and Daniel Wilhelm, "Inference for Ranks with Applications
+    to Mobility across Neighbourhoods and Academic Achievement across Countries", Review of Economic Studies, 2024,
+    section 3.
+
+    Args:
+        means: Restricted means, lower is better, `[methods]`.
+        apart: Which pairs are told apart, symmetric, `[methods, methods]`.
+
+    Returns:
+        Lowest and highest rank, `[methods, 2]`.
+    """
+    better, worse = ((apart & (sign * (means[:, None] - means) > 0)).sum(1) for sign in (1, -1))
+    return np.column_stack([1 + better, len(means) - worse])
+
+
 def maximal_groups(apart: NDArray[np.bool_]) -> list[list[int]]:
     """Give the largest sets of methods no two of which are told apart; together they say all that is told apart.
 

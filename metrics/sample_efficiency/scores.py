@@ -58,8 +58,13 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
     if len(differences) < 2:
         return float("nan"), float("nan")
     mean, error = float(np.mean(differences)), float(np.std(differences, ddof=1)) / len(differences) ** 0.5
-    half = float(special.stdtrit(len(differences) - 1, (1 + level) / 2)) * error
+    half = t_half_width(error, len(differences) - 1, level)
     return mean - half, mean + half
+
+
+def t_half_width(error: float, freedom: int, level: float = 0.95) -> float:
+    """Give half of the width of the t interval of an estimate with this standard error and degrees of freedom."""
+    return float(special.stdtrit(freedom, (1 + level) / 2)) * error
 
 
 def relative_interval(

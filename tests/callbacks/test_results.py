@@ -43,7 +43,7 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     assert document["complete"]
     assert document["stopped_because"] == run.stopped_because
     criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "required_correct": 16, "all_correct": 20}
-    assert document["criterion"] == criterion
+    assert document["criterion"] == {**criterion, "largest_class": 10}
     assert document["evaluations"] == document["samples_seen"] == run.evaluations
     assert document["restricted_at"] == 12
     assert yaml.safe_load((run.folder / "config.yaml").read_text()).items() >= yaml.safe_load(CONFIG).items()
@@ -325,7 +325,7 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     assert run.curves.accuracy == pytest.approx(np.array([[expected] * 2]), abs=1e-15)
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
-    criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24}
+    criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24, "largest_class": 12}
     assert document["criterion"] == {"threshold": 0.9, "consecutive": 1, **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]

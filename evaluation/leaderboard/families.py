@@ -1,0 +1,81 @@
+"""Variants of a method as one row, each chosen on other data sets than the one that it is scored on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import numpy as np
+
+from evaluation.leaderboard.settings import Setting, differing_within, values_of
+from metrics.sample_efficiency.held_out_choice import choose_on_others
+from metrics.sample_efficiency.scores import restricted
+from output.errors import UserError
+
+
+def choose_families(settings: Sequence[Setting], families: Mapping[str, str]) -> list[Setting]:
+    """Put one row in the place of each family, with the variant that is best on the other data sets.
+
+    The others are those of settings that differ in the data set alone; where there is none, the variants stay.
+
+    Args:
+        settings: The settings.
+        families: Patterns of the variants' names, by the name of the row.
+
+    Raises:
+        UserError: A pattern matches fewer than two methods, or the name of a row is a method's.
+    """
+    found = list(settings)
+    for name, pattern in families.items():
+        names = dict.fromkeys(each for setting in found for each in setting.curves.methods)
+        if name in names:
+            raise UserError(f"choose: {name!r} is a method; give the row another name")
+        if sum(fnmatchcase(each, pattern) for each in names) < 2:
+            raise UserError(f"choose: {pattern!r} matches fewer than two of the methods {', '.join(names)}")
+        keys = differing_within([setting.protocol for setting in found], ["dataset"])
+        groups: dict[tuple[str, ...], list[int]] = {}
+        for place, setting in enumerate(found):
+            groups.setdefault(values_of(setting.protocol, keys), []).append(place)
+        for places in groups.values():
+            for place, chosen in zip(places, _choose([found[each] for each in places], name, pattern), strict=True):
+                found[place] = chosen
+    return found
+
+
+def _choose(settings: Sequence[Setting], name: str, pattern: str) -> list[Setting]:
+    """Choose in settings that differ in the data set alone."""
+    variants = [
+        each
+        for each in settings[0].curves.methods
+        if fnmatchcase(each, pattern) and all(each in setting.curves.methods for setting in settings)
+    ]
+    if len(settings) < 2 or not variants:
+        remark = f"No other data set has the variants {pattern}, so that none could be chosen on it."
+        return [replace(setting, remarks=[*setting.remarks, remark]) for setting in settings]
+    scores = {str(setting.protocol["dataset"]): _score(setting, variants) for setting in settings}
+    chosen = choose_on_others(scores)
+    return [_keep(setting, name, chosen[str(setting.protocol["dataset"])], pattern) for setting in settings]
+
+
+def _score(setting: Setting, variants: Sequence[str]) -> dict[str, float]:
+    """Score variants by the mean logarithm of their restricted samples, so that hard data sets do not decide alone."""
+    samples = restricted(setting.curves.samples_to_criterion()[0], setting.curves.limit)
+    return {each: float(np.log(samples[setting.curves.methods.index(each)]).mean()) for each in variants}
+
+
+def _keep(setting: Setting, name: str, chosen: str, pattern: str) -> Setting:
+    """Leave the chosen variant of a family, under the family's name."""
+    curves = setting.curves
+    family = [each for each in curves.methods if fnmatchcase(each, pattern) and each != setting.baseline]
+    kept = [place for place, each in enumerate(curves.methods) if each == chosen or each not in family]
+    methods = [name if curves.methods[place] == chosen else curves.methods[place] for place in kept]
+    provenance = {**setting.provenances[chosen], "variants": {each: setting.provenances[each] for each in family}}
+    # What it is differs between data sets, and is the same choice.
+    provenance.pop("hyperparameters", None)
+    return replace(
+        setting,
+        curves=replace(curves, methods=methods, correct=curves.correct[kept]),
+        provenances={**setting.provenances, name: provenance},
+        tuned={**setting.tuned, name: f"{chosen}, chosen on other data sets"},
+    )
