@@ -63,7 +63,7 @@ def test_restricted_mean_is_that_of_kaplan_and_meier(seed: int) -> None:
 @pytest.mark.parametrize("count", [6, 7, 20, 100])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_median_interval_as_in_scipy(count: int, level: float) -> None:
-    samples = np.random.default_rng(count).permutation(count) + 10.0
+    samples = np.random.default_rng(count).permutation(count).astype(np.float64)
     expected = stats.quantile_test(samples, p=0.5).confidence_interval(level)
     assert median_interval(samples, level) == (expected.low, expected.high)
 
