@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import signal
+import socket
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from engines.deferred_signals import deferred_signals
 from engines.task import Outcome, Started, Task, perform
 from output.errors import UserError, reason_of
 
+ROOT = Path(__file__).parent.parent
 # Tasks that Ray knows of: more than any cluster has room for shows its autoscaler what is needed.
 SUBMITTED = 1000
 SECONDS_TO_WAIT = 1.0
 SECONDS_TO_STOP = 15.0
+SECONDS_TO_ANSWER = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,12 +59,17 @@ class RayCluster:
         except ImportError as error:
             raise UserError("ray: Ray is not installed; pip install 'headstart[ray]'") from error
         self.ray = ray
+        _require_reachable(address)
+        # Ray puts a handler of its own in place of the command's.
+        on_sigterm = signal.getsignal(signal.SIGTERM)
         try:
-            ray.init(address, log_to_driver=False, logging_level="error", runtime_env=runtime_environment)
+            ray.init(address, log_to_driver=False, logging_level="error", runtime_env=_with_code(runtime_environment))
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"ray: no cluster answers at {address!r} ({reason_of(error)}); ray start --head begins one here"
             ) from error
+        finally:
+            signal.signal(signal.SIGTERM, on_sigterm)
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
@@ -69,6 +82,7 @@ class RayCluster:
         self.running: dict[Any, Task] = {}
         self.places: dict[str, str] = {}
         self._stopping: float | None = None
+        self._told: set[str] = set()
 
     def room(self) -> int:
         """Tell how many more tasks can be submitted."""
@@ -80,6 +94,10 @@ class RayCluster:
 
     def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         """Answer what tasks ask, for a second or until one ends; see `Engine`."""
+        with deferred_signals():
+            return self._wait(answer)
+
+    def _wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         if self._stopping is not None and time.monotonic() > self._stopping:
             for reference in self.running:
                 self.ray.cancel(reference, force=True)
@@ -93,11 +111,15 @@ class RayCluster:
     def _answer(self, answer: Callable[[Task, Any], Any], task: Task, number: int, message: Any) -> None:  # noqa: ANN401 - whatever a task asks
         if isinstance(message, Started):
             self.places[task.name] = message.where
-        said: tuple[Any, Exception | None]
+        said: tuple[Any, BaseException | None]
         try:
             said = answer(task, message), None
         except Exception as error:
             said = None, error
+        if self._stopping is not None and task.name not in self._told:
+            # A task that Ray cancels could not ask any more, and not write what it has.
+            said = None, KeyboardInterrupt()
+            self._told.add(task.name)
         self.mailbox.reply.remote(number, said)
 
     def _outcome(self, reference: Any, task: Task) -> Outcome:  # noqa: ANN401 - Ray's own class
@@ -124,12 +146,36 @@ class RayCluster:
     def stop(self) -> None:
         """Ask the tasks that run to end; they are killed where they take too long."""
         self._stopping = time.monotonic() + SECONDS_TO_STOP
-        for reference in self.running:
-            self.ray.cancel(reference, force=False)
+        for reference, task in self.running.items():
+            if task.name not in self.places:
+                self.ray.cancel(reference)
 
     def close(self) -> None:
         """Leave the cluster; what still runs for this command ends."""
         self.ray.shutdown()
+
+
+def _require_reachable(address: str) -> None:
+    """Refuse at once what Ray would wait minutes for."""
+    if address == "auto":
+        return
+    host, _, port = address.rpartition(":")
+    try:
+        if "/" in host or not port.isdecimal():
+            raise ValueError("it has not the form HOST:PORT")
+        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise UserError(
+            f"ray: no cluster answers at {address!r} ({reason_of(error)}); give the address that `ray start` printed, "
+            "on a machine of the cluster"
+        ) from error
+
+
+def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
+    """Let tasks import the suite, and what the command can, from where it lies on this machine."""
+    variables = environment.get("env_vars", {})
+    paths = [variables.get("PYTHONPATH", ""), str(ROOT), *filter(None, sys.path)]
+    return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(filter(None, dict.fromkeys(paths)))}}
 
 
 class _Mailbox:
@@ -158,10 +204,9 @@ class _Mailbox:
 
 
 def _perform(task: Task, mailbox: Any) -> Outcome:  # noqa: ANN401 - Ray's own class
-    import ray
-
     def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
-        answer, error = ray.get(mailbox.ask.remote(task.name, message))
+        # A task that waits by `ray.get` would lend its processors to others.
+        answer, error = mailbox.ask.remote(task.name, message).future().result()
         if error is not None:
             raise error
         return answer

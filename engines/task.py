@@ -7,13 +7,13 @@ import os
 import socket
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from output.errors import UserError, reason_of
+from output.errors import Terminated, UserError, reason_of
 from output.parser import mistakes_of_users
 
 # A task asks the command that started it, wherever that is, and waits for what it says.
@@ -112,9 +112,11 @@ class _Lines(io.TextIOBase):
                 self.take(line)
         return len(text)
 
-    def end(self) -> None:
-        if self.rest:
-            self.take(self.rest)
+    def close(self) -> None:
+        rest, self.rest = self.rest, ""
+        if rest:
+            self.take(rest)
+        super().close()
 
 
 def perform(task: Task, ask: Ask) -> Outcome:
@@ -136,17 +138,21 @@ def perform(task: Task, ask: Ask) -> Outcome:
     lines = _Lines(lambda line: ask(Said(line)))
     try:
         ask(Started(where))
-        with redirect_stdout(lines), redirect_stderr(lines), mistakes_of_users(), _in_folder(task.folder, where):
+        with closing(lines), redirect_stdout(lines), redirect_stderr(lines), _in_folder(task.folder, where):
             module, name = task.function.split(":")
-            result = getattr(import_module(module), name)(task.argument, ask)
-        lines.end()
+            with mistakes_of_users():
+                result = getattr(import_module(module), name)(task.argument, ask)
         return Outcome("done", result, where=where)
     except MemoryError as error:
         return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
     except ConnectionError:
         raise  # nobody is there to be told
-    except (UserError, SystemExit) as error:
+    except UserError as error:
         return Outcome("failed", error=" ".join(str(error).split()), where=where)
+    except Terminated:
+        raise
+    except SystemExit as error:
+        return Outcome("failed", error=f"it ended by {error!r}", where=where)
     except Exception as error:
         for line in traceback.format_exc().splitlines():
             ask(Said(line))

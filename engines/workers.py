@@ -14,6 +14,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
+from engines.deferred_signals import deferred_signals
 from engines.task import Outcome, Task, perform
 from output.errors import Terminated
 
@@ -46,6 +47,10 @@ class Workers:
 
     def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         """Answer what tasks ask, for a second or until one ends; see `Engine`."""
+        with deferred_signals():
+            return self._wait(answer)
+
+    def _wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         if self._stopping is not None and time.monotonic() > self._stopping:
             for worker in self.workers:
                 worker.kill()

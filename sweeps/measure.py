@@ -36,17 +36,18 @@ def measure(request: Request, ask: Ask) -> dict[str, Any]:
         cli = _prepare(request, ask)
         document = cli.run()
     folder = Path(request.folder)
+    complete = bool(document.get("complete", cli.results.is_known))
     if folder.exists() and not _shares_disk(request):
-        ask(Files(_pack(folder)))
+        archive = _pack(folder)
         shutil.rmtree(folder)
-    if not document:
-        complete = cli.results.is_known
-        return {"complete": complete, "identity": cli.results.identity, "computed_traces": 0, "because": ""}
+        # Complete results are not replaced by others.
+        if complete or not request.known:
+            ask(Files(archive))
     return {
-        "complete": document["complete"],
-        "because": document["stopped_because"],
-        "identity": cli.results.identity if document["complete"] else "",
-        "computed_traces": document["times"]["computed_traces"],
+        "complete": complete,
+        "because": document.get("stopped_because") or cli.criterion.cut_off_because,
+        "identity": cli.results.identity if complete else request.known,
+        "computed_traces": document.get("times", {}).get("computed_traces", 0),
     }
 
 

@@ -189,12 +189,12 @@ def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAM
     """Give the options of a command that come before the parameters, and after."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         raise UserError(f"file: command is {command!r}; give a list of its parts")
-    parts = [part for part in command if part not in IGNORED]
+    parts = _join([part for part in command if part not in IGNORED])
     if parts.count(ARGUMENTS) != 1:
         raise UserError(
             f"file: {ARGUMENTS} stands {parts.count(ARGUMENTS)} times in the command; give it once, for the parameters"
         )
-    given = [_expand(part) if part != ARGUMENTS else part for part in parts]
+    given = [part if part == ARGUMENTS else _expand(part) for part in parts]
     # Every run has a folder of its own here, and null is what gives it one with an agent.
     given = [part for part in given if part.partition("=")[0] != "--trainer.default_root_dir"]
     for part in given:
@@ -204,6 +204,15 @@ def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAM
             raise UserError(f"file: {name} in the command is the sweep's own; give {OWN[name]} instead")
     place = given.index(ARGUMENTS)
     return given[:place], given[place + 1 :]
+
+
+def _join(parts: list[str]) -> list[str]:
+    """Join options with values that are parts of their own."""
+    joined: list[str] = []
+    for part in parts:
+        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not part.startswith(("--", "$"))
+        joined[-1:] = [f"{joined[-1]}={part}"] if is_value else [*joined[-1:], part]
+    return joined
 
 
 def _expand(part: str) -> str:
