@@ -18,6 +18,7 @@ from output.version import describe_version
 COMMANDS = {
     "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
     "leaderboard": "evaluation.leaderboard.leaderboard:leaderboard",
+    "report": "evaluation.report.report:report",
     "performances": "evaluation.performances:performances",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
@@ -27,7 +28,7 @@ COMMANDS = {
     "list": "evaluation.listing:list_choices",
 }
 # What these are about comes without a name; what others cannot do without is named like any option.
-POSITIONAL = {"sample-efficiency", "leaderboard", "performances", "list"}
+POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
 # What may come several times without a name, before any option.
 SEVERAL = {"leaderboard"}
 

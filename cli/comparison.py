@@ -76,14 +76,12 @@ class ComparisonCLI(LightningCLI):
 
     Args:
         args: Options; those of the process by default.
-        group: The run's group in the dashboard where none is given; by default what lines up with it.
     """
 
     criterion: SampleEfficiency
     results: Results
 
-    def __init__(self, args: ArgsType = None, group: str | None = None) -> None:
-        self.group = group
+    def __init__(self, args: ArgsType = None) -> None:
         _quieten_lightning()
         _import_exports()
         super().__init__(
@@ -128,7 +126,7 @@ class ComparisonCLI(LightningCLI):
         if isinstance(trainer["logger"], DashboardLogger):
             comparison = configuration_digest(self.config_text, over_seeds=True)
             described = describe_run(self.config, dataset, _weights(backbone), comparison)
-            trainer["logger"].fill_in({"dir": folder, **described, **({"group": self.group} if self.group else {})})
+            trainer["logger"].fill_in({"dir": folder, **described})
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Name the run, and add the progress bar, which shows the state of the criterion.

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.leaderboard.families import choose_families, remark_on_variants
+from evaluation.leaderboard.families import choose_families
 from evaluation.leaderboard.files import print_leaderboard, texts
 from evaluation.leaderboard.over_settings import describe_over_settings
 from evaluation.leaderboard.rows import describe, score_setting
 from evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
-from evaluation.leaderboard.settings import Asked, read_settings
+from evaluation.leaderboard.settings import Asked, Setting, read_settings
 from evaluation.leaderboard.setup_stability import describe_setup_stability
 from evaluation.stored_traces import BASELINE, describe_differences
 from output.files import output_folder, write_texts
@@ -59,15 +59,28 @@ def leaderboard(
     """
     folder = output_folder("output", output)
     given = [runs] if isinstance(runs, str) else list(runs)
-    criterion: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
-    criterion |= {} if consecutive is None else {"consecutive": int(consecutive)}
-    marked = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
-    asked = Asked(criterion, where or {}, baseline, methods, marked, choose or {})
+    asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
     document = rank_methods(given, asked, [int(at) for at in accuracy_at])
     files = write_texts(folder, texts(document))
     print_leaderboard(document)
     print_lines([f"wrote {', '.join(map(str, files))}"])
     return document
+
+
+def ask(
+    threshold: float | None,
+    consecutive: int | None,
+    where: dict[str, Any] | None,
+    baseline: str,
+    methods: list[str] | None,
+    tuned: dict[str, str | list[str]] | None,
+    choose: dict[str, str] | None,
+) -> Asked:
+    """Put what a command was given for a leaderboard together, as `leaderboard` describes it."""
+    criterion: dict[str, Any] = {} if threshold is None else {"threshold": float(threshold)}
+    criterion |= {} if consecutive is None else {"consecutive": int(consecutive)}
+    marked = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
+    return Asked(criterion, where or {}, baseline, methods, marked, choose or {})
 
 
 def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int] = ACCURACY_AT) -> dict[str, Any]:
@@ -82,10 +95,25 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         UserError: Nothing is found, or nothing can be compared.
     """
     settings, left_out = read_settings(folders, asked)
-    settings = choose_families(settings, asked.choose)
+    return rank_settings(choose_families(settings, asked.choose), left_out, folders, accuracy_at)
+
+
+def rank_settings(
+    settings: Sequence[Setting],
+    left_out: Sequence[Mapping[str, str]],
+    folders: Sequence[str],
+    accuracy_at: Sequence[int] = ACCURACY_AT,
+) -> dict[str, Any]:
+    """Give what leaderboard.json holds, once the settings are read.
+
+    Args:
+        settings: The settings.
+        left_out: Settings that cannot be scored, each with the `reason`.
+        folders: What they were read from.
+        accuracy_at: Numbers of samples at which accuracies are given.
+    """
     scored = [score_setting(setting) for setting in settings]
     grids = [read_grid(each) for each in scored]
-    over_settings, remarks = describe_over_settings(scored)
     return {
         "schema": SCHEMA,
         "folders": list(folders),
@@ -94,10 +122,9 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
             for key in ("measure", "threshold", "consecutive")
         },
         "differences": describe_differences([setting.protocol for setting in settings]),
-        "left_out": left_out,
-        "remarks": [*remarks, *remark_on_variants(settings)],
+        "left_out": list(left_out),
         "settings": [describe(each, accuracy_at) for each in scored],
-        "over_settings": over_settings,
+        "over_settings": describe_over_settings(scored),
         "sensitivity": describe_sensitivity(scored, grids),
         "setup_stability": describe_setup_stability(scored, grids),
     }

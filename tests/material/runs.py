@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +47,13 @@ def write_run(
     threshold: float = 0.8,
     registry: str | None = None,
     measure: Measure = "accuracy",
+    methods: Sequence[str] = ("baseline", "mine"),
     **protocol: Any,
 ) -> Path:
     folder.mkdir()
     orderings, evaluations = correct.shape[1:]
     curves = Curves(
-        methods=["baseline", "mine"],
+        methods=list(methods),
         orderings=np.arange(first, first + orderings),
         samples_seen=np.minimum(step * np.arange(1, evaluations + 1), limit),
         correct=correct,
@@ -72,8 +74,11 @@ def write_run(
     (folder / "results.json").write_text(json.dumps(document))
     baseline = {"class_path": "modules.GradientDescent", "init_args": {"rate": rate}}
     config = {
-        "model": {"baseline": baseline, "methods": {"mine": {"class_path": "modules.NearestClassMean"}}},
+        "model": {
+            "baseline": baseline,
+            "methods": {name: {"class_path": "modules.NearestClassMean"} for name in methods[1:]},
+        },
         "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
     }
-    (folder / "config.yaml").write_text(json.dumps(config))
+    (folder / "config.yaml").write_text(json.dumps(config, ensure_ascii=False), encoding="utf-8")
     return folder

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from output.figures import ALARM, FORMATS, GREY, LINE_STYLES, drawing, save, shorten, writers
+from output.figures import ALARM, DARK_PAPER, FORMATS, GREY, LINE_STYLES, ON_DARK, drawing, save, shorten, writers
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
 # Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
@@ -76,6 +76,18 @@ def test_lines_are_told_apart(sight: str) -> None:
     assert min(distance(colour, "white", sight) for colour in colours) > 30
     assert distance(LINE_STYLES[-1].colour, GREY, sight) > 30
     assert distance(ALARM, "white", sight) > 30
+
+
+@pytest.mark.parametrize("sight", SIGHT)
+def test_lines_are_told_apart_on_a_dark_page(sight: str) -> None:
+    assert len(ON_DARK) == len(LINE_STYLES)
+    assert min(distance(*pair, sight) for pair in combinations((*ON_DARK, DARK_PAPER), 2)) > 27
+
+
+def test_lines_stand_out_from_a_dark_page() -> None:
+    # WCAG 2.2, success criterion 1.4.11: graphical objects have a contrast of 3 or more.
+    paper, *lines = (float(TO_XYZ[1] @ to_linear(colour)) + 0.05 for colour in (DARK_PAPER, *ON_DARK))
+    assert min(lines) / paper > 3
 
 
 def test_lines_are_told_apart_without_colours() -> None:

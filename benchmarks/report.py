@@ -1,0 +1,66 @@
+"""The page of a benchmark: 39 settings of 14 methods in 100 orderings, from the command line."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.command import run
+from metrics.sample_efficiency.curves import Curves
+
+SETTINGS, METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 39, 14, 100, 500, 1_000
+
+
+def write_run(folder: Path, generator: np.random.Generator) -> None:
+    """Write what the report reads of a run, with traces that rise to 90 % by and by.
+
+    Args:
+        folder: Folder of the run; its name is that of the data set.
+        generator: What draws the traces.
+    """
+    folder.mkdir(parents=True)
+    methods = ["baseline", *(f"method_{number}" for number in range(1, METHODS))]
+    rise = generator.uniform(10, 200, (METHODS, 1, 1)) * generator.uniform(0.7, 1.4, (METHODS, ORDERINGS, 1))
+    correct = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))
+    curves = Curves(
+        methods=methods,
+        orderings=np.arange(ORDERINGS),
+        samples_seen=np.arange(1, EVALUATIONS + 1),
+        correct=correct,
+        validation_size=VALIDATION,
+        all_correct=VALIDATION,
+        measure="accuracy",
+        limit=EVALUATIONS,
+        threshold=0.8,
+        consecutive=10,
+    )
+    curves.save(folder / "curves.npz")
+    fed = {"dataset": folder.name, "backbone": "mobilenet_v2", "weights": "IMAGENET1K_V1", "classes": ["cats", "dogs"]}
+    protocol = {**fed, "batch_size": 1, "max_samples": EVALUATIONS, "orderings": ORDERINGS, "first_ordering": 0}
+    document = {"complete": True, "stopped_because": "the sample limit was reached", "protocol": protocol}
+    (folder / "results.json").write_text(json.dumps(document))
+    options = {"class_path": "torch.optim.Adam", "init_args": {"lr": 0.001, "betas": [0.9, 0.999], "eps": 1e-8}}
+    described = {"class_path": "modules.GradientDescent", "init_args": {"optimizer": options}}
+    model = {"baseline": described, "methods": dict.fromkeys(methods[1:], described)}
+    data = {"init_args": {"backbone": {"name": "mobilenet_v2"}}}
+    (folder / "config.yaml").write_text(json.dumps({"model": model, "data": data}, indent=1))
+
+
+def main() -> None:
+    """Print the seconds, the memory and the size of the page."""
+    with tempfile.TemporaryDirectory() as name:
+        folder, page = Path(name), Path(name) / "report.html"
+        generator = np.random.default_rng(0)
+        for setting in range(SETTINGS):
+            write_run(folder / "runs" / f"photos_{setting}", generator)
+        took = run("evaluate.py", "report", str(folder / "runs"), f"--output={page}", cache=folder / "cache")
+        size = page.stat().st_size / 1e6
+        print(f"{SETTINGS} settings of {METHODS} methods in {ORDERINGS} orderings: {took.seconds:.1f} s in ", end="")
+        print(f"{took.peak_mb:.0f} MB, {size:.2f} MB of HTML")
+
+
+if __name__ == "__main__":
+    main()

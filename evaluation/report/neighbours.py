@@ -1,0 +1,134 @@
+"""Results of other commands that lie in the folder: similarity, transferability, stability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list
+
+from evaluation.alignment.heatmap import cluster
+from evaluation.alignment.scoring import mean_key
+from evaluation.report.material import Document
+from evaluation.stability.table import metric_title
+from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from metrics.transferability.catalogue import METRICS
+from output.page.cells import number, text
+from output.page.layout import Cell, Column, Part, Section, Table
+
+Documents = Mapping[Path, Document]
+
+
+def similarity(documents: Documents) -> Section | None:
+    """Give the matrices of similarity; None where there are none."""
+    if not documents:
+        return None
+    paragraphs = [
+        "1 where two networks arrange the same pictures alike. Rows and columns are in the order of a hierarchical "
+        "clustering; the stronger the colour, the more alike."
+    ]
+    return Section(
+        "similarity", "Similarity of representations", paragraphs, [_matrix(*each) for each in documents.items()]
+    )
+
+
+def _matrix(path: Path, document: Document) -> Part:
+    measure = str(document.get("measure", DEFAULT_MEASURE))
+    title = SIMILARITY_MEASURES[measure].title
+    names, values = document["pairwise"]["names"], np.array(document["pairwise"]["biased"])
+    order = leaves_list(cluster(values)) if len(names) > 1 else [0]
+    rows = [[Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=_tint(values[i, j])) for j in order)] for i in order]
+    means = [f"{kind} {number(document[mean_key(measure, kind)], '.4f').text}" for kind in ("biased", "debiased")]
+    what = "layers" if "n_layers" in document else "models"
+    team = f"{document['team'].title()} Team, score {document['score']:.6f}. " if "team" in document else ""
+    remark = (
+        f"{team}Mean over pairs: {', '.join(means)}; {len(names)} {what} on {document['n_stimuli']} stimuli. {path}"
+    )
+    table = Table(f"{title} (biased)", [Column(what), *(Column(names[i]) for i in order)], rows)
+    return Part(f"{title}: {path.parent.name}", "", [remark], [table])
+
+
+def _tint(value: float) -> int:
+    return round(70 * min(max(value, 0), 1))
+
+
+def transferability(documents: Documents) -> Section | None:
+    """Give the scores of sources by the metrics, best mean rank first; None where there are none."""
+    if not documents:
+        return None
+    paragraphs = [
+        "What transferability metrics say of source models before any training; in brackets: the rank, 1 being best."
+    ]
+    parts = [
+        Part("", "", [str(path)], [_scores(target, document) for target in document["scores"]])
+        for path, document in documents.items()
+    ]
+    return Section("transferability", "Transferability", paragraphs, parts)
+
+
+def _scores(target: str, document: Document) -> Table:
+    scores, ranks = document["scores"][target], document["mean_ranks"][target]
+    performances = document.get("performances", {}).get(target, {})
+    titles = [METRICS[metric].title if metric in METRICS else metric for metric in document["metrics"]]
+    columns = [
+        Column("source"),
+        Column("mean rank"),
+        *map(Column, titles),
+        *([Column("performance")] if performances else []),
+    ]
+    by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
+    rows = [
+        [
+            Cell(source),
+            number(ranks.get(source), ".2f"),
+            *(_score(scores[source][metric]) for metric in document["metrics"]),
+            *([number(performances.get(source))] if performances else []),
+        ]
+        for source in by_rank
+    ]
+    return Table(target, columns, rows)
+
+
+def _score(found: Mapping[str, Any]) -> Cell:
+    if found["score"] is None:
+        return text(found["reason"])
+    rank = "" if found["rank"] is None else f" ({found['rank']:g})"
+    return Cell(f"{found['score']:.4g}{rank}")
+
+
+def stability(documents: Documents) -> Section | None:
+    """Give the setup stability and the win rates of transferability metrics; None where there are none."""
+    if not documents:
+        return None
+    paragraphs = [
+        "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
+        "metrics that differ in one component of the experiment, and how often each metric wins."
+    ]
+    parts = [
+        Part("", "", [f"{document['experiments']:,} experiments. {path}"], [_stability(document), _win_rates(document)])
+        for path, document in documents.items()
+    ]
+    return Section("stability", "Stability of transferability metrics", paragraphs, parts)
+
+
+def _stability(document: Document) -> Table:
+    columns = [Column("varying"), Column("setup stability"), Column("pairs")]
+    pairs = document["setup_stability_pairs"]
+    rows = [
+        [Cell(name), number(value, ".2f"), number(pairs[name], ",.0f")]
+        for name, value in document["setup_stability"].items()
+    ]
+    return Table("Setup stability", columns, rows)
+
+
+def _win_rates(document: Document) -> Table:
+    rates = document["win_rate_percent"]
+    measures = list(next(iter(rates.values())))
+    columns = [Column("metric"), *(Column(measure.replace("_", " ")) for measure in measures)]
+    rows = [
+        [Cell(metric_title(metric)), *(number(found[measure], ".1f") for measure in measures)]
+        for metric, found in rates.items()
+    ]
+    return Table("Win rate, %", columns, rows)

@@ -1,0 +1,117 @@
+"""What it takes to get the same numbers again: commands, configurations, environments and digests."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from evaluation.runs import Run
+from output.files import digest_file
+from output.page.cells import text
+from output.page.layout import Cell, Column, Part, Section, Table, Text
+
+# Characters of a digest that are shown.
+SHOWN = 16
+AGAIN = "runs/again"
+DIGESTS = {
+    "stream_sha256": "stream",
+    "weights_sha256": "weights",
+    "train_photos_sha256": "training photos",
+    "validation_photos_sha256": "validation photos",
+}
+
+
+def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
+    """Give the commands of every setting, and what they ran in.
+
+    Args:
+        document: The content of `leaderboard.json`.
+        runs: The runs that its settings name; other folders are ledgers.
+    """
+    paragraphs = [
+        "Each command measures the traces of its rows again and writes their table; given the same photos, weights and "
+        "versions, the counts are the same. The configuration of each run stands below its commands.",
+    ]
+    named = {str(run.folder): run for run in runs}
+    parts = [_part(setting, named) for setting in document["settings"]]
+    tables = [_environments(runs), _digests(runs)] if runs else []
+    return Section("replication", "Replication", paragraphs, [*parts, Part("Environment and digests", tables=tables)])
+
+
+def _part(setting: Mapping[str, Any], runs: Mapping[str, Run]) -> Part:
+    found = [runs[folder] for folder in setting["folders"] if folder in runs]
+    ledgers = [folder for folder in setting["folders"] if folder not in runs]
+    remarks = [
+        f"Traces of the ledger {ledger} name no photos on a disk; the command is that which filled it."
+        for ledger in ledgers
+    ]
+    methods = [method["name"] for method in setting["methods"]]
+    rows = [f"# {name}\n{command}" for run in found for name in methods if (command := _row_command(run, name))]
+    files = [Text("Command of each row", "\n".join(rows))] if rows else []
+    files += [Text(str(run.folder / "config.yaml"), _config(run)) for run in found]
+    return Part(setting["name"], "", remarks, commands=[Text("", _command(run)) for run in found], files=files)
+
+
+def _command(run: Run, *options: str) -> str:
+    config, again = run.folder / "config.yaml", f"--trainer.default_root_dir={AGAIN}"
+    return shlex.join(["python", "train.py", "--config", str(config), *options, again])
+
+
+def _row_command(run: Run, method: str) -> str | None:
+    """Give the command that compares one method alone with the baseline; None where the run has no such method."""
+    methods = run.model.get("methods") or {}
+    if method in methods:
+        return _command(run, f"--model.methods={_flow({method: methods[method]})}")
+    return _command(run, "--model.methods={}") if method in run.curves.methods else None
+
+
+def _flow(options: Mapping[str, Any]) -> str:
+    return yaml.safe_dump(options, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False).strip()
+
+
+def _config(run: Run) -> str:
+    return Path(run.folder / "config.yaml").read_text(encoding="utf-8")
+
+
+def _environments(runs: Sequence[Run]) -> Table:
+    """Tabulate what the runs ran in: a column for each environment that differs."""
+    found: dict[str, list[Run]] = {}
+    for run in runs:
+        found.setdefault(json.dumps(run.document.get("environment", {}), sort_keys=True), []).append(run)
+    environments = {described: json.loads(described) for described in found}
+    keys = dict.fromkeys(key for environment in environments.values() for key in environment)
+    titles = [_named([str(run.folder) for run in same], len(runs)) for same in found.values()]
+    rows = [[Cell(key), *(text(environment.get(key)) for environment in environments.values())] for key in keys]
+    return Table("Environment", [Column("of"), *map(Column, titles)], rows)
+
+
+def _named(folders: Sequence[str], count: int) -> str:
+    if len(folders) == count:
+        return "all runs"
+    return folders[0] if len(folders) == 1 else f"{folders[0]} and {len(folders) - 1} more"
+
+
+def _digests(runs: Sequence[Run]) -> Table:
+    columns = [
+        Column("run"),
+        Column("complete"),
+        *map(Column, DIGESTS.values()),
+        Column("config.yaml"),
+        Column("results.json"),
+    ]
+    rows = [
+        [
+            Cell(str(run.folder)),
+            Cell("yes" if run.document["complete"] else f"no: {run.document['stopped_because']}"),
+            *(text(str(run.protocol.get(key) or "")[:SHOWN]) for key in DIGESTS),
+            *(Cell(digest_file(run.folder / name)[:SHOWN]) for name in ("config.yaml", "results.json")),
+        ]
+        for run in runs
+    ]
+    return Table(f"Digests: the first {SHOWN} digits of SHA-256", columns, rows)

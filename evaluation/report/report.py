@@ -1,0 +1,102 @@
+"""`evaluate.py report`: a comparison as a page to send."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from glob import escape
+from pathlib import Path
+from typing import Any
+
+from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+
+from evaluation.leaderboard.families import choose_families
+from evaluation.leaderboard.files import texts
+from evaluation.leaderboard.leaderboard import ask, rank_settings
+from evaluation.leaderboard.settings import Setting, read_settings
+from evaluation.report.material import find_material
+from evaluation.runs import read_runs
+from evaluation.stored_traces import BASELINE, is_ledger
+from output.errors import UserError, naming
+from output.files import output_file, output_folder, write_texts, write_together
+from output.tables import print_lines
+
+# Stands in the first bytes of every page, by which one is known that may be replaced.
+GENERATOR, ITS_HEAD = '<meta name="generator" content="Headstart">', 500
+
+
+def report(
+    folder: str,
+    output: str = "runs/report.html",
+    figures: str | None = None,
+    threshold: ClosedUnitInterval | None = None,
+    consecutive: PositiveInt | None = None,
+    where: dict[str, Any] | None = None,
+    baseline: str = BASELINE,
+    methods: list[str] | None = None,
+    tuned: dict[str, str | list[str]] | None = None,
+    choose: dict[str, str] | None = None,
+) -> Path:
+    """Write what a folder holds as a page to send: one HTML file that needs no network, server or account.
+
+    It shows the leaderboard of all runs and ledgers below the folder, their learning curves, and the results of
+    `evaluate.py cka`, `transferability` and `stability` that lie there. The leaderboard's files are written beside it.
+
+    Args:
+        folder: Folder that holds runs, ledgers or results, at any depth.
+        output: HTML file to write.
+        figures: Folder for the charts as PNG and SVG; none by default.
+        threshold: Validation accuracy that counts as reached; by default the runs' own, 0.8 of a ledger alone.
+        consecutive: Evaluations in a row at which it must be reached; by default the runs' own, 10 of a ledger alone.
+        where: Which settings, by what differs between them: --where.batch_size=8.
+        baseline: The method that the others are compared with: its name, or its class where that is the only one of it.
+        methods: Names or classes of the other methods; all by default.
+        tuned: Methods to be marked in settings on whose validation photos their hyperparameters were chosen, with the
+            data set or data sets of these: --tuned.replay=cats_and_dogs.
+        choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
+            set the row is that variant which is best on the other data sets.
+
+    Returns:
+        The file.
+    """
+    path = output_file("output", output)
+    drawn = None if figures is None else output_folder("figures", figures)
+    _require_page(path)
+    try:
+        from evaluation.report.page import comparison_page, neighbours_page
+        from output.page.figures import figure_writers
+        from output.page.layout import render
+    except ImportError as error:
+        raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
+    material = find_material(Path(folder))
+    page, tables = neighbours_page(material), {}
+    if material.traces:
+        asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
+        with naming("folder", about="runs: "):
+            settings, left_out = read_settings([escape(folder)], asked)
+            runs = read_runs([escape(each) for each in _run_folders(settings)])
+        settings = choose_families(settings, asked.choose)
+        document = rank_settings(settings, left_out, [folder])
+        page, tables = comparison_page(document, [each.curves for each in settings], runs, material), texts(document)
+    html = render(page)
+    if drawn is not None:
+        print_lines([f"wrote {len(_write_figures(drawn, figure_writers(page)))} figures into {drawn}"])
+    print_lines([f"wrote {', '.join(map(str, write_texts(path.parent, {**tables, path.name: html})))}"])
+    return path
+
+
+def _require_page(path: Path) -> None:
+    """Check that a file that is there may be replaced."""
+    if path.exists() and GENERATOR.encode() not in path.read_bytes()[:ITS_HEAD]:
+        raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
+
+
+def _run_folders(settings: Sequence[Setting]) -> list[str]:
+    folders = dict.fromkeys(folder for setting in settings for folder in setting.folders)
+    return [folder for folder in folders if not is_ledger(Path(folder))]
+
+
+def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:
+    try:
+        return write_together(folder, writers)
+    except OSError as error:
+        raise UserError(f"figures: {str(folder)!r} cannot be written ({error}); choose another folder") from error

@@ -1,0 +1,179 @@
+"""The charts, each defined once: the page fills a definition with every setting's numbers, and so do the figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import altair as alt
+
+from output.figures import LINE_STYLES
+
+# Pixels.
+HEIGHT, ROW, WIDTH = 280, 22, 2.0
+# Bands of more lines hide each other.
+MOST_BANDS, BAND_OPACITY = len(LINE_STYLES), 0.14
+
+
+class Palette(NamedTuple):
+    """The colours of a page or of a figure for papers; on the page they are variables of its style, for light and dark.
+
+    Attributes:
+        lines: Of the lines, in the order of `LINE_STYLES`.
+        pale: Of what is left out of the choice, and of lines of reference.
+        legend: Whether charts have a legend of their own.
+    """
+
+    lines: Sequence[str]
+    pale: str
+    legend: bool
+
+
+class Mark(NamedTuple):
+    """How a method is drawn, the same in all charts.
+
+    Attributes:
+        line: Place of its colour in `LINE_STYLES`.
+        dashes: Pixels on and off; none for a solid line.
+    """
+
+    line: int
+    dashes: list[float]
+
+
+def marks(count: int) -> list[Mark]:
+    """Give so many methods their looks: those of one colour differ in their dashes, up to 36 methods."""
+    styles = len(LINE_STYLES)
+    return [
+        Mark(place % styles, [WIDTH * each for each in LINE_STYLES[(place + place // styles) % styles].dashes])
+        for place in range(count)
+    ]
+
+
+def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
+    """Define all charts of a page.
+
+    Their numbers are tables by the chart's own name; `labels`, the names of methods by their numbers, and `shown`, the
+    numbers of those that are chosen, are parameters.
+
+    Args:
+        count: Number of methods.
+        palette: The colours.
+
+    Returns:
+        The charts, by name: `learning_curves`, `reached`, `improvement` and `aggregate`.
+    """
+    looks = marks(count)
+    return {
+        "learning_curves": _learning_curves(looks, palette),
+        "reached": _reached(looks, palette),
+        "improvement": _intervals("improvement", "improvement over the baseline, %", 0, looks, palette),
+        "aggregate": _intervals("aggregate", "samples, 1 being the mean of all methods", 1, looks, palette),
+    }
+
+
+def _learning_curves(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+    chosen = _chart("learning_curves", "method", "samples", "mean", "low", "high").transform_filter(_is_shown())
+    shared = {"x": _samples(), "color": _colour(looks, palette)}
+    dashes = _dashes(looks, palette)
+    accuracy = alt.Y("mean:Q", title="validation accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
+    threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
+    return _layered(
+        chosen.mark_area(opacity=alt.ExprRef(f"length(shown) > {MOST_BANDS} ? 0 : {BAND_OPACITY}")).encode(
+            y="low:Q", y2="high:Q", tooltip=_name(), **shared
+        ),
+        chosen.mark_line(strokeWidth=WIDTH).encode(y=accuracy, strokeDash=dashes, tooltip=_name(), **shared),
+        threshold.mark_rule(color=palette.pale, strokeDash=[6, 4]).encode(y="threshold:Q"),
+        first=1,
+        last=2,
+        lowest=0,
+        highest=100,
+        threshold=80,
+    )
+
+
+def _reached(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+    chosen = _chart("reached", "method", "samples", "share").transform_filter(_is_shown())
+    share = alt.Y("share:Q", title="orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
+    line = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
+    return _layered(
+        line.encode(
+            x=_samples(),
+            y=share,
+            color=_colour(looks, palette),
+            strokeDash=_dashes(looks, palette),
+            tooltip=_name(),
+        ),
+        first=1,
+        last=2,
+    )
+
+
+def _intervals(name: str, title: str, reference: float, looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+    """Define a forest plot: an estimate with its interval for each method, and a line at a reference."""
+    rows = _chart(name, "method", "estimate", "low", "high")
+    colour = alt.condition(_is_shown(), _colour(looks, palette._replace(legend=False)), alt.value(palette.pale))
+    axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
+    shared = {"y": alt.Y("method:O", title=None, sort=None, axis=axis), "color": colour}
+    told = [_name(), alt.Tooltip("estimate:Q", format=".4~g")]
+    return _layered(
+        alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
+        rows.mark_rule(strokeWidth=WIDTH).encode(
+            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=told, **shared
+        ),
+        rows.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=told, **shared),
+        names_width=220,
+    )
+
+
+def _chart(name: str, *columns: str) -> alt.Chart:
+    numbers: Any = dict.fromkeys(columns, "number")
+    chart = alt.Chart(alt.NamedData(name=name, format=alt.CsvDataFormat(type="csv", parse=numbers)))
+    return chart.transform_calculate(name="labels[datum.method]")
+
+
+def _layered(*layers: alt.Chart, **parameters: float) -> alt.LayerChart:
+    """Put layers above each other, with the names of their parameters and what these are until they are filled."""
+    named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
+    return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)
+
+
+def _is_shown() -> str:
+    return "indexof(shown, datum.method) >= 0"
+
+
+def _name() -> alt.Tooltip:
+    return alt.Tooltip("name:N", title="method")
+
+
+def _samples() -> alt.X:
+    axis = alt.Axis(labelOverlap="greedy", labelSeparation=4)
+    scale = alt.Scale(type="log", domain=_between("first", "last"), nice=False)
+    return alt.X("samples:Q", title="samples seen", scale=scale, axis=axis)
+
+
+def _between(*parameters: str) -> list[Any]:
+    """Give an axis that stays as it is while methods come and go."""
+    return [alt.ExprRef(name) for name in parameters]
+
+
+def _colour(looks: Sequence[Mark], palette: Palette) -> alt.Color:
+    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in looks]), legend=_legend(palette))
+
+
+def _dashes(looks: Sequence[Mark], palette: Palette) -> alt.StrokeDash:
+    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in looks]), legend=_legend(palette))
+
+
+def _scale(values: list[Any]) -> alt.Scale:
+    return alt.Scale(domain=list(range(len(values))), range=values)
+
+
+def _legend(palette: Palette) -> alt.Legend | None:
+    look: Any = {
+        "labelExpr": "labels[datum.value]",
+        "symbolType": "stroke",
+        "symbolStrokeWidth": WIDTH,
+        "symbolSize": 600,
+    }
+    return alt.Legend(title=None, values=alt.ExprRef("shown"), symbolOpacity=1, **look) if palette.legend else None

@@ -1,0 +1,55 @@
+"""The charts of a page as files for papers, from the same definitions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from vl_convert import vegalite_to_png, vegalite_to_svg
+
+from output.figures import INK, LINE_STYLES, PALE
+from output.page.charts import Palette, definitions
+from output.page.layout import FONT, Figure, Page
+
+ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE, legend=True)
+# Pixels, and how many dots each becomes in a PNG.
+WIDTH, SCALE = 480, 3
+LINES = ("learning_curves", "reached")
+AXIS = {"labelFontSize": FONT, "titleFontSize": FONT, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
+CONFIG = {"axis": AXIS, "legend": {"labelFontSize": FONT}, "title": {"fontSize": FONT, "fontWeight": "normal"}}
+
+
+def figure_writers(page: Page) -> dict[str, Callable[[Path], object]]:
+    """Give what writes each chart of a page as PNG and SVG, by file name.
+
+    Lines are those that the page shows when it is opened.
+    """
+    charts = {name: chart.to_dict() for name, chart in definitions(len(page.methods), ON_PAPER).items()}
+    writers: dict[str, Callable[[Path], object]] = {}
+    for figure in page.figures:
+        writers[f"{figure.name}.png"] = partial(_write_png, charts[figure.chart], page, figure)
+        writers[f"{figure.name}.svg"] = partial(_write_svg, charts[figure.chart], page, figure)
+    return writers
+
+
+def _write_png(chart: dict[str, Any], page: Page, figure: Figure, path: Path) -> None:
+    path.write_bytes(vegalite_to_png(_fill(chart, page, figure), scale=SCALE))
+
+
+def _write_svg(chart: dict[str, Any], page: Page, figure: Figure, path: Path) -> None:
+    path.write_text(vegalite_to_svg(_fill(chart, page, figure)), encoding="utf-8")
+
+
+def _fill(chart: dict[str, Any], page: Page, figure: Figure) -> dict[str, Any]:
+    """Put the numbers of a figure into its definition, as `draw` of page.js does."""
+    shown = page.shown if figure.chart in LINES else range(len(page.methods))
+    values = {"labels": page.methods, "shown": list(shown), **figure.series.values}
+    parameters = [{**each, "value": values.get(each["name"], each["value"])} for each in chart["params"]]
+    filled = {
+        "params": parameters,
+        "datasets": {figure.chart: figure.series.data},
+        "config": {**chart["config"], **CONFIG},
+    }
+    return {**chart, **filled, "title": figure.about, "width": WIDTH, "height": figure.series.height}

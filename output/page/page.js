@@ -1,0 +1,73 @@
+"use strict";
+const content = JSON.parse(document.getElementById("content").textContent);
+const boxes = [...document.querySelectorAll("#legend input")];
+const views = [];
+
+const chosen = () => boxes.filter((box) => box.checked).map((box) => Number(box.value));
+
+async function draw(place) {
+  const figure = content.figures[place.dataset.figure];
+  const spec = structuredClone(content.charts[figure.chart]);
+  const values = { labels: content.methods, shown: chosen(), names_width: Math.min(220, place.clientWidth * 0.4), ...figure.values };
+  for (const parameter of spec.params) if (parameter.name in values) parameter.value = values[parameter.name];
+  spec.height = figure.height;
+  spec.datasets = { [figure.chart]: figure.data };
+  const drawn = await vegaEmbed(place, spec, { actions: false, renderer: "svg", config: content.config });
+  views.push(drawn.view);
+  // Chosen while it was drawn.
+  await show(drawn.view);
+}
+
+const show = (view) => view.signal("shown", chosen()).runAsync();
+
+async function drawAll() {
+  const places = [...document.querySelectorAll(".chart")];
+  const distance = (place) => Math.abs(place.getBoundingClientRect().top);
+  places.sort((one, other) => distance(one) - distance(other));
+  for (const place of places) {
+    await draw(place);
+    // The page stays usable meanwhile.
+    await new Promise((resolve) => setTimeout(resolve));
+  }
+  document.body.dataset.drawn = places.length;
+}
+
+function choose(numbers) {
+  for (const box of boxes) box.checked = numbers.includes(Number(box.value));
+  views.forEach(show);
+}
+
+function sort(header) {
+  const body = header.closest("table").tBodies[0];
+  const descending = header.getAttribute("aria-sort") === "ascending";
+  const column = header.cellIndex;
+  const keys = new Map([...body.rows].map((row) => [row, key(row.cells[column])]));
+  const order = (one, other) => compare(keys.get(one), keys.get(other), descending ? -1 : 1);
+  for (const other of header.parentElement.cells) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", descending ? "descending" : "ascending");
+  body.append(...[...body.rows].sort(order));
+}
+
+function key(cell) {
+  const text = cell.textContent;
+  if (cell.dataset.value) return Number(cell.dataset.value);
+  if (cell.matches("th, .words")) return text;
+  // A number stands first, before its interval; digits are grouped by commas.
+  const number = parseFloat(text.replace(/(\d),(?=\d{3})/g, "$1"));
+  return Number.isNaN(number) ? (text === "–" ? null : text) : number;
+}
+
+function compare(one, other, sign) {
+  // What is missing stands last either way.
+  if (one === null || other === null) return (one === null) - (other === null);
+  return sign * (typeof one === "number" && typeof other === "number" ? one - other : String(one).localeCompare(String(other), "en", { numeric: true }));
+}
+
+document.addEventListener("click", (event) => {
+  const header = event.target.closest("thead th");
+  if (header) sort(header);
+  const choice = event.target.dataset.choice;
+  if (choice) choose(choice === "all" ? boxes.map((box) => Number(box.value)) : content.shown);
+});
+boxes.forEach((box) => box.addEventListener("change", () => views.forEach(show)));
+drawAll();

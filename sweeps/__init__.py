@@ -1,1 +1,0 @@
-"""Sweeps: many runs of train.py, of which only the traces that the ledger lacks are measured."""

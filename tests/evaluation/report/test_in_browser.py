@@ -1,0 +1,177 @@
+"""The page in the system's Chromium: nothing is fetched, tables sort, methods come and go in all charts, phones."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+import pytest
+
+from evaluation.report.report import report
+from tests.evaluation.report.test_report import EVIL, traces
+from tests.material.runs import write_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+sync_api = pytest.importorskip("playwright.sync_api")
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
+QUIET = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
+METHODS = ("baseline", *EVIL[:3], *(f"method {number}" for number in range(4)))
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Write a page of two settings and eight methods, and give its address."""
+    folder = tmp_path_factory.mktemp("browser")
+    (folder / "runs").mkdir()
+    for seed, name in enumerate(("pets", "flowers")):
+        counts = traces(seed, len(METHODS))
+        write_run(folder / "runs" / name, counts, limit=60, methods=METHODS, dataset=name)
+    return report(str(folder / "runs"), output=str(folder / "page.html")).as_uri()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """Open the page, and check at the end that it said and fetched nothing."""
+    page = browser.new_page(viewport={"width": 1280, "height": 900})
+    said: list[str] = []
+    fetched: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.on("request", lambda request: fetched.append(request.url))
+    page.goto(address)
+    page.wait_for_selector("body[data-drawn]")
+    yield page
+    page.close()
+    assert said == []
+    assert {url for url in fetched if not url.startswith("data:")} == {address}
+
+
+def lines(page: Page, figure: str) -> int:
+    """Count the lines of a chart."""
+    return page.locator(f"[data-figure='{figure}'] .mark-line path").count()
+
+
+def bands(page: Page, figure: str) -> list[str]:
+    """Give how opaque the bands of a chart are."""
+    paths = page.locator(f"[data-figure='{figure}'] .mark-area path")
+    found: list[str] = paths.evaluate_all("(paths) => paths.map((each) => getComputedStyle(each).opacity)")
+    return found
+
+
+def column(page: Page, number: int) -> list[str]:
+    cells = page.locator("#setting-1 ~ .wide").first.locator(f"tbody tr > :nth-child({number})")
+    return [text.strip() for text in cells.all_text_contents()]
+
+
+def test_all_charts_are_drawn(page: Page) -> None:
+    places = page.locator(".chart")
+    assert places.count() == 7
+    assert page.locator(".chart svg").count() == 7
+    assert lines(page, "setting-1-learning_curves") == 6
+
+
+def test_a_table_sorts_by_click_and_by_key(page: Page) -> None:
+    before = column(page, 1)
+    header = page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(3)
+    means = [float(text.split(" ")[0]) for text in column(page, 4)]
+    assert means == sorted(means)
+    header.click()
+    header.click()
+    assert column(page, 1) == before[::-1]
+    assert page.locator("th[aria-sort='descending']").count() == 1
+    header.press("Enter")
+    assert column(page, 1) == before
+    page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(0).press("Space")
+    assert column(page, 1) != before
+    assert sorted(column(page, 1)) == sorted(before)
+
+
+def test_missing_numbers_stand_last_either_way(page: Page) -> None:
+    header = page.locator("#setting-1 ~ .wide").first.locator("thead button").nth(4)
+    for _ in range(2):
+        header.click()
+        assert column(page, 1)[-1] == "baseline"
+
+
+def test_methods_come_and_go_in_all_charts(page: Page) -> None:
+    figures = [f"setting-{number}-{kind}" for number in (1, 2) for kind in ("learning_curves", "reached")]
+    page.locator("#legend input").first.uncheck()
+    page.wait_for_function(
+        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 5"
+    )
+    assert [lines(page, figure) for figure in figures] == [5] * 4
+    page.get_by_role("button", name="all", exact=True).click()
+    page.wait_for_function(
+        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 8"
+    )
+    assert [lines(page, figure) for figure in figures] == [8] * 4
+    assert bands(page, "setting-1-learning_curves") == ["0"] * 8
+    page.get_by_role("button", name="first 6").click()
+    page.wait_for_function(
+        "document.querySelectorAll(\"[data-figure='setting-2-reached'] .mark-line path\").length == 6"
+    )
+    assert bands(page, "setting-1-learning_curves") == ["0.14"] * 6
+
+
+@pytest.mark.parametrize("width", [320, 375, 768])
+def test_narrow_screens_scroll_tables_and_not_the_page(page: Page, width: int) -> None:
+    page.set_viewport_size({"width": width, "height": 812})
+    page.reload()
+    page.wait_for_selector("body[data-drawn]")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert (
+        page.evaluate("Math.max(...[...document.querySelectorAll('.chart svg')].map((each) => each.clientWidth))")
+        <= width
+    )
+
+
+def contrast(one: list[float], other: list[float]) -> float:
+    """WCAG 2.2: the ratio of two colours' relative luminances, each with 0.05 added."""
+
+    def luminance(colour: list[float]) -> float:
+        red, green, blue = (c / 3294.6 if c <= 10.31 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour[:3])
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_are_readable_in_light_and_dark(page: Page, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    read = """(selector) => [...document.querySelectorAll(selector)].map((each) => {
+        const style = getComputedStyle(each);
+        return (each instanceof SVGElement ? style.fill : style.color).match(/[\\d.]+/g).map(Number);
+    })"""
+    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor.match(/[\\d.]+/g).map(Number)")
+    assert (sum(paper) < 200) == (scheme == "dark")
+    for selector in ("p", "a", "caption", "td:not([style])", "figcaption", ".chart svg text", "label"):
+        colours = page.evaluate(read, selector)
+        assert colours
+        # Success criterion 1.4.3.
+        assert min(contrast(colour, paper) for colour in colours) >= 4.5, selector
+
+
+def test_print_shows_every_row_and_chart_on_white(page: Page, tmp_path: Path) -> None:
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.locator("#legend input").first.is_visible()
+    assert page.locator("#legend label").first.is_visible()
+    boxes = page.evaluate("[...document.querySelectorAll('.wide')].map((each) => getComputedStyle(each).overflowX)")
+    assert set(boxes) == {"visible"}
+    assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")

@@ -1,0 +1,307 @@
+"""The page: its numbers are those of the leaderboard, its names are texts, and it needs nothing but itself."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+import yaml
+from PIL import Image
+
+from evaluate import main
+from evaluation.report.report import report
+from output.errors import UserError
+from store.ledger import Ledger, Trace, TraceKey
+from tests.material.pages import Page
+from tests.material.runs import TRACES, write_run
+
+EVIL = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp; '{{ 7*7 }}' 🦊 猫", "a,b\\n$x$%")
+METHODS = ("baseline", "mine", "third", "fourth")
+
+
+def traces(seed: int, methods: int = len(METHODS), orderings: int = 25) -> np.ndarray[Any, Any]:
+    """Give counts of 100 that rise by and by, `[methods, orderings, 60]`."""
+    generator = np.random.default_rng(seed)
+    rise = generator.uniform(3, 8, (methods, orderings, 1)) * (1 + np.arange(methods))[:, None, None]
+    return generator.binomial(100, 0.97 - 0.45 * np.exp(-np.arange(60) / rise))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    """Write runs on two data sets into a folder of their own."""
+    (tmp_path / "runs").mkdir()
+    for seed, name in enumerate(("pets", "flowers")):
+        write_run(tmp_path / "runs" / name, traces(seed), limit=60, methods=METHODS, dataset=name)
+    return tmp_path / "runs"
+
+
+def show(folder: Path, **options: Any) -> Page:
+    return Page(report(str(folder), output=str(folder.parent / "page.html"), **options))
+
+
+def numbers(cell: str) -> list[float]:
+    return [float(each.replace(",", "")) for each in re.findall(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?", cell)]
+
+
+def is_shown(value: float | None, shown: float | None) -> bool:
+    return value is None if shown is None else value is not None and shown == pytest.approx(value, rel=0.06, abs=0.051)
+
+
+def test_every_number_of_the_tables_is_that_of_the_leaderboard(runs: Path) -> None:
+    page = show(runs)
+    document = json.loads((runs.parent / "leaderboard.json").read_text())
+    assert len(document["settings"]) == 2
+    for setting in document["settings"]:
+        header, *rows = page.tables[f"Leaderboard: {setting['name']}"]
+        assert [row[0] for row in rows] == [method["name"] for method in setting["methods"]]
+        for row, method in zip(rows, setting["methods"], strict=True):
+            cells = dict(zip(header, row, strict=True))
+            assert cells["reached"] == f"{method['reached']}/{method['orderings']}"
+            assert numbers(cells["rank"].replace("–", " ")) == method["rank_interval"]
+            assert cells["group"] == "".join(
+                letter for letter, group in zip("abcd", setting["not_told_apart"], strict=False) if row[0] in group
+            )
+            for title, key in (
+                ("median", "median"),
+                ("restricted mean", "restricted_mean"),
+                ("improvement, %", "relative_improvement"),
+            ):
+                expected = [method[key], *(method[f"{key}_interval"] or [])]
+                assert numbers(cells[title]) == pytest.approx([x for x in expected if x is not None], abs=0.051)
+            for title, key in (("p", "p_value_holm"), ("onset", "onset")):
+                assert numbers(cells[title]) == pytest.approx(
+                    [method[key]] if method[key] is not None else [], rel=0.06
+                )
+            for at, accuracy in method["accuracy_at"].items():
+                shown = numbers(cells[f"accuracy at {at}"])
+                assert shown == pytest.approx([] if accuracy is None else [100 * accuracy], abs=0.051)
+
+
+def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
+    page = show(runs)
+    document = json.loads((runs.parent / "leaderboard.json").read_text())
+    # Captions of the settings' tables of pairs are alike; the last one stays.
+    for row, pair in zip(
+        page.tables["Resolution: neighbours in the order above"][1:], document["settings"][1]["pairs"], strict=True
+    ):
+        assert row[:2] == [pair["better"], pair["worse"]]
+        assert numbers(row[2]) == pytest.approx([pair["difference"], *pair["interval"]], abs=0.051)
+        assert (row[4] == "yes") == pair["told_apart"]
+        assert numbers(row[5]) == [pair["orderings_needed"]] if pair["orderings_needed"] else row[5] == "–"
+    for row, method in zip(page.tables["Over all settings"][1:], document["over_settings"]["methods"], strict=True):
+        assert row[0] == method["name"]
+        assert numbers(row[1]) == pytest.approx(
+            [method["interquartile_mean"], *method["interquartile_mean_interval"]], abs=0.00051
+        )
+    for setting in document["sensitivity"]["settings"]:
+        _, *rows = page.tables[setting["name"]]
+        cells = [cell for row in rows for cell in row[1:]]
+        for cell, found in zip(cells, setting["grid"], strict=True):
+            assert cell == ("–" if found["tau"] is None else f"{found['order'][0]} {found['tau']:.2f}")
+
+
+def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
+    page = show(runs)
+    assert {address[:1] for address in page.addresses if address != "data:,"} == {"#"}
+    assert not {"img", "iframe", "object", "embed", "audio", "video", "base"} & set(page.tags)
+    assert not re.search(r"url\(|@import", "".join(page.styles))
+    source = (runs.parent / "page.html").read_text()
+    assert "default-src 'none'" in source
+    # The charts' library is there once.
+    assert source.count("window.vegaEmbed=") == 1
+
+
+def test_names_are_texts(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for seed, name in enumerate(EVIL):
+        options: dict[str, Any] = {"limit": 60, "methods": ("baseline", *EVIL[:3]), "dataset": name}
+        write_run(tmp_path / "runs" / str(seed), traces(seed), **options)
+    page = show(tmp_path / "runs")
+    assert set(page.content["methods"]) == {"baseline", *EVIL[:3]}
+    assert page.tags.count("script") == 3
+    assert "img" not in page.tags
+    tables = [table for caption, table in page.tables.items() if caption.startswith("Leaderboard: ")]
+    assert len(tables) == 4
+    assert all({row[0] for row in table[1:]} == {"baseline", *EVIL[:3]} for table in tables)
+    assert [row[0] for row in page.tables["Best method of each setting"][1:]] == [
+        f"{number}. {name}, resnet50 (DEFAULT)" for number, name in enumerate(EVIL, 1)
+    ]
+
+
+def test_the_same_runs_give_the_same_bytes(runs: Path) -> None:
+    first = report(str(runs), output=str(runs.parent / "page.html")).read_bytes()
+    assert report(str(runs), output=str(runs.parent / "again" / "page.html")).read_bytes() == first
+    assert (runs.parent / "again" / "leaderboard.json").is_file()
+
+
+def test_the_leaderboard_is_that_of_its_own_command(runs: Path) -> None:
+    main(["report", str(runs), "--output", str(runs.parent / "page.html"), "--threshold=0.9"])
+    main(["leaderboard", str(runs), "--output", str(runs.parent / "own"), "--threshold=0.9"])
+    for kind in ("json", "csv", "md", "tex"):
+        name = f"leaderboard.{kind}"
+        assert (runs.parent / name).read_bytes() == (runs.parent / "own" / name).read_bytes()
+
+
+def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    counts = traces(0)
+    write_run(tmp_path / "runs" / "one", counts[:2, :20], limit=60, methods=METHODS[:2])
+    write_run(tmp_path / "runs" / "two", counts[[0, 2], 5:], first=5, limit=60, methods=("baseline", "third"))
+    page = show(tmp_path / "runs")
+    lines = page.content["figures"]["setting-1-learning_curves"]["data"].splitlines()[1:]
+    baseline = page.content["methods"].index("baseline")
+    shown = [float(line.split(",")[2]) for line in lines if line.startswith(f"{baseline},")]
+    assert shown[0] == pytest.approx(counts[0, 5:20, 0].mean(), abs=0.006)
+
+
+def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Path) -> None:
+    fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": 100, "weights_sha256": "0" * 64}
+    with Ledger(tmp_path / "stored") as ledger:
+        stream = ledger.record(fed, told={"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"})
+        for name, counts in zip(METHODS, traces(0), strict=True):
+            method = ledger.record({"class": "modules.Mine", "hyperparameters": {"name": name}}, told={"name": name})
+            ledger.write({TraceKey(stream, method, k): Trace(trace) for k, trace in enumerate(counts)})
+    page = show(tmp_path / "stored")
+    assert len(page.tables["Leaderboard: pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
+    assert not any("train.py" in text for text in page.texts)
+
+
+def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> None:
+    page = show(runs, tuned={"mine": "pets"})
+    marked = [name for name, table in page.tables.items() if "mine *" in [row[0] for row in table]]
+    assert marked == ["Leaderboard: pets, resnet50 (DEFAULT)"]
+    assert [text for text in page.texts if text.startswith("*")] == [
+        "* Hyperparameters of mine: on these validation photos."
+    ]
+
+
+def commands(page: Page, name: str) -> list[str]:
+    """Give the arguments of train.py in the command of a method's row."""
+    text = next(text for text in page.texts if f"\n# {name}\n" in f"\n{text}")
+    lines = text.splitlines()
+    python, entry, *options = shlex.split(lines[lines.index(f"# {name}") + 1])
+    assert (python, entry) == ("python", "train.py")
+    return options
+
+
+def test_the_command_of_a_row_replicates_it(fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    from train import main as train
+
+    folder = fit("--model.methods={mean: modules.NearestClassMean, 'it''s {1}': modules.StreamingLDA}")
+    page = Page(report(str(folder), output=str(folder.parent / "page.html")))
+    monkeypatch.setenv("HEADSTART_LEDGER", str(folder.parent / "another"))
+    train(commands(page, "it's {1}"))
+    again = json.loads((folder.parent / "runs" / "again" / "results.json").read_text())
+    before = json.loads((folder / "results.json").read_text())
+    assert set(again["methods"]) == {"baseline", "it's {1}"}
+    assert again["times"]["reused_traces"] == 0
+    for name, scores in again["methods"].items():
+        assert scores["samples_to_criterion"] == before["methods"][name]["samples_to_criterion"]
+
+
+def test_configurations_stand_on_the_page(runs: Path) -> None:
+    page = show(runs)
+    config = (runs / "pets" / "config.yaml").read_text()
+    assert config in page.texts
+    assert yaml.safe_load(config)["model"]["methods"].keys() == set(METHODS[1:])
+    options = dict(option.lstrip("-").split("=", 1) for option in commands(page, "mine")[2:])
+    assert yaml.safe_load(options["model.methods"]) == {"mine": {"class_path": "modules.NearestClassMean"}}
+
+
+def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:
+    names = ["one", EVIL[0]]
+    pairwise = {"names": names, "biased": [[1.0, 0.25], [0.25, 1.0]], "debiased": None}
+    digests: dict[str, Any] = {"weights": {}}
+    cka = {"pairwise": pairwise, "n_stimuli": 9, "digests": digests, "mean_cka_biased": 0.25, "mean_cka_debiased": None}
+    score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
+    transferability = {
+        "metrics": ["logme"],
+        "scores": {"pets": {"one": {"logme": score}, EVIL[0]: {"logme": {**score, "score": None, "reason": "no"}}}},
+        "mean_ranks": {"pets": {"one": 1.0, EVIL[0]: None}},
+        "digests": digests,
+    }
+    stability = {
+        "metrics": ["logme"],
+        "experiments": 10,
+        "setup_stability": {"target": 0.25},
+        "setup_stability_pairs": {"target": 1234},
+        "win_rate_percent": {"logme": {"kendall": 100.0}},
+    }
+    (tmp_path / "all" / "below").mkdir(parents=True)
+    for name, document in {"cka": cka, "transferability": transferability, "stability": stability}.items():
+        (tmp_path / "all" / "below" / f"{name}.json").write_text(json.dumps(document))
+    page = show(tmp_path / "all")
+    assert sorted(page.tables["linear CKA (biased)"][0][1:]) == sorted(names)
+    assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
+    assert page.tables["pets"][1:] == [["one", "1.00", "0.5 (1)"], [EVIL[0], "–", "no"]]
+    assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]
+    assert page.tables["Win rate, %"][1][1:] == ["100.0"]
+    # There are no traces, and so no leaderboard.
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["page.html"]
+
+
+def test_figures_are_files_of_their_own(runs: Path) -> None:
+    show(runs, figures=str(runs.parent / "figures"))
+    names = {path.name for path in (runs.parent / "figures").iterdir()}
+    kinds = ("learning_curves", "reached", "improvement")
+    expected = {f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds} | {"over_settings"}
+    assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
+    drawing = ElementTree.parse(runs.parent / "figures" / "setting-1-improvement.svg")
+    texts = {element.text for element in drawing.iter() if element.tag.endswith("text")}
+    assert {"mine", "third", "fourth"} <= texts
+    with Image.open(runs.parent / "figures" / "setting-1-learning_curves.png") as picture:
+        assert picture.width > 1000
+
+
+@pytest.mark.parametrize(
+    ("prepare", "message"),
+    [
+        (lambda _: None, r"^folder: there is no folder"),
+        (Path.mkdir, r"^folder: .*holds no run of train.py"),
+        (
+            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{")),
+            r"^folder: .*cka.json' cannot be read",
+        ),
+        (lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{}")), r"cka.json.*no pairwise"),
+        (
+            lambda folder: (write_run(folder), (folder / "results.json").unlink()),
+            r"^folder.runs: .*has no results.json",
+        ),
+    ],
+)
+def test_mistakes_are_named_and_nothing_is_written(
+    tmp_path: Path, prepare: Callable[[Path], Any], message: str
+) -> None:
+    prepare(tmp_path / "given")
+    with pytest.raises(UserError, match=message):
+        report(str(tmp_path / "given"), output=str(tmp_path / "out" / "page.html"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_page_is_not_replaced(runs: Path) -> None:
+    path = runs.parent / "page.html"
+    path.write_text("mine")
+    with pytest.raises(UserError, match=r"^output: .*page.html' holds something else"):
+        show(runs)
+    assert path.read_text() == "mine"
+
+
+def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in [name for name in sys.modules if name.startswith(("altair", "output.page", "evaluation.report."))]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(UserError, match=r"altair.*pip install 'headstart\[report\]'"):
+        show(runs)
+
+
+def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
+    page = show(write_run(tmp_path / "run", TRACES[:, :1], limit=8))
+    assert page.tables["Best method of each setting"][1][1] == "mine"
