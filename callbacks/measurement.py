@@ -42,9 +42,11 @@ def measure(
     try:
         stream.prepare_data()
         stream.setup("fit")
+        traces = results.begin(stream, comparison)
+        if results.is_known:
+            return
         for logger in trainer.loggers:
             logger.log_hyperparams(yaml.safe_load(results.config))
-        traces = results.begin(stream, comparison)
         try:
             _measure_missing(trainer, comparison, stream, criterion, traces)
         except (KeyboardInterrupt, Terminated) as stop:

@@ -31,6 +31,7 @@ from output.errors import UserError
 from output.files import alone_in, output_folder, write_together
 from output.tables import print_lines, print_scores
 from output.version import git_revision
+from store.json_digest import digest_of
 from store.ledger import Ledger
 
 SCHEMA = 2
@@ -73,6 +74,35 @@ class Results:
         self.ledger_folder = ledger
         self.accuracy_at = accuracy_at
         self.document: dict[str, Any] = {}
+        self._lent: Ledger | None = None
+        self._known = ""
+
+    def lend(self, ledger: Ledger, known: str) -> None:
+        """Take a ledger that is open already, and say which results are known.
+
+        Args:
+            ledger: The ledger, in place of one on this machine's disk.
+            known: What `identity` was when the run's files were written; empty where they were not.
+        """
+        self._lent, self._known = ledger, known
+
+    @property
+    def identity(self) -> str:
+        """A digest of everything that decides the scores, known once the run has begun."""
+        criterion, grid = self.criterion, self.traces.grid
+        decided = {
+            "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
+            "methods": self.methods,
+            "grid": [int(grid.samples_seen[-1]), grid.all_correct, grid.required, grid.consecutive],
+            "threshold": criterion.threshold,
+            "accuracy_at": self.accuracy_at,
+        }
+        return digest_of(decided)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether these results were written before, and no trace of theirs is missing."""
+        return self.identity == self._known and not self.traces.missing.any()
 
     def claim(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
         """Check the folder before anything is computed.
@@ -132,7 +162,7 @@ class Results:
         self._require_same_origin()
         self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
-        ledger = self.stack.enter_context(Ledger(Path(chosen).expanduser()))
+        ledger = self.stack.enter_context(self._lent or Ledger(Path(chosen).expanduser()))
         sizes = stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, criterion.measure)
         all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())

@@ -76,12 +76,14 @@ class ComparisonCLI(LightningCLI):
 
     Args:
         args: Options; those of the process by default.
+        group: The run's group in the dashboard where none is given; by default what lines up with it.
     """
 
     criterion: SampleEfficiency
     results: Results
 
-    def __init__(self, args: ArgsType = None) -> None:
+    def __init__(self, args: ArgsType = None, group: str | None = None) -> None:
+        self.group = group
         _quieten_lightning()
         _import_exports()
         super().__init__(
@@ -126,7 +128,7 @@ class ComparisonCLI(LightningCLI):
         if isinstance(trainer["logger"], DashboardLogger):
             comparison = configuration_digest(self.config_text, over_seeds=True)
             described = describe_run(self.config, dataset, _weights(backbone), comparison)
-            trainer["logger"].fill_in({"dir": folder, **described})
+            trainer["logger"].fill_in({"dir": folder, **described, **({"group": self.group} if self.group else {})})
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Name the run, and add the progress bar, which shows the state of the criterion.

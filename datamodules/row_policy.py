@@ -65,11 +65,17 @@ class Means:
         cache: The cache folder.
         title: What the progress says.
         workers: Processes that decode; None for one per processor that this process may use.
+        only_stored: Whether nothing is to be computed.
     """
 
     cache: Path
     title: str
     workers: int | None = None
+    only_stored: bool = False
+
+
+class NotStoredError(Exception):
+    """Rows are missing that are not to be computed."""
 
 
 def pass_size(side: int, kind: str) -> int:

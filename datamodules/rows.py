@@ -13,7 +13,7 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy
+from datamodules.row_policy import Means, NotStoredError, Policy
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
@@ -61,6 +61,7 @@ def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: 
     }
 
     def compute(missing: list[int]) -> ComputedRows:
+        _require_computable(means, missing)
         from datamodules.row_computation import ComputedRows, load
 
         return ComputedRows(pictures, missing, preprocessing, policy, means, load(network, taps, policy))
@@ -94,11 +95,17 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
     }
 
     def compute(missing: list[int]) -> ComputedRows:
+        _require_computable(means, missing)
         from datamodules.row_computation import ComputedRows
 
         return ComputedRows(pictures, missing, preprocessing, policy, means)
 
     return _find(key, pictures, means, compute)
+
+
+def _require_computable(means: Means, missing: Sequence[int]) -> None:
+    if means.only_stored:
+        raise NotStoredError(f"{len(missing)} {means.title} are still to be passed through the network")
 
 
 def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Compute) -> StoredRows:

@@ -68,6 +68,8 @@ class SampleStream(LightningDataModule):
 
     # Of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
+    # Whether what is not stored of the photos' rows raises NotStoredError.
+    only_stored = False
 
     def __init__(
         self,
@@ -206,7 +208,7 @@ class SampleStream(LightningDataModule):
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
         """Load what is fed of the readable photos, their labels, and the thumbnails of all."""
-        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
+        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
         try:
             with naming("data.photos"):
                 photos.digests(means.cache)

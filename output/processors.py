@@ -1,20 +1,44 @@
-"""The processors that a command may use."""
+"""The processors and GPUs that a command may use."""
 
 from __future__ import annotations
 
 import math
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Where the kernel tells of the processor time that a container may use: microseconds of each period, or max.
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
 
+# Where NVIDIA's driver has a folder for every GPU.
+GPUS = Path("/proc/driver/nvidia/gpus")
+
+_allowed: list[int] = []
+
+
+@contextmanager
+def processors(count: int) -> Iterator[None]:
+    """Use no more than so many processors within."""
+    _allowed.append(count)
+    try:
+        yield
+    finally:
+        _allowed.pop()
+
 
 def count_processors() -> int:
-    """Count the processors that this process may use, by its affinity and the quota of its container."""
+    """Count the processors that this process may use, by its affinity, its container's quota and its command."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with suppress(OSError, ValueError):
         time, period = QUOTA.read_text().split()
         count = min(count, max(1, math.ceil(int(time) / int(period))))
-    return count
+    return min([count, *_allowed])
+
+
+def list_gpus() -> list[str]:
+    """Name the NVIDIA GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them; found without torch."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is not None:
+        return [name for name in visible.split(",") if name.strip()]
+    return [str(place) for place, _ in enumerate(GPUS.glob("*"))]

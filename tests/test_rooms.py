@@ -14,13 +14,14 @@ ROOT = Path(__file__).parent.parent
 # From the ground up; a folder imports from those of lower floors, and itself, alone.
 FLOORS = (
     ("output", "metrics"),
-    ("store",),
+    ("store", "engines"),
     ("modules",),
     ("contract",),
     ("datamodules",),
     ("callbacks", "evaluation"),
     ("cli",),
-    ("train", "evaluate"),
+    ("sweeps",),
+    ("train", "evaluate", "sweep"),
     ("scripts", "benchmarks"),
 )
 FLOOR = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}
@@ -29,7 +30,7 @@ LARGEST_SHARE = 0.25
 
 def source_files() -> list[Path]:
     folders = chain.from_iterable((ROOT / room).rglob("*.py") for room in FLOOR)
-    return sorted({*folders, ROOT / "train.py", ROOT / "evaluate.py"})
+    return sorted({*folders, ROOT / "train.py", ROOT / "evaluate.py", ROOT / "sweep.py"})
 
 
 def module_name(path: Path) -> str:

@@ -70,12 +70,30 @@ def _keep(setting: Setting, name: str, chosen: str, pattern: str) -> Setting:
     family = [each for each in curves.methods if fnmatchcase(each, pattern) and each != setting.baseline]
     kept = [place for place, each in enumerate(curves.methods) if each == chosen or each not in family]
     methods = [name if curves.methods[place] == chosen else curves.methods[place] for place in kept]
-    provenance = {**setting.provenances[chosen], "variants": {each: setting.provenances[each] for each in family}}
-    # What it is differs between data sets, and is the same choice.
-    provenance.pop("hyperparameters", None)
+    variants = {each: setting.provenances[each] for each in family}
+    classes = {str(each.get("class")) for each in variants.values()}
+    # What is chosen differs between data sets, what it is chosen from does not.
+    provenance = {"class": " or ".join(sorted(classes)), "variants": variants}
     return replace(
         setting,
         curves=replace(curves, methods=methods, correct=curves.correct[kept]),
         provenances={**setting.provenances, name: provenance},
         tuned={**setting.tuned, name: f"{chosen}, chosen on other data sets"},
     )
+
+
+def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
+    """Name methods of one class that differ in their hyperparameters: the best of them is a choice on these photos."""
+    variants: dict[tuple[str, ...], None] = {}
+    for setting in settings:
+        same: dict[str, list[str]] = {}
+        for name in setting.curves.methods:
+            its = setting.provenances[name]
+            if "variants" not in its and its.get("class"):
+                same.setdefault(its["class"], []).append(name)
+        variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
+    return [
+        f"{', '.join(names)} are one class with different hyperparameters: to take the best of them is to choose on "
+        "these validation photos; --choose takes the choice from other data sets."
+        for names in variants
+    ]

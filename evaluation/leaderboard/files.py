@@ -13,6 +13,7 @@ from output.tables import format_number, markdown_table, print_lines, print_tabl
 SETTING = ("dataset", "backbone", "weights", "batch_size", "threshold", "consecutive", "restricted_at")
 NUMBERS = ("orderings", "reached", "median", "restricted_mean", "relative_improvement", "p_value", "p_value_holm")
 INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvement_interval", "rank_interval")
+NOT_APART = "Not told apart"
 # More tables than these are left to the files.
 MOST_PRINTED = 4
 LATEX = {
@@ -51,7 +52,8 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     if document["over_settings"] is not None:
         print_table(f"Over {len(document['over_settings']['settings'])} settings", over_settings_rows(document))
         print_lines(document["over_settings"]["remarks"])
-    print_lines(f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"])
+    print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
+    print_lines(document["remarks"])
 
 
 def escape_markdown(text: str) -> str:
@@ -139,6 +141,25 @@ def over_settings_rows(document: dict[str, Any], escape: Escape = str) -> list[l
     return rows
 
 
+def sensitivity_rows(document: dict[str, Any], setting: dict[str, Any], escape: Escape = str) -> list[list[str]]:
+    """Give the best method under each criterion and the agreement of the ranking with that of the leaderboard."""
+    sensitivity = document["sensitivity"]
+    cells = {(cell["threshold"], cell["consecutive"]): cell for cell in setting["grid"]}
+    rows = [["threshold", *(f"{consecutive} in a row" for consecutive in sensitivity["consecutive"])]]
+    for threshold in sensitivity["thresholds"]:
+        row = [cells[threshold, consecutive] for consecutive in sensitivity["consecutive"]]
+        shown = [_criterion_cell(cell) for cell in row]
+        rows.append([f"{threshold:.0%}", *map(escape, shown)])
+    return rows
+
+
+def _criterion_cell(cell: dict[str, Any]) -> str:
+    if not cell["order"]:
+        return "–"
+    cut = f", cut at {cell['restricted_at']}" if cell["undecided"] else ""
+    return f"{cell['order'][0]} ({format_number(cell['tau'], '.2f')}{cut})"
+
+
 def stability_rows(document: dict[str, Any], escape: Escape = str) -> list[list[str]]:
     """Give the table of setup stability as it is shown."""
     rows = [[escape(each) for each in ("part that varies", "setup stability", "pairs compared")]]
@@ -168,8 +189,8 @@ def _improvement(each: dict[str, Any]) -> str:
     if each["relative_improvement"] is None:
         return ""
     ends = each["relative_improvement_interval"]
-    between = "" if ends is None else f" [{ends[0]:.0f}, {ends[1]:.0f}]"
-    return f"{each['relative_improvement'] + 0.0:.0f} %{between}"
+    between = "" if ends is None else f" [{', '.join(str(round(end)) for end in ends)}]"
+    return f"{round(each['relative_improvement'])} %{between}"
 
 
 def _markdown(document: dict[str, Any]) -> str:
@@ -179,9 +200,15 @@ def _markdown(document: dict[str, Any]) -> str:
         lines += [*markdown_table(setting_rows(setting, escape_markdown)), ""]
         if setting["pairs"]:
             lines += [*markdown_table(pair_rows(setting, escape_markdown)), ""]
-        lines += [f"- {escape_markdown(remark)}" for remark in setting["remarks"]] + [""] * bool(setting["remarks"])
+        remarks = [f"{NOT_APART}: {', '.join(names)}." for names in setting["not_told_apart"] if len(names) > 1]
+        lines += _list([*remarks, *setting["remarks"]])
     if document["over_settings"] is not None:
         lines += ["## Over settings", "", *markdown_table(over_settings_rows(document, escape_markdown)), ""]
+        lines += _list(document["over_settings"]["remarks"])
+    lines += ["## Sensitivity", ""]
+    for setting in document["sensitivity"]["settings"]:
+        lines += [f"### {escape_markdown(setting['name'])}", ""]
+        lines += [*markdown_table(sensitivity_rows(document, setting, escape_markdown)), ""]
     if document["setup_stability"] is not None:
         lines += ["## Setup stability", "", *markdown_table(stability_rows(document, escape_markdown)), ""]
     if document["left_out"]:
@@ -191,6 +218,10 @@ def _markdown(document: dict[str, Any]) -> str:
         ]
         lines += [""]
     return "\n".join(lines)
+
+
+def _list(remarks: Sequence[str]) -> list[str]:
+    return [f"- {escape_markdown(remark)}" for remark in remarks] + [""] * bool(remarks)
 
 
 def _criterion(setting: dict[str, Any]) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.leaderboard.families import choose_families
+from evaluation.leaderboard.families import choose_families, remark_on_variants
 from evaluation.leaderboard.files import print_leaderboard, texts
 from evaluation.leaderboard.over_settings import describe_over_settings
 from evaluation.leaderboard.rows import describe, score_setting
@@ -114,6 +114,7 @@ def rank_settings(
     """
     scored = [score_setting(setting) for setting in settings]
     grids = [read_grid(each) for each in scored]
+    over_settings, remarks = describe_over_settings(scored)
     return {
         "schema": SCHEMA,
         "folders": list(folders),
@@ -123,8 +124,9 @@ def rank_settings(
         },
         "differences": describe_differences([setting.protocol for setting in settings]),
         "left_out": list(left_out),
+        "remarks": [*remarks, *remark_on_variants(settings)],
         "settings": [describe(each, accuracy_at) for each in scored],
-        "over_settings": describe_over_settings(scored),
+        "over_settings": over_settings,
         "sensitivity": describe_sensitivity(scored, grids),
         "setup_stability": describe_setup_stability(scored, grids),
     }

@@ -8,17 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.rows import Scored
+from evaluation.leaderboard.rows import Scored, interval
 from evaluation.leaderboard.settings import differing_within, values_of
 from metrics.ranking.aggregates import (
-    RESAMPLES,
-    SEED,
     bootstrap_counts,
     interquartile_means,
     percentile_interval,
     probabilities_of_improvement,
     ranks,
 )
+from metrics.sample_efficiency.scores import t_interval
 
 Values = NDArray[np.float64]
 # What is compared over. A file of weights is the same wherever it lies.
@@ -62,57 +61,85 @@ def _same(name: str, scored: Sequence[Scored]) -> bool:
     return all(each.setting.provenances[name] == first for each in scored)
 
 
-def describe_over_settings(scored: Sequence[Scored]) -> dict[str, Any] | None:
-    """Give `over_settings` as it stands in `leaderboard.json`; None where there is nothing to compare over."""
+def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | None, list[str]]:
+    """Give `over_settings` as it stands in `leaderboard.json`, or None, and remarks on why."""
     chosen, remarks = choose_comparable(scored)
     methods, more = common_methods(chosen)
+    remarks += more
     if len(chosen) < 2 or len(methods) < 2:
-        return None
+        few = f"Nothing is compared over settings: {len(chosen)} of them, with {len(methods)} methods in common."
+        return None, [*remarks, few]
     values = [each.restricted[[each.names.index(name) for name in methods]] for each in chosen]
-    # Samples over their geometric mean in the setting: a factor of two counts the same where 20 samples are needed as
-    # where 200 are, and a run is unusual, and trimmed, for what it is in its setting, not because that is a hard one.
-    logarithms = [np.log(each) - np.log(each).mean() for each in values]
-    counts = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
-    [middle] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
-    low, high = np.exp(percentile_interval(interquartile_means(logarithms, counts)))
+    middle, ends = _interquartile_means(values)
     placed = np.stack([ranks(each.mean(1)) for each in values])
-    resampled = np.stack([ranks(count @ each.T) for count, each in zip(counts, values, strict=True)], axis=1)
-    drawn = np.random.default_rng(SEED).integers(len(values), size=(RESAMPLES, len(values)))
-    rank_low, rank_high = percentile_interval(np.take_along_axis(resampled, drawn[..., None], axis=1).mean(1))
     order = np.argsort(middle, kind="stable")
+    rows = [
+        {
+            "name": methods[place],
+            "interquartile_mean": float(middle[place]),
+            "interquartile_mean_interval": interval(*ends[:, place]),
+            **_mean_rank(placed[:, place], [each.protocol["dataset"] for each in chosen], len(methods)),
+            "ranks": placed[:, place].tolist(),
+        }
+        for place in order
+    ]
+    improvements = _improvements([methods[place] for place in order], [each[order] for each in values])
     return {
         "settings": [each.setting.name for each in chosen],
-        "remarks": [*remarks, *more],
-        "methods": [
-            {
-                "name": methods[place],
-                "interquartile_mean": float(middle[place]),
-                "interquartile_mean_interval": [float(low[place]), float(high[place])],
-                "mean_rank": float(placed[:, place].mean()),
-                "mean_rank_interval": [float(rank_low[place]), float(rank_high[place])],
-                "ranks": placed[:, place].tolist(),
-            }
-            for place in order
-        ],
-        "probability_of_improvement": _improvements(
-            [methods[place] for place in order], [v[order] for v in values], counts
-        ),
-    }
+        "remarks": remarks,
+        "methods": rows,
+        "probability_of_improvement": improvements,
+    }, []
 
 
-def _improvements(methods: Sequence[str], values: Sequence[Values], counts: Sequence[Values]) -> list[dict[str, Any]]:
+def _interquartile_means(values: Sequence[Values]) -> tuple[Values, Values]:
+    """Give the interquartile means of samples over their geometric mean in the setting, and their intervals.
+
+    A factor of two then counts the same where 20 samples are needed as where 200 are, and a run is unusual, and
+    trimmed, for what it is in its setting, not because that is a hard one.
+    """
+    logarithms = [np.log(each) - np.log(each).mean() for each in values]
+    [middle] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
+    return middle, _ends(np.exp(interquartile_means(logarithms, _resamples(values))), values)
+
+
+def _resamples(values: Sequence[Values]) -> list[Values]:
+    return [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
+
+
+def _ends(resampled: Values, values: Sequence[Values]) -> Values:
+    """Give percentile intervals; NaN where a setting has a single ordering, of which nothing can be drawn."""
+    alone = any(each.shape[1] < 2 for each in values)
+    return percentile_interval(resampled) * (np.nan if alone else 1)
+
+
+def _mean_rank(placed: Values, data_sets: Sequence[str], methods: int) -> dict[str, Any]:
+    """Give the mean over data sets of a method's ranks, with the t interval over these.
+
+    Settings of one data set are alike, so that they count together; with one data set alone, settings count apart.
+    """
+    several = len(set(data_sets)) > 1
+    units = (
+        {name: placed[[each == name for each in data_sets]] for name in data_sets}
+        if several
+        else dict(enumerate(placed))
+    )
+    means = np.array([np.mean(each) for each in units.values()])
+    low, high = t_interval(means)
+    return {"mean_rank": float(means.mean()), "mean_rank_interval": interval(max(low, 1.0), min(high, float(methods)))}
+
+
+def _improvements(methods: Sequence[str], values: Sequence[Values]) -> list[dict[str, Any]]:
     """Give the mean probability over settings that the one method takes fewer samples than the other, of all pairs."""
     whole = np.mean([probabilities_of_improvement(v, np.ones((1, v.shape[1])))[0] for v in values], axis=0)
-    resampled = np.mean(
-        [probabilities_of_improvement(v, count) for v, count in zip(values, counts, strict=True)], axis=0
-    )
-    low, high = percentile_interval(resampled)
+    resamples = zip(values, _resamples(values), strict=True)
+    low, high = _ends(np.mean([probabilities_of_improvement(v, counts) for v, counts in resamples], axis=0), values)
     return [
         {
             "better": methods[one],
             "worse": methods[other],
             "probability": float(whole[one, other]),
-            "interval": [float(low[one, other]), float(high[one, other])],
+            "interval": interval(low[one, other], high[one, other]),
         }
         for one in range(len(methods))
         for other in range(one + 1, len(methods))

@@ -30,6 +30,7 @@ class Cell:
         threshold: Its accuracy.
         consecutive: Its streak length.
         limit: Up to where it is known which traces meet it.
+        undecided: Traces that end before the setting's limit without meeting it.
         values: Samples to criterion cut there, `[methods, orderings]`; None where no trace meets it by then, or nothing
             of it is known.
     """
@@ -37,6 +38,7 @@ class Cell:
     threshold: float
     consecutive: int
     limit: int
+    undecided: int
     values: Values | None
 
 
@@ -50,7 +52,8 @@ def read_grid(scored: Scored) -> list[Cell]:
             limit = known_until(curves, samples)
             met = (samples <= limit).any()
             values = restricted(samples, limit)[scored.order] if met else None
-            cells.append(Cell(threshold, consecutive, limit, values))
+            undecided = int((np.isinf(samples) & (curves.ends + curves.samples_seen[0] <= curves.limit)).sum())
+            cells.append(Cell(threshold, consecutive, limit, undecided, values))
     return cells
 
 
@@ -63,6 +66,7 @@ def describe_grid(scored: Scored, cells: Sequence[Cell]) -> dict[str, Any]:
                 "threshold": cell.threshold,
                 "consecutive": cell.consecutive,
                 "restricted_at": cell.limit,
+                "undecided": cell.undecided,
                 **_describe_cell(scored, cell),
             }
             for cell in cells

@@ -31,6 +31,8 @@ from store.json_digest import digest_of
 from store.ledger import LedgerError
 from store.ledger_reader import LedgerReader
 
+# How the hyperparameters of methods that are marked were chosen.
+TUNED = "on these validation photos"
 # What tells of a setting without deciding what its traces are.
 BESIDE = ("stream_sha256", "registry_sha256", "unreadable_photos", "duplicate_photos", "near_duplicate_photos")
 
@@ -108,7 +110,7 @@ def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting],
     protocols = {key: _protocol(each) for key, each in groups.items()}
     chosen = choose_where(protocols, asked.where)
     if not chosen:
-        raise UserError("where: no setting has these values" if groups else "runs: there is no finished trace")
+        raise UserError("where: no setting has these values" if asked.where else "runs: there is no finished trace")
     names = dict(zip(chosen, _name(list(chosen.values())), strict=True))
     return _build([(names[key], protocol, groups[key]) for key, protocol in chosen.items()], asked)
 
@@ -212,11 +214,25 @@ def _build(
         try:
             settings.append(_setting(name, protocol, runs, asked))
         except UserError as error:
-            first = error
             left_out.append({"setting": name, "reason": str(error)})
     if not settings:
-        raise first
+        raise UserError(left_out[0]["reason"])
+    _require_found(settings, asked)
     return settings, left_out
+
+
+def _require_found(settings: Sequence[Setting], asked: Asked) -> None:
+    """Check that what is asked for by name is in a setting."""
+    methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
+    if asked.baseline != BASELINE and all(setting.baseline is None for setting in settings):
+        raise UserError(f"baseline: {asked.baseline!r} is none, or several, of {', '.join(methods)} in every setting")
+    data_sets = list(dict.fromkeys(str(setting.protocol["dataset"]) for setting in settings))
+    for name, chosen_on in asked.tuned.items():
+        unknown = [each for each in chosen_on if each not in data_sets]
+        if unknown:
+            raise UserError(f"tuned.{name}: {', '.join(unknown)} is none of the data sets {', '.join(data_sets)}")
+        if not any(name == each or each in setting.tuned for setting in settings for each in setting.curves.methods):
+            raise UserError(f"tuned: {name!r} is none of {', '.join(methods)}")
 
 
 def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: Asked) -> Setting:
@@ -240,21 +256,23 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
             "there, because its run was stopped by another criterion, or cut off."
         )
     folders = [*dict.fromkeys(str(run.folder) for run in runs)]
-    tuned = {
-        find_method(chosen, provenances, each, "tuned"): "on these validation photos"
-        for each, data_sets in asked.tuned.items()
-        if protocol["dataset"] in data_sets
-    }
-    return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, folders, remarks, tuned)
+    tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]
+    marked = {found: TUNED for each in tuned if (found := _find(chosen, provenances, each)) is not None}
+    return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, folders, remarks, marked)
+
+
+def _find(there: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], name: str) -> str | None:
+    """Find a method by its name or class; None where there is none, or several."""
+    with suppress(UserError):
+        return find_method(there, provenances, name, "")
+    return None
 
 
 def _choose(
     there: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], asked: Asked
 ) -> tuple[str | None, list[str]]:
     """Find the baseline, where there is one, and the methods that are asked for."""
-    baseline = None
-    with suppress(UserError):
-        baseline = find_method(there, provenances, asked.baseline, "baseline")
+    baseline = _find(there, provenances, asked.baseline)
     if asked.methods is None:
         return baseline, list(there)
     found = [find_method(there, provenances, name, "methods") for name in asked.methods]

@@ -103,7 +103,8 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
     restricted = [each.restricted[its] for each, its in zip(scored, rows, strict=True)]
     over = {part: _over_settings(scored, restricted, keys) for part, keys in PARTS.items()}
     read = [
-        [(cell, cell.values[its]) for cell in cells if cell.values is not None]
+        # Where traces are undecided all are cut, at another place for each criterion, which moves the ranking as well.
+        [(cell, cell.values[its]) for cell in cells if cell.values is not None and not cell.undecided]
         for cells, its in zip(grids, rows, strict=True)
     ]
     over |= {part: _over_criteria(read, by) for by, part in enumerate(("evaluations", "threshold"))}

@@ -33,7 +33,8 @@ def ranks(values: Values) -> Values:
 
 def percentile_interval(resampled: Values, level: float = LEVEL) -> Values:
     """Give the percentile interval of values `[resamples, ...]`, lower and upper end first, `[2, ...]`."""
-    found: Values = np.quantile(resampled, [(1 - level) / 2, (1 + level) / 2], axis=0, method="inverted_cdf")
+    tail = round((1 - level) / 2, 12)
+    found: Values = np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf")
     return found
 
 

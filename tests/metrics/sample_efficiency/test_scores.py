@@ -16,6 +16,7 @@ from metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
     holm,
+    median_interval,
     relative_interval,
     restricted,
     score,
@@ -45,6 +46,44 @@ def test_restricted_mean_is_the_area_under_the_survival_curve(seed: int) -> None
     for limit in (1, 100, 250, 500):
         survival = [np.mean(samples > count) for count in range(limit)]
         assert restricted(samples, limit).mean() == pytest.approx(sum(survival))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_restricted_mean_is_that_of_kaplan_and_meier(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    samples = generator.integers(1, 300, 50).astype(np.float64)
+    limit = 200
+    observed = stats.CensoredData.right_censored(np.minimum(samples, limit), samples > limit)
+    survival = stats.ecdf(observed).sf
+    times = np.array([0, *survival.quantiles[survival.quantiles < limit], limit])
+    area = np.diff(times) @ survival.evaluate(times[:-1])
+    assert restricted(np.where(samples > limit, np.inf, samples), limit).mean() == pytest.approx(area)
+
+
+@pytest.mark.parametrize("count", [6, 7, 20, 100])
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_median_interval_as_in_scipy(count: int, level: float) -> None:
+    samples = np.random.default_rng(count).permutation(count).astype(np.float64)
+    expected = stats.quantile_test(samples, p=0.5).confidence_interval(level)
+    assert median_interval(samples, level) == (expected.low, expected.high)
+
+
+def test_median_interval_of_censored_and_of_few_samples() -> None:
+    low, high = median_interval(np.array([10.0] * 5 + [20, INF, INF, INF, INF]))
+    assert (low, high) == (10, INF)
+    assert median_interval(np.full(10, INF)) == (INF, INF)
+    assert np.isnan(median_interval(np.arange(5.0))).all()
+
+
+@pytest.mark.parametrize("whole", [True, False])
+@pytest.mark.parametrize("orderings", [1, 5, 30])
+def test_comparisons_together_are_those_alone(orderings: int, whole: bool) -> None:
+    differences = np.random.default_rng(orderings).normal(2, 10, (orderings, 4))
+    differences = np.round(differences) if whole else differences
+    differences[:, 3] = 0
+    together = sign_flip_p_values(differences)
+    assert together.tolist() == [sign_flip_p_value(each) for each in differences.T]
+    assert sign_flip_p_values(np.zeros((orderings, 0))).shape == (0,)
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.99])

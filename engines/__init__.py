@@ -1,0 +1,1 @@
+"""Where independent pieces of work run: here one after the other, in processes beside, or on a Ray cluster."""

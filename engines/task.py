@@ -1,0 +1,172 @@
+"""One piece of work, and the one way in which every engine does it."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+from output.errors import Terminated, UserError, reason_of
+from output.parser import mistakes_of_users
+
+# A task asks the command that started it, wherever that is, and waits for what it says.
+Ask = Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A function's call.
+
+    Attributes:
+        name: Of which there is one among the tasks.
+        function: Its import path, `module:function`; it is called with `argument` and what it may ask the command by.
+        argument: What is pickled on the way to where it runs.
+        folder: The working folder.
+    """
+
+    name: str
+    function: str
+    argument: Any
+    folder: str = field(default_factory=os.getcwd)
+
+
+@dataclass(frozen=True)
+class Started:
+    """A task says that it begins, and on which machine."""
+
+    where: str
+
+
+@dataclass(frozen=True)
+class Said:
+    """A task has printed a line."""
+
+    line: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a task ended.
+
+    Attributes:
+        kind: `done`; `failed` by a mistake, the same each time; `lost` with its process or machine; out of `memory`;
+            or `stopped` because the command was.
+        result: What the function gave.
+        error: What went wrong, one line.
+        where: The machine.
+    """
+
+    kind: Literal["done", "failed", "lost", "memory", "stopped"]
+    result: Any = None
+    error: str = ""
+    where: str = ""
+
+
+class Engine(Protocol):
+    """Runs tasks, of which each is done by `perform`."""
+
+    def room(self) -> int:
+        """Tell how many more tasks can be started."""
+
+    def start(self, task: Task) -> None:
+        """Start a task."""
+
+    def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
+        """Answer what tasks ask, for a second or until one ends.
+
+        Args:
+            answer: Gives the answer; an exception of its own is raised in the task.
+
+        Returns:
+            The tasks that ended.
+        """
+
+    def stop(self) -> None:
+        """Ask the tasks that run to end; they are waited for as before."""
+
+    def close(self) -> None:
+        """End all that runs, and what it ran in."""
+
+
+class _Lines(io.TextIOBase):
+    """A stream that hands on whole lines."""
+
+    def __init__(self, take: Callable[[str], object]) -> None:
+        self.take = take
+        self.rest = ""
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, text: str) -> int:
+        *lines, self.rest = (self.rest + text.replace("\r", "\n")).split("\n")
+        for line in lines:
+            if line:
+                self.take(line)
+        return len(text)
+
+    def close(self) -> None:
+        rest, self.rest = self.rest, ""
+        if rest:
+            self.take(rest)
+        super().close()
+
+
+def perform(task: Task, ask: Ask) -> Outcome:
+    """Do a task; what it prints is said to the command, line by line.
+
+    Args:
+        task: The task.
+        ask: By which it asks the command.
+
+    Returns:
+        How it ended.
+
+    Raises:
+        KeyboardInterrupt: It was stopped by Ctrl-C.
+        Terminated: It was stopped by SIGTERM.
+        ConnectionError: The command is gone.
+    """
+    where = socket.gethostname()
+    lines = _Lines(lambda line: ask(Said(line)))
+    try:
+        ask(Started(where))
+        with closing(lines), redirect_stdout(lines), redirect_stderr(lines), _in_folder(task.folder, where):
+            module, name = task.function.split(":")
+            with mistakes_of_users():
+                result = getattr(import_module(module), name)(task.argument, ask)
+        return Outcome("done", result, where=where)
+    except MemoryError as error:
+        return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
+    except ConnectionError:
+        raise  # nobody is there to be told
+    except UserError as error:
+        return Outcome("failed", error=" ".join(str(error).split()), where=where)
+    except Terminated:
+        raise
+    except SystemExit as error:
+        return Outcome("failed", error=f"it ended by {error!r}", where=where)
+    except Exception as error:
+        for line in traceback.format_exc().splitlines():
+            ask(Said(line))
+        return Outcome("failed", error=f"{type(error).__name__}: {reason_of(error)}", where=where)
+
+
+@contextmanager
+def _in_folder(folder: str, where: str) -> Iterator[None]:
+    """Work in the command's folder, for paths are relative to it."""
+    if not Path(folder).is_dir():
+        raise UserError(f"the working folder {folder!r} is not on {where}; put the same files there")
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        yield
+    finally:
+        os.chdir(before)

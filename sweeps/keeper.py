@@ -1,0 +1,162 @@
+"""What the command of a sweep keeps, or only looks at: the ledger, the table, the logs and the runs' folders."""
+
+from __future__ import annotations
+
+import secrets
+import shlex
+import shutil
+import tarfile
+import time
+from contextlib import suppress
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from engines.task import Outcome, Said, Started, Task
+from store.json_digest import digest_of
+from store.ledger import FILE, Ledger
+from sweeps.display import Display
+from sweeps.lent_ledger import Asked
+from sweeps.request import Files
+from sweeps.runs_table import RunsTable
+
+LOGS = "logs"
+
+
+class Keeper:
+    """Answers the runs of a sweep; it alone writes to the ledger.
+
+    Args:
+        folder: The sweep's folder.
+        ledger: Folder of the ledger.
+        table: The table of the runs.
+        display: Where it is shown how they go.
+    """
+
+    def __init__(self, folder: Path, ledger: Path, table: RunsTable, display: Display) -> None:
+        self.folder, self.ledger, self.table, self.display = folder, ledger, table, display
+        (folder / LOGS).mkdir(exist_ok=True)
+        self._lent: dict[str, Ledger] = {}
+        self._began: dict[str, float] = {}
+        self._logged: set[str] = set()
+
+    def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
+        """Answer a run.
+
+        Args:
+            task: The run.
+            message: What it asks or says.
+
+        Raises:
+            LedgerError: The ledger cannot be used.
+        """
+        match message:
+            case Asked(method, arguments):
+                return getattr(self._ledger(task.name), method)(*arguments)
+            case Said(line):
+                mode = "a" if task.name in self._logged else "w"
+                self._logged.add(task.name)
+                with (self.folder / LOGS / f"{task.name}.log").open(mode, encoding="utf-8") as log:
+                    log.write(f"{line}\n")
+                self.display.said(task.name, line)
+            case Started(where):
+                self._began[task.name] = time.monotonic()
+                row = self.table.rows[task.name]
+                row.state, row.where, row.error, row.attempts = "running", where, "", row.attempts + 1
+                self.table.write()
+                self.display.started(task.name, where)
+            case Files(archive):
+                self._unpack(self.folder / task.name, archive)
+        return None
+
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        """Note how a run ended.
+
+        Args:
+            task: The run.
+            outcome: How it ended.
+            again: Whether it is begun again.
+        """
+        self._take_back(task.name)
+        seconds = time.monotonic() - self._began.get(task.name, time.monotonic())
+        row = self.table.rows[task.name]
+        row.seconds, row.error = round(seconds, 1), outcome.error
+        row.where = outcome.where or row.where
+        if outcome.kind != "done":
+            row.state = "waiting" if again else outcome.kind
+        else:
+            row.state = "complete" if outcome.result["complete"] else "incomplete"
+            row.error = "" if outcome.result["complete"] else outcome.result["because"]
+            row.identity, row.computed_traces = outcome.result["identity"], outcome.result["computed_traces"]
+        self.table.write()
+        after = "it is begun again" if again else f"after {seconds:.1f} s"
+        state = f"{outcome.kind if again else row.state}{f' ({row.error})' if row.error else ''}, {after}"
+        self.display.ended(task.name, state, final=not again)
+
+    def close(self) -> None:
+        """Give up what runs have claimed that were not heard to their end."""
+        for name in list(self._lent):
+            self._take_back(name)
+
+    def _ledger(self, name: str) -> Ledger:
+        """Give a run its own hold on the ledger, so that runs leave each other's traces alone."""
+        if name not in self._lent:
+            self._lent[name] = Ledger(self.ledger)
+        return self._lent[name]
+
+    def _take_back(self, name: str) -> None:
+        if name in self._lent:
+            self._lent.pop(name).close()
+
+    def _unpack(self, folder: Path, archive: bytes) -> None:
+        """Put a run's folder in place of the one before, which is there until the new one is."""
+        new, old = (folder.with_name(f"{folder.name}.{secrets.token_hex(4)}") for _ in range(2))
+        try:
+            with tarfile.open(fileobj=BytesIO(archive)) as packed:
+                packed.extractall(new, filter="data")
+            with suppress(FileNotFoundError):
+                folder.replace(old)
+            new.replace(folder)
+        finally:
+            for leftover in (new, old):
+                shutil.rmtree(leftover, ignore_errors=True)
+
+
+class Looker:
+    """Answers runs that are only looked at: it prints what they say, and keeps nothing.
+
+    Args:
+        ledger: Folder of the ledger, which may be missing.
+    """
+
+    def __init__(self, ledger: Path) -> None:
+        self.ledger = ledger
+
+    def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
+        """Answer a run.
+
+        Args:
+            task: The run.
+            message: What it asks or says.
+        """
+        match message:
+            case Asked("record", (document, _)):
+                return digest_of(document)
+            case Asked("read", (keys,)) if (self.ledger / FILE).is_file():
+                with Ledger(self.ledger) as ledger:
+                    return ledger.read(keys)
+            case Asked("read", _):
+                return {}
+        return None
+
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        """Print what is known of a run.
+
+        Args:
+            task: The run.
+            outcome: How it ended.
+            again: Whether it is begun again.
+        """
+        if not again:
+            print(f"{task.name}: {outcome.result if outcome.kind == 'done' else outcome.error or outcome.kind}")
+            print(f"  python train.py {shlex.join(task.argument.options)}", flush=True)

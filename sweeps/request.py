@@ -1,0 +1,35 @@
+"""What the command of a sweep and its tasks tell each other, besides calls of the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a task is asked for.
+
+    Attributes:
+        options: Of train.py.
+        folder: The run's folder.
+        group: Group in the dashboard.
+        cpus: Processors that the run may use.
+        known: `Results.identity` of the files in the folder, empty where there are none.
+        mark: A file on the command's disk; where there is no such, the run's folder is sent to the command.
+        token: What is in it.
+    """
+
+    options: tuple[str, ...]
+    folder: str
+    group: str
+    cpus: int
+    known: str
+    mark: str
+    token: str
+
+
+@dataclass(frozen=True)
+class Files:
+    """A run's folder as a compressed archive, from a machine that does not share the command's disk."""
+
+    archive: bytes

@@ -1,0 +1,85 @@
+"""The table of a sweep: the state of every run, in a file that is there as a whole."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Literal
+
+from output.errors import UserError
+from output.files import write_texts
+from sweeps.sweep_file import Run
+
+FILE = "sweep.json"
+SCHEMA = 1
+
+State = Literal["waiting", "running", "complete", "incomplete", "failed", "lost", "memory", "stopped"]
+
+
+@dataclass
+class Row:
+    """The state of one run.
+
+    Attributes:
+        name: The run.
+        options: What train.py is given.
+        state: How far it is.
+        error: What went wrong, one line.
+        where: The machine that ran it last.
+        attempts: How often it was begun.
+        seconds: What its last attempt took.
+        computed_traces: Traces that its last attempt measured; the others were in the ledger.
+        identity: Digest of what decided its results, empty where it has none that are complete.
+    """
+
+    name: str
+    options: list[str]
+    state: State = "waiting"
+    error: str = ""
+    where: str = ""
+    attempts: int = 0
+    seconds: float = 0.0
+    computed_traces: int = 0
+    identity: str = ""
+
+
+class RunsTable:
+    """The rows of a sweep's runs, by name.
+
+    Args:
+        folder: The sweep's folder.
+        runs: Its runs; what the folder's table says of them is kept, of other runs it is left out.
+
+    Raises:
+        UserError: The folder's table cannot be read.
+    """
+
+    def __init__(self, folder: Path, runs: list[Run]) -> None:
+        self.folder = folder
+        before = _read(folder / FILE)
+        self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
+
+    def write(self) -> None:
+        """Write the table in place of the one before."""
+        document = {"schema": SCHEMA, "runs": [asdict(row) for row in self.rows.values()]}
+        write_texts(self.folder, {FILE: json.dumps(document, indent=1)})
+
+    def counts(self) -> Counter[State]:
+        """Count the runs by their states."""
+        return Counter(row.state for row in self.rows.values())
+
+
+def _read(path: Path) -> dict[str, Row]:
+    if not path.exists():
+        return {}
+    try:
+        document = json.loads(path.read_text())
+        if document["schema"] != SCHEMA:
+            raise ValueError(f"schema {document['schema']}")
+        names = {field.name for field in fields(Row)}
+        rows = [Row(**{key: value for key, value in row.items() if key in names}) for row in document["runs"]]
+        return {row.name: row for row in rows}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UserError(f"output: {str(path)!r} is no table of a sweep ({error}); choose another folder") from error

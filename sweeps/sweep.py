@@ -1,0 +1,167 @@
+"""Sweeps of train.py on one machine or a cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+import socket
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+from filelock import FileLock, Timeout
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
+
+from engines.ray_cluster import Needs, RayCluster
+from engines.schedule import run_tasks
+from engines.serial import Serial
+from engines.task import Engine, Task
+from engines.workers import Workers
+from output.errors import UserError
+from output.files import output_folder
+from output.processors import count_processors, list_gpus
+from sweeps.display import Display
+from sweeps.keeper import LOGS, Keeper, Looker
+from sweeps.request import Request
+from sweeps.runs_table import FILE, RunsTable
+from sweeps.sweep_file import read_sweep
+
+LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
+# What the exit codes of train.py mean, too.
+FAILED, INCOMPLETE = 1, 75
+
+
+def sweep(
+    file: str,
+    workers: PositiveInt | None = None,
+    ray: str | None = None,
+    dry_run: bool = False,
+    output: str | None = None,
+    ledger: str | None = None,
+    cpus: PositiveInt = 1,
+    gpus: NonNegativeFloat = 0.0,
+    memory: PositiveFloat | None = None,
+    runtime_env: str | None = None,
+    retries: NonNegativeInt = 3,
+    memory_retries: NonNegativeInt = 1,
+    seed: NonNegativeInt = 0,
+    overwrite: bool = False,
+) -> None:
+    """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again goes on.
+
+    Args:
+        file: Sweep file in the format of Weights & Biases, as in configs/sweep.
+        workers: Run in so many processes beside; by default one run after the other.
+        ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
+        dry_run: Say what would run and what the ledger has, and run nothing.
+        output: Folder of the runs, their logs and the table of them; by default runs/ and the file's name.
+        ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
+            `ledger` beside the output folder.
+        cpus: Processors of each run, the same wherever it runs: another number may round differently.
+        gpus: GPUs of each run on a Ray cluster; 0.5 lets two share one.
+        memory: Memory of each run on a Ray cluster, in gigabytes.
+        runtime_env: YAML file of Ray's runtime environment for the runs.
+        retries: How often a run is begun again whose process or machine was lost.
+        memory_retries: How often one is for which memory did not suffice.
+        seed: Seed of the draws of a random search.
+        overwrite: Replace results that other code, photos, weights or versions gave.
+    """
+    if workers is not None and ray is not None:
+        raise UserError("ray: a sweep runs in workers of this machine or on a cluster; leave out --workers or --ray")
+    asked = read_sweep(Path(file), seed)
+    folder = output_folder("output", output or Path("runs") / Path(file).stem)
+    traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
+    environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
+    with _alone_in(folder) as token:
+        table = RunsTable(folder, asked.runs)
+        requests = {
+            run.name: Request(
+                options=(*run.options, *["--results.overwrite=true"] * overwrite),
+                folder=str(folder / run.name),
+                group=asked.name,
+                cpus=cpus,
+                known="" if overwrite else table.rows[run.name].identity,
+                mark=str((folder / MARK).absolute()),
+                token=token,
+            )
+            for run in asked.runs
+        }
+        function = f"sweeps.measure:{'look' if dry_run else 'measure'}"
+        tasks = [Task(name, function, request) for name, request in requests.items()]
+        engine = _engine(workers, ray, Needs(cpus, gpus, memory), environment)
+        if dry_run:
+            run_tasks(engine, tasks, Looker(traces), retries, memory_retries)
+            return
+        with Display(asked.name, len(tasks)) as display, closing(Keeper(folder, traces, table, display)) as keeper:
+            run_tasks(engine, tasks, keeper, retries, memory_retries)
+    _conclude(table, folder)
+
+
+def _engine(workers: int | None, ray: str | None, needs: Needs, environment: dict[str, Any]) -> Engine:
+    if ray is not None:
+        return RayCluster(ray, needs, environment)
+    there, used = count_processors(), needs.cpus * (workers or 1)
+    if used < there:
+        print(f"{used} of {there} processors are used; --workers runs more side by side, --cpus gives each run more")
+    return Serial() if workers is None else Workers(workers, list_gpus())
+
+
+def _read_environment(path: Path) -> dict[str, Any]:
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        raise UserError(f"runtime_env: {str(path)!r} cannot be read ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict):
+        raise UserError(f"runtime_env: {str(path)!r} holds no mapping; see Ray's documentation of runtime environments")
+    return content
+
+
+@contextmanager
+def _alone_in(folder: Path) -> Iterator[str]:
+    """Keep other commands from a sweep's folder, which are told who is there; give what marks this command's disk."""
+    folder.mkdir(parents=True, exist_ok=True)
+    lock, token = FileLock(folder / LOCK), secrets.token_hex(8)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout as error:
+        there = ""
+        with suppress(OSError, ValueError, KeyError):
+            who = json.loads((folder / DRIVER).read_text())
+            there = f", process {who['process']} on {who['machine']} since {who['since']}"
+        raise UserError(
+            f"output: another sweep runs in {str(folder)!r}{there}; wait for it, or choose another folder"
+        ) from error
+    try:
+        who = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%F %T")}
+        (folder / DRIVER).write_text(json.dumps(who))
+        (folder / MARK).write_text(token)
+        yield token
+    finally:
+        for name in (DRIVER, MARK, LOCK):
+            (folder / name).unlink(missing_ok=True)
+        lock.release()
+        with suppress(OSError):
+            folder.rmdir()
+
+
+def _conclude(table: RunsTable, folder: Path) -> None:
+    """Say how the runs ended, a mistake that many share once, and end with a code that tells."""
+    rows = list(table.rows.values())
+    counts = Counter(row.state for row in rows)
+    shared = Counter((row.state, row.where, row.error) for row in rows if row.state != "complete")
+    for (state, where, error), count in shared.most_common():
+        print(f"{count} {'run' if count == 1 else 'runs'} {state} on {where or 'no machine'}: {error or 'see the log'}")
+    listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
+    print(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
+    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {folder}/*/")
+    if any(folder.glob("*/wandb/offline-run-*")):
+        print(f"To put the runs on the dashboard: wandb sync {folder}/*/wandb/offline-run-*")
+    if counts.keys() - {"complete", "incomplete"}:
+        raise SystemExit(FAILED)
+    if counts["incomplete"]:
+        raise SystemExit(INCOMPLETE)

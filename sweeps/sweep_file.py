@@ -1,0 +1,242 @@
+"""Sweep files, in the format of Weights & Biases: https://docs.wandb.ai/models/sweeps/sweep-config-keys."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import json
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from output.errors import UserError
+
+PROGRAM = "train.py"
+KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
+COMMAND = ["${env}", "${interpreter}", "${program}", "${args}"]
+# Options that a sweep gives its runs itself, and what to give in their place.
+OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
+# What stands for the parameters in a command.
+ARGUMENTS = "${args}"
+IGNORED = {"${env}", "${interpreter}", "${program}"}
+LONGEST_NAME = 80
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a sweep.
+
+    Attributes:
+        name: Made of its values, and a digest of its options.
+        options: What train.py is given.
+    """
+
+    name: str
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What a sweep file asks for.
+
+    Attributes:
+        name: What its runs are grouped by.
+        runs: The runs, in the order of the grid or of the draws.
+    """
+
+    name: str
+    runs: list[Run]
+
+
+def read_sweep(path: Path, seed: int) -> Sweep:
+    """Read a sweep file.
+
+    Args:
+        path: The file.
+        seed: Seed of the draws of a random search.
+
+    Raises:
+        UserError: It cannot be read, or asks for what cannot be had without an account.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(
+            f"file: {str(path)!r} cannot be read ({error}); name a sweep file, as in configs/sweep"
+        ) from error
+    except yaml.YAMLError as error:
+        raise UserError(f"file: {str(path)!r} is no YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(content, dict):
+        raise UserError(f"file: {str(path)!r} holds no mapping; see configs/sweep for examples")
+    _require(content)
+    parameters = _flatten(content["parameters"])
+    points = _grid(parameters) if content["method"] == "grid" else _draw(parameters, content["run_cap"], seed)
+    if content["method"] == "grid" and "run_cap" in content:
+        points = itertools.islice(points, content["run_cap"])
+    before, after = _options(content.get("command", COMMAND))
+    varied = [key for key, parameter in parameters.items() if "value" not in parameter]
+    runs: dict[str, Run] = {}
+    for point in points:
+        options = (*before, *(f"--{key}={_write(value)}" for key, value in point.items()), *after)
+        run = Run(_name([point[key] for key in varied], options), options)
+        runs.setdefault(run.name, run)
+    return Sweep(str(content.get("name", path.stem)), list(runs.values()))
+
+
+def _require(content: Mapping[str, Any]) -> None:
+    unknown = sorted(map(str, content.keys() - KEYS))
+    if unknown:
+        raise UserError(
+            f"file: {', '.join(unknown)} is none of the keys that a sweep is run by here: {', '.join(sorted(KEYS))}"
+        )
+    if Path(str(content.get("program", ""))).name != PROGRAM:
+        raise UserError(f"file: program is {content.get('program')!r}; only {PROGRAM} can be swept")
+    if content.get("method") not in ("grid", "random"):
+        raise UserError(
+            f"file: method is {content.get('method')!r}; here it is grid or random, others need an agent of W&B"
+        )
+    if not isinstance(content.get("parameters"), dict) or not content["parameters"]:
+        raise UserError("file: there are no parameters; give each of them values")
+    cap = content.get("run_cap")
+    if (content["method"] == "random" or cap is not None) and (type(cap) is not int or cap < 1):
+        raise UserError(f"file: run_cap is {cap!r}; say how many runs there are to be, as a number from 1")
+
+
+def _flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[str, Any]]:
+    """Give each parameter by its dotted name."""
+    flat: dict[str, dict[str, Any]] = {}
+    for key, parameter in parameters.items():
+        name = f"{prefix}{key}"
+        if not isinstance(parameter, dict):
+            raise UserError(f"file: parameter {name} is {parameter!r}; give it value, values or a distribution")
+        if name in OWN:
+            raise UserError(f"file: parameter {name} is the sweep's own; give {OWN[name]} instead")
+        if isinstance(parameter.get("parameters"), dict):
+            flat |= _flatten(parameter["parameters"], f"{name}.")
+        elif "values" in parameter and not (isinstance(parameter["values"], list) and parameter["values"]):
+            raise UserError(f"file: values of parameter {name} are {parameter['values']!r}; give a list")
+        elif parameter.keys() & {"value", "values", "distribution", "min", "max", "mu"}:
+            flat[name] = parameter
+        else:
+            raise UserError(f"file: parameter {name} has neither value nor values nor a distribution")
+    return flat
+
+
+def _grid(parameters: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Give all combinations, the last parameter varying fastest."""
+    choices = []
+    for name, parameter in parameters.items():
+        if not parameter.keys() & {"value", "values"}:
+            raise UserError(f"file: parameter {name} has no values; a grid needs them, or take method: random")
+        choices.append([parameter["value"]] if "value" in parameter else parameter["values"])
+    return (dict(zip(parameters, point, strict=True)) for point in itertools.product(*choices))
+
+
+def _draw(parameters: Mapping[str, dict[str, Any]], count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Draw points; each of its own generator, so that a higher cap adds to those of a lower one."""
+    for number in range(count):
+        generator = np.random.default_rng([seed, number])
+        yield {name: _draw_value(name, parameter, generator) for name, parameter in parameters.items()}
+
+
+def _draw_value(name: str, parameter: Mapping[str, Any], generator: np.random.Generator) -> Any:  # noqa: ANN401 - YAML
+    """Draw one value by the distributions that Weights & Biases documents."""
+    if "value" in parameter:
+        return parameter["value"]
+    if "values" in parameter:
+        return parameter["values"][generator.choice(len(parameter["values"]), p=parameter.get("probabilities"))]
+    whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
+    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+    try:
+        value = _distributions(parameter, generator)[kind.removeprefix("q_")]()
+    except KeyError as error:
+        raise UserError(
+            f"file: parameter {name} has distribution {kind!r} without its {error}, or it is none that is known here"
+        ) from error
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UserError(f"file: parameter {name} cannot be drawn ({error})") from error
+    if kind.startswith("q_"):
+        step = parameter.get("q", 1)
+        value = type(step)(round(value / step) * step)
+    return value
+
+
+def _distributions(parameter: Mapping[str, Any], generator: np.random.Generator) -> dict[str, Any]:
+    def between(low: float, high: float) -> float:
+        return float(generator.uniform(low, high))
+
+    return {
+        "int_uniform": lambda: int(generator.integers(parameter["min"], parameter["max"], endpoint=True)),
+        "uniform": lambda: between(parameter["min"], parameter["max"]),
+        "log_uniform": lambda: math.exp(between(parameter["min"], parameter["max"])),
+        "log_uniform_values": lambda: math.exp(between(math.log(parameter["min"]), math.log(parameter["max"]))),
+        "inv_log_uniform_values": lambda: (
+            1 / math.exp(between(math.log(1 / parameter["max"]), math.log(1 / parameter["min"])))
+        ),
+        "normal": lambda: float(generator.normal(parameter.get("mu", 0), parameter.get("sigma", 1))),
+        "log_normal": lambda: float(generator.lognormal(parameter.get("mu", 0), parameter.get("sigma", 1))),
+    }
+
+
+def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
+    """Give the options of a command that come before the parameters, and after."""
+    if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
+        raise UserError(f"file: command is {command!r}; give a list of its parts")
+    parts = _join([part for part in command if part not in IGNORED])
+    if parts.count(ARGUMENTS) != 1:
+        raise UserError(
+            f"file: {ARGUMENTS} stands {parts.count(ARGUMENTS)} times in the command; give it once, for the parameters"
+        )
+    given = [part if part == ARGUMENTS else _expand(part) for part in parts]
+    # Every run has a folder of its own here, and null is what gives it one with an agent.
+    given = [part for part in given if part.partition("=")[0] != "--trainer.default_root_dir"]
+    for part in given:
+        if not part.startswith("--") and part != ARGUMENTS:
+            raise UserError(f"file: {part!r} of the command is no option of {PROGRAM}, such as --data.batch_size=8")
+        if (name := part.partition("=")[0].removeprefix("--")) in OWN:
+            raise UserError(f"file: {name} in the command is the sweep's own; give {OWN[name]} instead")
+    place = given.index(ARGUMENTS)
+    return given[:place], given[place + 1 :]
+
+
+def _join(parts: list[str]) -> list[str]:
+    """Join options with values that are parts of their own."""
+    joined: list[str] = []
+    for part in parts:
+        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not part.startswith(("--", "$"))
+        joined[-1:] = [f"{joined[-1]}={part}"] if is_value else [*joined[-1:], part]
+    return joined
+
+
+def _expand(part: str) -> str:
+    """Put in environment variables; a UserError where what else begins so cannot be had here."""
+
+    def value(found: re.Match[str]) -> str:
+        name = found[1].removeprefix("envvar:")
+        if name == found[1]:
+            raise UserError(f"file: {found[0]} of the command cannot be given here; take {ARGUMENTS}")
+        if name not in os.environ:
+            raise UserError(f"file: the environment variable {name} of the command is not set")
+        return os.environ[name]
+
+    return re.sub(r"\$\{([^}]*)\}", value, part)
+
+
+def _write(value: Any) -> str:  # noqa: ANN401 - YAML
+    """Write a value as YAML in one line, which the options are read as."""
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _name(values: list[Any], options: tuple[str, ...]) -> str:
+    """Name a run by its values, of those that are paths the last part; a digest tells apart those that look alike."""
+    digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
+    shown = [Path(value).stem if isinstance(value, str) else json.dumps(value) for value in values]
+    text = re.sub(r"[^\w.+-]+", "-", "-".join(shown), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
+    return f"{text}-{digest}" if text else digest

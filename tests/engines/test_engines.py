@@ -1,0 +1,197 @@
+"""Whatever engine runs a task, it does the same, and says the same of how it ended."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engines.ray_cluster import Needs, RayCluster
+from engines.schedule import run_tasks
+from engines.serial import Serial
+from engines.task import Engine, Outcome, Said, Started, Task
+from engines.workers import Workers
+from output.errors import Terminated, UserError
+
+TASKS = "tests.material.tasks"
+Open = Callable[[], Engine]
+
+
+class Notes:
+    """Answers numbers, and notes what it is told."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str]] = []
+        self.places: dict[str, str] = {}
+        self.ends: list[tuple[str, Outcome, bool]] = []
+        self.asked_for: list[Any] = []
+
+    def asked(self, task: Task, message: Any) -> Any:
+        match message:
+            case Started(where):
+                self.places[task.name] = where
+            case Said(line):
+                self.said.append((task.name, line))
+            case ("number", place):
+                return 10**place
+            case "what nobody answers":
+                raise LookupError("no answer")
+            case _:
+                self.asked_for.append(message)
+        return None
+
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        self.ends.append((task.name, outcome, again))
+
+    @property
+    def results(self) -> dict[str, Any]:
+        return {name: outcome.result for name, outcome, _ in self.ends}
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        for _ in range(2):
+            cluster.add_node(num_cpus=1)
+        yield cluster
+    finally:
+        cluster.shutdown()
+
+
+@pytest.fixture(
+    params=["serial", "workers", pytest.param("ray", marks=pytest.mark.slow)],
+)
+def open_engine(request: pytest.FixtureRequest) -> Open:
+    if request.param == "ray":
+        address = request.getfixturevalue("cluster").address
+        return lambda: RayCluster(address, Needs(), {})
+    return Serial if request.param == "serial" else lambda: Workers(2, [])
+
+
+def run(engine: Engine, *tasks: Task, retries: int = 0, memory_retries: int = 0) -> Notes:
+    notes = Notes()
+    run_tasks(engine, tasks, notes, retries, memory_retries)
+    return notes
+
+
+def test_every_task_is_done_once_and_answered(open_engine: Open) -> None:
+    notes = run(open_engine(), *(Task(str(n), f"{TASKS}:ask_and_add", n) for n in range(5)))
+    assert {name: total for name, (total, _) in notes.results.items()} == {str(n): n + 111 for n in range(5)}
+    assert all(outcome.kind == "done" and not again for _, outcome, again in notes.ends)
+    assert sorted(notes.said) == [(str(n), f"adding to {n}") for n in range(5)]
+    assert all(notes.places.values())
+    assert {outcome.where for _, outcome, _ in notes.ends} == set(notes.places.values())
+
+
+def test_processes_live_for_all_tasks() -> None:
+    notes = run(Workers(2, []), *(Task(str(n), f"{TASKS}:ask_and_add", n) for n in range(6)))
+    processes = {process for _, process in notes.results.values()}
+    assert 1 <= len(processes) <= 2
+    assert os.getpid() not in processes
+
+
+@pytest.mark.parametrize(
+    ("way", "kind", "error"),
+    [
+        ("user", "failed", "root: there is no folder"),
+        ("defect", "failed", "ZeroDivisionError: by nothing"),
+        ("answer", "failed", "LookupError: no answer"),
+        ("memory", "memory", "memory does not suffice (MemoryError)"),
+        ("library", "failed", "it ended by SystemExit(3)"),
+    ],
+)
+def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str, open_engine: Open) -> None:
+    notes = run(open_engine(), Task("bad", f"{TASKS}:fail", way), Task("good", f"{TASKS}:ask_and_add", 1))
+    ends = {name: outcome for name, outcome, _ in notes.ends}
+    assert (ends["bad"].kind, ends["bad"].error) == (kind, error)
+    assert ends["good"].result[0] == 112
+    told = [line for name, line in notes.said if name == "bad"]
+    assert "about to fail" in told
+    assert any("Traceback" in line for line in told) == (way in ("defect", "answer"))
+
+
+def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
+    tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark")), Task("lives", f"{TASKS}:ask_and_add", 1)]
+    notes = run(Workers(1, []), *tasks)
+    assert [(name, outcome.kind) for name, outcome, _ in notes.ends] == [("dies", "lost"), ("lives", "done")]
+    assert "SIGKILL" in notes.ends[0][1].error
+    (tmp_path / "mark").unlink()
+    notes = run(Workers(1, []), *tasks, retries=1)
+    assert [(name, outcome.kind, again) for name, outcome, again in notes.ends] == [
+        ("dies", "lost", True),
+        ("lives", "done", False),
+        ("dies", "done", False),
+    ]
+
+
+def test_what_lacks_memory_is_counted_apart() -> None:
+    notes = run(Serial(), Task("bad", f"{TASKS}:fail", "memory"), retries=5, memory_retries=2)
+    assert [again for _, _, again in notes.ends] == [True, True, False]
+
+
+@pytest.mark.parametrize(("number", "error"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, Terminated)])
+def test_tasks_of_a_stopped_command_write_what_they_have(
+    number: signal.Signals, error: type[BaseException], open_engine: Open
+) -> None:
+    notes, engine = Notes(), open_engine()
+
+    def stop() -> None:
+        while "begun" not in notes.asked_for:
+            time.sleep(0.05)
+        time.sleep(0.3)
+        os.kill(os.getpid(), number)
+
+    def terminate(*_: object) -> None:
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, terminate)
+    thread = threading.Thread(target=stop)
+    thread.start()
+    try:
+        with pytest.raises(error):
+            run_tasks(engine, [Task(str(n), f"{TASKS}:end_when_asked", n) for n in range(3)], notes, 1, 1)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        thread.join()
+    assert notes.asked_for.count("begun") == notes.asked_for.count("wrote what there was")
+    assert {name for name, _, _ in notes.ends} >= set(notes.places)
+    assert {outcome.kind for _, outcome, _ in notes.ends} == {"stopped"}
+
+
+def test_tasks_work_in_the_folder_of_the_command(
+    open_engine: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    task, gone = Task("here", f"{TASKS}:give_folder", None), Task("gone", f"{TASKS}:give_folder", None, "/no/such")
+    notes = run(open_engine(), task, gone)
+    assert notes.results["here"] == str(tmp_path)
+    (error,) = [outcome.error for name, outcome, _ in notes.ends if name == "gone"]
+    assert error.startswith("the working folder '/no/such' is not on ")
+
+
+def test_workers_share_the_gpus() -> None:
+    assert [worker.gpu for worker in Workers(5, ["0", "3"]).workers] == ["0", "3", "0", "3", "0"]
+
+
+@pytest.mark.slow
+def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
+    tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark"))]
+    notes = run(RayCluster(cluster.address, Needs(), {}), *tasks, retries=1)
+    assert [(outcome.kind, again) for _, outcome, again in notes.ends] == [("lost", True), ("done", False)]
+
+
+@pytest.mark.slow
+def test_no_cluster() -> None:
+    pytest.importorskip("ray")
+    with pytest.raises(UserError, match=r"^ray: no cluster answers at '127\.0\.0\.1:1'"):
+        RayCluster("127.0.0.1:1", Needs(), {})

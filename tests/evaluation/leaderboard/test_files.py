@@ -1,0 +1,116 @@
+"""Whatever methods are called, the files can be read: as CSV, Markdown and LaTeX, with the numbers of the JSON."""
+
+from __future__ import annotations
+
+import csv
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from evaluation.leaderboard.files import escape_cell, escape_latex, escape_markdown
+from evaluation.leaderboard.leaderboard import leaderboard
+from tests.material.ledgers import reach, store
+
+NAMES = [
+    "baseline",
+    "a|b",
+    "x & y_1 {50} % $2^3$ ~ # \\end{tabular}",
+    "=HYPERLINK(1)",
+    "-1+2",
+    "two\nlines",
+    "<script>*bold*</script> [link](x)",
+    "[5pt] naïve 方法 🙂",
+    'comma, "quote"',
+]
+GENERATOR = np.random.default_rng(0)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    traces = {
+        name: reach(np.sort(GENERATOR.integers(10 + 3 * place, 20 + 3 * place, 12)), 60)
+        for place, name in enumerate(NAMES)
+    }
+    told = {"dataset": "pets|dogs_&", "backbone": "=net", "weights": "w#1"}
+    for batch_size in (1, 2):
+        store(tmp_path / "stored", traces, told=told, batch_size=batch_size)
+    leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
+    return tmp_path / "out"
+
+
+def test_csv_has_every_method_of_every_setting_and_no_formula(folder: Path) -> None:
+    document = json.loads((folder / "leaderboard.json").read_text())
+    with (folder / "leaderboard.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    methods = [(setting, each) for setting in document["settings"] for each in setting["methods"]]
+    assert len(rows) == len(methods) == 2 * len(NAMES)
+    for row, (setting, each) in zip(rows, methods, strict=True):
+        assert row["method"].removeprefix("'") == each["name"]
+        assert row["backbone"] == "'=net"
+        assert int(row["batch_size"]) == setting["batch_size"]
+        assert float(row["restricted_mean"]) == each["restricted_mean"]
+        assert (row["p_value_holm"] or None) == (None if each["p_value_holm"] is None else str(each["p_value_holm"]))
+        assert [float(row[f"rank_interval_{end}"]) for end in ("low", "high")] == each["rank_interval"]
+    assert not any(re.match(r"[=+@\t\r]|-(?![\d.])", cell) for row in rows for cell in row.values())
+
+
+def test_markdown_tables_keep_their_columns(folder: Path) -> None:
+    text = (folder / "leaderboard.md").read_text(encoding="utf-8")
+    columns = 0
+    for line in text.splitlines():
+        if not line.startswith("|"):
+            columns = 0
+            continue
+        # Odd numbers of backslashes escape a bar.
+        bars = re.findall(r"(?<!\\)(?:\\\\)*\|", line)
+        assert columns in (0, len(bars)), line
+        columns = len(bars)
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", text)
+    assert all(" ".join(name.split()) in plain for name in NAMES)
+    assert not re.search(r"(?<!\\)[<*_]", text)
+
+
+def test_latex_rows_have_as_many_cells_as_columns(folder: Path) -> None:
+    text = (folder / "leaderboard.tex").read_text(encoding="utf-8")
+    tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}", text, re.DOTALL)
+    assert len(tables) == 2
+    for columns, body in tables:
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert len(rows) == len(NAMES) + 1
+        for row in rows:
+            assert len(re.findall(r"(?<!\\)&", row)) + 1 == len(columns)
+            assert not re.search(r"(?<!\\)[%$#_]", row)
+            # A bracket after the end of a row would be its option.
+            assert not row.startswith("[")
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
+def test_latex_compiles(folder: Path) -> None:
+    text = (folder / "leaderboard.tex").read_text(encoding="utf-8").encode("ascii", "ignore").decode()
+    whole = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{text}\\end{{document}}"
+    (folder / "whole.tex").write_text(whole)
+    subprocess.run(["pdflatex", "-halt-on-error", "whole.tex"], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "markdown", "latex", "cell"),
+    [
+        ("plain", "plain", "plain", "plain"),
+        ("a_b", r"a\_b", r"a\_b", "a_b"),
+        ("=1", "=1", "=1", "'=1"),
+        ("\\", r"\\", r"\textbackslash{}", "\\"),
+        ("[x]\n^", r"\[x\] ^", r"{[x] \textasciicircum{}}", "[x]\n^"),
+        ("50 % & $", r"50 % \& \$", r"50 \% \& \$", "50 % & $"),
+    ],
+)
+def test_escapes(text: str, markdown: str, latex: str, cell: str) -> None:
+    assert (escape_markdown(text), escape_latex(text), escape_cell(text)) == (markdown, latex, cell)
+
+
+def test_numbers_are_no_formulas() -> None:
+    assert escape_cell(-5.2) == -5.2

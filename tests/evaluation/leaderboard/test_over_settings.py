@@ -1,0 +1,202 @@
+"""Aggregates over settings, setup stability and chosen families, against independent computations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from evaluation.leaderboard.leaderboard import leaderboard
+from tests.material.ledgers import reach, store
+
+METHODS = ("baseline", "one", "two", "three")
+LIMIT = 120
+DATA_SETS, BACKBONES = ("pets", "ants", "flowers"), ("0" * 64, "1" * 64)
+Values = np.ndarray[Any, np.dtype[np.float64]]
+
+
+def draw(seed: int) -> Values:
+    """Draw samples to criterion, some equal, `[methods, orderings]`."""
+    generator = np.random.default_rng(seed)
+    means = 15 * generator.uniform(0.8, 4, 1) * np.sort(generator.uniform(0.8, 1.6, 4))[generator.permutation(4), None]
+    return np.clip(np.round(means * generator.lognormal(0, 0.3, (4, 15))), 10, LIMIT)
+
+
+@pytest.fixture
+def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
+    found = {}
+    for seed, (dataset, weights) in enumerate([(d, w) for d in DATA_SETS for w in BACKBONES]):
+        found[dataset, weights] = draw(seed)
+        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, found[dataset, weights], strict=True)}
+        told = {"dataset": dataset, "weights": weights[:3]}
+        store(tmp_path / "stored", traces, told=told, train_photos_sha256=dataset, weights_sha256=weights)
+    return found
+
+
+@pytest.fixture
+def rank(tmp_path: Path) -> Callable[..., dict[str, Any]]:
+    return lambda **options: leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"), **options)
+
+
+def test_interquartile_mean_ranks_and_improvement(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
+) -> None:
+    over = rank()["over_settings"]
+    relative = [each / stats.gmean(each, axis=None) for each in samples.values()]
+    for row in over["methods"]:
+        place = METHODS.index(row["name"])
+        logarithms = np.log(np.concatenate([each[place] for each in relative]))
+        assert row["interquartile_mean"] == pytest.approx(np.exp(stats.trim_mean(logarithms, 0.25)), rel=1e-6)
+        low, high = row["interquartile_mean_interval"]
+        assert low < row["interquartile_mean"] < high
+        ranks = np.array([stats.rankdata(each.mean(1))[place] for each in samples.values()])
+        assert row["ranks"] == ranks.tolist()
+        assert row["mean_rank"] == pytest.approx(ranks.mean())
+        by_data_set = ranks.reshape(3, 2).mean(1)
+        interval = stats.ttest_1samp(by_data_set, 0).confidence_interval()
+        assert row["mean_rank_interval"] == pytest.approx([max(interval.low, 1), min(interval.high, 4)])
+    means = [row["interquartile_mean"] for row in over["methods"]]
+    assert means == sorted(means)
+    assert len(over["probability_of_improvement"]) == 6
+    for pair in over["probability_of_improvement"]:
+        one, other = METHODS.index(pair["better"]), METHODS.index(pair["worse"])
+        shares = [stats.mannwhitneyu(each[other], each[one]).statistic / 15**2 for each in samples.values()]
+        assert pair["probability"] == pytest.approx(np.mean(shares))
+        assert pair["interval"][0] <= pair["probability"] <= pair["interval"][1]
+
+
+def test_methods_of_some_settings_only_are_named_and_left_out(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    extra = reach(samples["pets", BACKBONES[0]][0], LIMIT)
+    told = {"dataset": "pets", "weights": BACKBONES[0][:3]}
+    store(tmp_path / "stored", {"extra": extra}, told=told, train_photos_sha256="pets", weights_sha256=BACKBONES[0])
+    over = rank()["over_settings"]
+    assert {row["name"] for row in over["methods"]} == set(METHODS)
+    assert "Not in all settings, and left out: extra." in over["remarks"]
+
+
+def test_methods_that_changed_between_settings_are_not_pooled(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
+    kinds = {"two": {"class": "modules.Two", "hyperparameters": {"rate": 2}}}
+    store(tmp_path / "stored", traces, kinds=kinds, told={"dataset": "birds"}, train_photos_sha256="birds")
+    over = rank()["over_settings"]
+    assert "Not the same method in all settings, and left out: two." in over["remarks"]
+    assert len(over["settings"]) == 7
+
+
+def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
+    fed: dict[str, Any] = {"train_photos_sha256": "pets", "weights_sha256": BACKBONES[0], "batch_size": 8}
+    store(tmp_path / "stored", traces, told={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
+    over = rank()["over_settings"]
+    assert len(over["settings"]) == 6
+    assert not any("batch size 8" in name for name in over["settings"])
+    assert any("batch size 8" in remark and "--where" in remark for remark in over["remarks"])
+    assert rank(where={"batch_size": 8})["over_settings"] is None
+
+
+def stability(groups: list[list[Values]]) -> tuple[float, int]:
+    """Give the mean over groups of the mean tau-b over pairs, and the number of pairs, one pair after the other."""
+    means, pairs = [], 0
+    for group in groups:
+        taus = [stats.kendalltau(one, other).statistic for one, other in combinations(group, 2)]
+        taus = [tau for tau in taus if not np.isnan(tau)]
+        pairs += len(taus)
+        means += [np.mean(taus)] * bool(taus)
+    return float(np.mean(means)), pairs
+
+
+def test_setup_stability_is_the_mean_agreement_of_pairs(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
+) -> None:
+    document = rank()
+    assert set(document["setup_stability"]["methods"]) == set(METHODS)
+    found = {part["part"]: part for part in document["setup_stability"]["parts"]}
+    means = {key: each.mean(1) for key, each in samples.items()}
+    grids = [
+        {
+            (cell["threshold"], cell["consecutive"]): np.array([cell["restricted_means"][name] for name in METHODS])
+            for cell in setting["grid"]
+            if cell["order"] and not cell["undecided"]
+        }
+        for setting in document["sensitivity"]["settings"]
+    ]
+    expected = {
+        "data set": [[means[dataset, weights] for dataset in DATA_SETS] for weights in BACKBONES],
+        "backbone": [[means[dataset, weights] for weights in BACKBONES] for dataset in DATA_SETS],
+        "ordering": [list(each.T) for each in samples.values()],
+        "threshold": [
+            [values for (_, length), values in cells.items() if length == consecutive]
+            for cells in grids
+            for consecutive in (1, 5, 10, 20)
+        ],
+        "evaluations": [
+            [values for (its, _), values in cells.items() if its == threshold]
+            for cells in grids
+            for threshold in (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+        ],
+    }
+    for part, groups in expected.items():
+        mean, pairs = stability(groups)
+        assert (found[part]["stability"], found[part]["compared"]) == (pytest.approx(mean), pairs), part
+    without = [
+        stability([[means[other, weights] for other in DATA_SETS if other != dataset] for weights in BACKBONES])[0]
+        for dataset in DATA_SETS
+    ]
+    half = stats.t.ppf(0.975, 2) * np.std(without) * 2**0.5
+    low, high = found["data set"]["interval"]
+    assert low == pytest.approx(max(-1, found["data set"]["stability"] - half))
+    assert high == pytest.approx(min(1, found["data set"]["stability"] + half))
+    assert found["backbone"]["interval"] is None
+    assert found["batch size"] == {"part": "batch size", "stability": None, "interval": None, "compared": 0}
+    assert found["ordering"]["stability"] < found["half of the orderings"]["stability"] <= 1
+
+
+def test_family_is_chosen_on_the_other_data_sets(
+    samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
+) -> None:
+    document = rank(choose={"family": "t*"})
+    assert document["over_settings"] is not None
+    for dataset, weights in samples:
+        scores = {
+            name: np.mean(
+                [np.log(samples[other, weights][METHODS.index(name)]).mean() for other in DATA_SETS if other != dataset]
+            )
+            for name in ("two", "three")
+        }
+        chosen = min(scores, key=lambda name: scores[name])
+        [setting] = [
+            each
+            for each in document["settings"]
+            if (each["dataset"], each["protocol"]["weights_sha256"]) == (dataset, weights)
+        ]
+        assert {each["name"] for each in setting["methods"]} == {"baseline", "one", "family"}
+        [row] = [each for each in setting["methods"] if each["name"] == "family"]
+        assert row["tuned"] == f"{chosen}, chosen on other data sets"
+        assert row["restricted_mean"] == samples[dataset, weights][METHODS.index(chosen)].mean()
+    assert "family" in {row["name"] for row in document["over_settings"]["methods"]}
+
+
+def test_family_cannot_be_chosen_on_one_data_set(tmp_path: Path) -> None:
+    store(tmp_path / "stored", {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(0), strict=True)})
+    [setting] = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"), choose={"family": "t*"})["settings"]
+    assert {each["name"] for each in setting["methods"]} == set(METHODS)
+    assert any("No other data set has the variants t*" in remark for remark in setting["remarks"])
+
+
+def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
+    kinds = {name: {"class": "modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
+    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(0), strict=True)}
+    store(tmp_path / "stored", traces, kinds=kinds)
+    document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
+    assert any(remark.startswith("two, three are one class") for remark in document["remarks"])

@@ -1,0 +1,65 @@
+"""Ledgers that are filled by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from store.ledger import Ledger, Trace, TraceKey
+
+FED: dict[str, Any] = {
+    "batch_size": 1,
+    "evaluate_every": 1,
+    "validation_size": 100,
+    "classes": ["cats", "dogs"],
+    "weights_sha256": "0" * 64,
+    "train_photos_sha256": "pets",
+    "seed": 0,
+    "feature_precision": "float32",
+    "device": "cpu",
+}
+NAMES = {"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT", "largest_class": 60}
+INF = float("inf")
+
+
+def reach(samples: Iterable[float], limit: int) -> NDArray[np.int64]:
+    """Make traces that have 90 of 100 right from 9 evaluations before the samples to criterion on, and 50 before.
+
+    Args:
+        samples: Samples to criterion, 10 or more, infinite for never.
+        limit: Where the traces end.
+    """
+    return np.where(np.arange(1, limit + 1) > np.array([*samples])[:, None] - 10, 90, 50)
+
+
+def store(
+    folder: Path,
+    traces: Mapping[str, NDArray[np.int64]],
+    orderings: Mapping[str, Sequence[int]] | None = None,
+    kinds: Mapping[str, dict[str, Any]] | None = None,
+    told: Mapping[str, Any] | None = None,
+    **fed: Any,
+) -> Path:
+    """Store traces of one stream.
+
+    Args:
+        folder: Folder of the ledger.
+        traces: Counts of each method, `[orderings, evaluations]`.
+        orderings: Numbers of the orderings of methods whose do not begin at 0.
+        kinds: What methods are, where that is not a class of their own.
+        told: Names of data set, backbone and weights where they differ.
+        fed: What else the stream is.
+    """
+    with Ledger(folder) as ledger:
+        stream = ledger.record({**FED, **fed}, told={**NAMES, **(told or {})})
+        for name, counts in traces.items():
+            kind = (kinds or {}).get(name, {"class": f"modules.{name.title()}", "hyperparameters": {}})
+            method = ledger.record(kind, told={"name": name})
+            numbers = (orderings or {}).get(name, range(len(counts)))
+            rows = zip(numbers, counts, strict=True)
+            ledger.write({TraceKey(stream, method, number): Trace(trace) for number, trace in rows})
+    return folder

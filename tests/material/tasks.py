@@ -1,0 +1,58 @@
+"""Tasks for tests of engines."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+from engines.task import Ask
+from output.errors import UserError
+
+
+def ask_and_add(argument: int, ask: Ask) -> tuple[int, int]:
+    """Ask for a number three times; give the sum, and the process."""
+    print(f"adding to {argument}")
+    return argument + sum(ask(("number", place)) for place in range(3)), os.getpid()
+
+
+def fail(argument: str, ask: Ask) -> None:
+    """Fail in a named way."""
+    print("about to fail", end="")
+    if argument == "user":
+        raise UserError("root: there is\n no folder")
+    if argument == "defect":
+        raise ZeroDivisionError("by nothing")
+    if argument == "answer":
+        ask("what nobody answers")
+    if argument == "memory":
+        raise MemoryError
+    if argument == "library":
+        raise SystemExit(3)
+
+
+def die_at_first(argument: str, ask: Ask) -> str:
+    """Kill the process that this runs in, unless the file is there already."""
+    before = Path(argument).exists()
+    Path(argument).touch()
+    if not before:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return "alive"
+
+
+def end_when_asked(argument: str, ask: Ask) -> None:
+    """Wait to be stopped, and say so then."""
+    try:
+        ask("begun")
+        for _ in range(600):
+            time.sleep(0.1)
+            ask("still at it")
+    finally:
+        ask("wrote what there was")
+
+
+def give_folder(argument: None, ask: Ask) -> Any:
+    """Give the working folder."""
+    return str(Path.cwd())

@@ -1,0 +1,68 @@
+"""Aggregates over settings against SciPy, resample by resample."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from metrics.ranking.aggregates import (
+    bootstrap_counts,
+    interquartile_means,
+    percentile_interval,
+    probabilities_of_improvement,
+    ranks,
+)
+
+SIZES = (20, 33, 17)
+VALUES = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.float64) for size in SIZES]
+COUNTS = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(SIZES)]
+
+
+def test_interquartile_means_are_means_trimmed_by_a_quarter() -> None:
+    found = interquartile_means(VALUES, COUNTS)
+    assert found.shape == (4, 5)
+    for resample in range(4):
+        for method in range(5):
+            runs = [
+                np.repeat(values[method], counts[resample].astype(int))
+                for values, counts in zip(VALUES, COUNTS, strict=True)
+            ]
+            assert found[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-5)
+
+
+def test_probability_of_improvement_is_the_mann_whitney_statistic() -> None:
+    found = probabilities_of_improvement(VALUES[0], COUNTS[0])
+    for resample, counts in enumerate(COUNTS[0].astype(int)):
+        runs = [np.repeat(values, counts) for values in VALUES[0]]
+        for one in range(5):
+            for other in range(5):
+                expected = stats.mannwhitneyu(runs[other], runs[one]).statistic / SIZES[0] ** 2
+                assert found[resample, one, other] == pytest.approx(expected)
+
+
+def test_resamples_keep_the_number_of_orderings_and_differ_between_settings() -> None:
+    assert all((counts.sum(1) == size).all() for counts, size in zip(COUNTS, SIZES, strict=True))
+    assert (bootstrap_counts(20, 0, 4) == COUNTS[0]).all()
+    assert (bootstrap_counts(20, 1, 4) != COUNTS[0]).any()
+
+
+def test_ranks_are_those_of_scipy() -> None:
+    values = np.random.default_rng(0).integers(0, 5, (6, 8)).astype(np.float64)
+    assert (ranks(values) == stats.rankdata(values, axis=1)).all()
+
+
+def test_percentile_interval_is_of_values_that_came() -> None:
+    resampled = np.arange(1, 1001.0)[:, None] * [1, -1]
+    assert percentile_interval(resampled).tolist() == [[25, -976], [975, -26]]
+
+
+def test_interval_of_the_interquartile_mean_holds_it() -> None:
+    generator, held = np.random.default_rng(0), 0
+    for _ in range(200):
+        values = [generator.exponential(1, (1, 25)), generator.exponential(1, (1, 25))]
+        counts = [bootstrap_counts(25, stratum, 400) for stratum in range(2)]
+        low, high = percentile_interval(interquartile_means(values, counts))
+        # The mean of an exponential variable between its quartiles.
+        held += bool(low[0] <= 2 * (0.75 * (1 - np.log(0.75)) - 0.25 * (1 - np.log(0.25))) <= high[0])
+    assert held >= 180

@@ -1,0 +1,128 @@
+"""What can be told apart, against enumeration, brute force and the power of the t test."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from benchmarks.resolution_coverage import FIELDS, attained_power, interval_coverage, rank_coverage
+from metrics.sample_efficiency.resolution import (
+    MOST,
+    all_pairs_p_values,
+    maximal_groups,
+    orderings_needed,
+    rank_intervals,
+)
+from metrics.sample_efficiency.scores import sign_flip_p_values
+
+
+def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Adjust by definition: over all sign patterns, the largest statistic among the pairs that are not yet decided."""
+    pairs = [pair for pair in combinations(range(len(values)), 2) if (values[pair[0]] != values[pair[1]]).any()]
+    patterns = np.array(list(product((-1, 1), repeat=values.shape[1])))
+
+    def statistic(pair: tuple[int, int], signs: NDArray[np.int64]) -> float:
+        differences = values[pair[0]] - values[pair[1]]
+        return float(abs((signs * differences).sum()) / np.sqrt((differences**2).sum()))
+
+    observed = {pair: statistic(pair, patterns[-1]) for pair in pairs}
+    adjusted, left, before = np.ones((len(values), len(values))), sorted(pairs, key=lambda pair: -observed[pair]), 0.0
+    while left:
+        pair = left[0]
+        largest = [max(statistic(each, signs) for each in left) for signs in patterns]
+        before = max(before, np.mean(np.array(largest) >= observed[pair] - 1e-9).item())
+        adjusted[pair] = adjusted[pair[::-1]] = before
+        left = left[1:]
+    return adjusted
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_all_pairs_as_by_definition(seed: int) -> None:
+    values = np.random.default_rng(seed).integers(10, 40, (4, 6)) + 8.0 * np.arange(4)[:, None]
+    assert all_pairs_p_values(values) == pytest.approx(step_down(values))
+
+
+@pytest.mark.parametrize("orderings", [2, 5, 12])
+def test_two_methods_are_tested_as_by_sign_flips(orderings: int) -> None:
+    values = np.random.default_rng(orderings).integers(10, 40, (2, orderings)).astype(np.float64)
+    [expected] = sign_flip_p_values((values[0] - values[1])[:, None])
+    assert all_pairs_p_values(values)[0, 1] == pytest.approx(expected)
+
+
+def test_drawn_patterns_give_nearly_the_p_value_of_all() -> None:
+    values = np.random.default_rng(0).normal(30, 5, (3, 14)) + np.array([[0], [2], [6]])
+    assert all_pairs_p_values(values) == pytest.approx(step_down(values), abs=0.02)
+
+
+def test_equal_traces_and_a_single_ordering_are_not_told_apart() -> None:
+    same = np.tile(np.arange(20.0), (3, 1))
+    assert (all_pairs_p_values(same) == 1).all()
+    assert (all_pairs_p_values(np.array([[10.0], [500.0]])) == 1).all()
+    half = np.stack([same[0], same[0], same[0] + np.arange(20) + 50])
+    assert all_pairs_p_values(half)[0, 1] == 1
+    assert all_pairs_p_values(half)[0, 2] < 0.05
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_groups_are_the_maximal_sets_without_a_difference(seed: int) -> None:
+    methods = 7
+    apart = np.triu(np.random.default_rng(seed).random((methods, methods)) < 0.4, 1)
+    apart |= apart.T
+    sets = [
+        set(members)
+        for size in range(1, methods + 1)
+        for members in combinations(range(methods), size)
+        if not apart[np.ix_(members, members)].any()
+    ]
+    maximal = sorted(sorted(each) for each in sets if not any(each < other for other in sets))
+    assert maximal_groups(apart) == maximal
+
+
+def test_ranks_of_methods_that_are_partly_told_apart() -> None:
+    apart = np.zeros((4, 4), dtype=bool)
+    for one, other in ((0, 2), (0, 3), (1, 3)):
+        apart[one, other] = apart[other, one] = True
+    assert rank_intervals(np.array([10.0, 11, 12, 20]), apart).tolist() == [[1, 2], [1, 3], [2, 4], [3, 4]]
+    assert rank_intervals(np.array([20.0, 12, 11, 10]), apart).tolist() == [[3, 4], [2, 4], [1, 3], [1, 2]]
+
+
+@pytest.mark.parametrize("effect", [0.2, 0.5, 1.0])
+def test_orderings_needed_as_by_the_noncentral_t(effect: float) -> None:
+    # So many values at the quantiles of a normal distribution that draws from them are draws from it.
+    observed = stats.norm.ppf((np.arange(400) + 0.5) / 400) + effect
+
+    def power(n: int) -> float:
+        half = stats.t.ppf(0.975, n - 1)
+        spread = stats.nct(n - 1, effect * n**0.5)
+        return float(spread.sf(half) + spread.cdf(-half))
+
+    expected = next(n for n in range(3, MOST) if power(n) >= 0.8)
+    [found] = orderings_needed(observed[:, None])
+    assert found == pytest.approx(expected, rel=0.12)
+
+
+def test_orderings_needed_of_what_does_not_differ() -> None:
+    symmetric = np.array([-1.0, 1.0] * 10)
+    assert orderings_needed(np.stack([np.zeros(20), symmetric, np.full(20, 5.0)], axis=1)) == [None, None, 6]
+    assert orderings_needed(np.array([[3.0]])) == [None]
+    assert orderings_needed(np.zeros((20, 0))) == []
+
+
+def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
+    found = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
+    assert found["false finds"] <= 0.1
+    assert found["all, tests"] >= 0.9
+    close = rank_coverage(FIELDS["close"], 12, leaderboards=50)
+    assert close["all, tests"] >= 0.9 > close["all, bootstrap"]
+
+
+def test_power_is_attained_and_intervals_hold() -> None:
+    _, power = attained_power(20, 25, observed=500, pilots=5, experiments=300)
+    assert power == pytest.approx(0.8, abs=0.1)
+    median, mean = interval_coverage(20, 30, comparisons=500)
+    assert median >= 0.93
+    assert mean >= 0.9

@@ -1,0 +1,295 @@
+"""A sweep measures what the ledger lacks, wherever it runs and however it is cut off."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import sweep
+from sweeps import keeper
+from sweeps.sweep_file import read_sweep
+
+ROOT = Path(__file__).parents[2]
+Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
+
+
+@pytest.fixture
+def file(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
+    """Write a sweep of four runs of a second each."""
+    return write(tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"])
+
+
+def write(folder: Path, options: list[str], **parameters: Any) -> Path:
+    parameters = parameters or {"criterion.evaluate_every": {"values": [1, 2]}, "seed_everything": {"values": [0, 1]}}
+    content = {
+        "program": "train.py",
+        "method": "grid",
+        "command": ["${program}", *options, "${args}"],
+        "parameters": {name.replace("__", "."): parameter for name, parameter in parameters.items()},
+    }
+    file = folder / f"{'-'.join(parameters)}.yaml"
+    file.write_text(yaml.safe_dump(content, sort_keys=False))
+    return file
+
+
+def run(file: Path, output: Path, *options: str, code: int = 0) -> dict[str, dict[str, Any]]:
+    """Run a sweep in this process; give its table."""
+    try:
+        sweep.main([str(file), f"--output={output}", f"--ledger={output}-ledger", *options])
+        found: Any = 0
+    except SystemExit as ended:
+        found = ended.code
+    assert found == code
+    return table(output)
+
+
+def table(output: Path) -> dict[str, dict[str, Any]]:
+    document = json.loads((output / "sweep.json").read_text())
+    return {row["name"]: row for row in document["runs"]}
+
+
+def traces(output: Path) -> Traces:
+    with sqlite3.connect(f"{output}-ledger/traces.sqlite") as base:
+        rows = base.execute("SELECT stream, method, ordering, correct, diverged FROM traces WHERE NOT open")
+        return {(stream, method, ordering): (counts, end) for stream, method, ordering, counts, end in rows}
+
+
+def results(output: Path) -> dict[str, dict[str, Any]]:
+    """Read the results of all runs, without what differs between two that are equal."""
+    found = {path.parent.name: json.loads(path.read_text()) for path in output.glob("*/results.json")}
+    for document in found.values():
+        del document["times"], document["environment"]
+    return found
+
+
+def test_runs_are_those_of_train_py_and_are_not_run_again(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = run(file, tmp_path / "a")
+    assert {row["state"] for row in rows.values()} == {"complete"}
+    assert [row["computed_traces"] > 0 for row in rows.values()] == [True] * 4
+    assert set(results(tmp_path / "a")) == set(rows)
+    assert "4 runs: 4 complete" in capfd.readouterr().out
+    # As the same options give it.
+    import train
+
+    name, row = next(iter(rows.items()))
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
+    train.main([*row["options"], f"--trainer.default_root_dir={tmp_path / 'alone' / name}"])
+    assert results(tmp_path / "alone")[name] == results(tmp_path / "a")[name]
+    stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*/*.*") if path.suffix != ".log"}
+    again = run(file, tmp_path / "a")
+    assert [row["computed_traces"] for row in again.values()] == [0] * 4
+    assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {*rows, "sweep.json", "logs"}
+
+
+def test_dry_run_tells_and_does_nothing(file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    told = capfd.readouterr().out
+    assert told.count("are still to be passed through the network") == 4
+    assert not (tmp_path / "a").exists()
+    assert not (tmp_path / "a-ledger").exists()
+    first = read_sweep(file, 0).runs[0]
+    assert f"{first.name}: " in told
+    only = write(
+        tmp_path, [option for option in first.options if "seed" not in option], seed_everything={"values": [0]}
+    )
+    rows = run(only, tmp_path / "a")
+    before = {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()}
+    sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    told = capfd.readouterr().out
+    assert {row["computed_traces"] for row in rows.values()} == {4}
+    # Of the one that has run, of one that is evaluated elsewhere, and of two with other random weights.
+    assert [told.count(f": {n} of 4 traces to measure") for n in (0, 4)] == [1, 1]
+    assert told.count("are still to be passed through the network") == 2
+    assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
+
+
+def test_workers_measure_the_same_traces(file: Path, tmp_path: Path) -> None:
+    run(file, tmp_path / "a")
+    run(file, tmp_path / "b", "--workers=2")
+    assert traces(tmp_path / "b") == traces(tmp_path / "a") != {}
+    assert results(tmp_path / "b") == results(tmp_path / "a")
+
+
+def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
+    missing = tmp_path / "not yet"
+    file = write(tmp_path, options, data__photos__root={"values": [str(missing), str(tmp_path / "pictures")]})
+    rows = run(file, tmp_path / "a", code=1)
+    assert sorted(row["state"] for row in rows.values()) == ["complete", "failed"]
+    (failed,) = (row for row in rows.values() if row["state"] == "failed")
+    assert failed["error"].startswith("data.photos.root: ")
+    assert f"1 run failed on {failed['where']}: data.photos.root: " in capfd.readouterr().out
+    shutil.copytree(tmp_path / "pictures", missing)
+    rows = run(file, tmp_path / "a")
+    assert {row["state"] for row in rows.values()} == {"complete"}
+    # Equal photos, wherever they lie: the other run has measured them.
+    assert {row["computed_traces"] for row in rows.values()} == {0}
+    assert {row["error"] for row in rows.values()} == {""}
+
+
+def test_a_run_that_is_cut_off_is_incomplete(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> None:
+    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
+    file = write(tmp_path, [*options, "--trainer.max_time=00:00:00:00"], seed_everything={"values": [0]})
+    (row,) = run(file, tmp_path / "a", code=75).values()
+    assert row["state"] == "incomplete"
+    assert row["error"]
+
+
+def test_what_is_edited_is_refused_unless_it_is_to_be_overwritten(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
+    file = write(tmp_path, options, seed_everything={"values": [0]})
+    run(file, tmp_path / "a")
+    monkeypatch.setattr("modules.provenance._digest_of_file", lambda file: "edited")
+    (row,) = run(file, tmp_path / "a", code=1).values()
+    assert "--results.overwrite=true" in row["error"]
+    (row,) = run(file, tmp_path / "a", "--overwrite").values()
+    assert row["state"] == "complete"
+    assert row["computed_traces"] > 0
+
+
+def test_the_second_of_two_commands_names_the_first(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with sweep_alone(tmp_path / "a"):
+        with pytest.raises(SystemExit, match="1"):
+            sweep.main([str(file), f"--output={tmp_path / 'a'}"])
+        assert f"process {os.getpid()} on " in capfd.readouterr().err
+    assert not (tmp_path / "a").exists()
+
+
+def sweep_alone(folder: Path) -> Any:
+    from sweeps.sweep import _alone_in
+
+    return _alone_in(folder)
+
+
+def test_a_machine_without_the_command_s_disk_sends_its_folder(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(file, tmp_path / "a")
+    monkeypatch.setattr("sweeps.measure._shares_disk", lambda request: False)
+    taken: list[Path] = []
+    unpack = keeper.Keeper._unpack
+
+    def note(self: keeper.Keeper, folder: Path, archive: bytes) -> None:
+        taken.append(folder)
+        unpack(self, folder, archive)
+
+    monkeypatch.setattr(keeper.Keeper, "_unpack", note)
+    run(file, tmp_path / "b")
+    assert len(taken) == 4
+    assert results(tmp_path / "b") == results(tmp_path / "a")
+    assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "words"),
+    [
+        (["nowhere.yaml"], 1, "file: 'nowhere.yaml' cannot be read"),
+        (["FILE", "--worker=2"], 2, "worker: there is no such option (closest: workers)"),
+        (["FILE", "--workers=0"], 2, "workers"),
+        (["FILE", "--workers=2", "--ray=auto"], 1, "leave out --workers or --ray"),
+        (["FILE", "--runtime_env=nowhere.yaml"], 1, "runtime_env: 'nowhere.yaml' cannot be read"),
+        (["FILE", "--output=FILE"], 1, "output: "),
+    ],
+)
+def test_mistakes_are_one_line(
+    options: list[str], code: int, words: str, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        sweep.main([option.replace("FILE", str(file)) for option in options])
+    assert ended.value.code == code
+    told = capfd.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0})
+    try:
+        yield cluster
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.slow
+def test_a_cluster_of_which_a_machine_dies_measures_the_same(file: Path, tmp_path: Path, cluster: Any) -> None:
+    run(file, tmp_path / "a")
+    nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+    command = [sys.executable, "sweep.py", str(file), f"--output={tmp_path / 'b'}", f"--ledger={tmp_path / 'b-ledger'}"]
+    with subprocess.Popen(
+        [*command, f"--ray={cluster.address}"], cwd=ROOT, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        told = [process.stderr.readline()]
+        while told[-1] and "begun on" not in told[-1]:
+            told.append(process.stderr.readline())
+        cluster.remove_node(nodes[0], allow_graceful=False)
+        told += process.stderr.readlines()
+    assert process.returncode == 0, told
+    assert any("it is begun again" in line for line in told)
+    assert traces(tmp_path / "b") == traces(tmp_path / "a")
+    assert results(tmp_path / "b") == results(tmp_path / "a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["serial", "workers"])
+def test_killed_again_and_again_it_ends_with_the_same_tables(
+    engine: str, tmp_path: Path, small_comparison: Callable[[Path], list[str]]
+) -> None:
+    file = write(
+        tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"], seed_everything={"values": [*range(6)]}
+    )
+    run(file, tmp_path / "a")
+    output, chance, kills = tmp_path / "b", random.Random(0), 0
+    command = [sys.executable, "sweep.py", str(file), f"--output={output}", f"--ledger={output}-ledger"]
+    command += ["--workers=2"] * (engine == "workers")
+    while kills < 10:
+        process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(chance.uniform(0.2, 12))
+        victims = [process.pid] if engine == "serial" else [process.pid, *children(process.pid)]
+        victim = chance.choice(victims)
+        if process.poll() is None:
+            os.kill(victim, chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+            kills += 1
+        process.wait(60)
+        if process.returncode == 0:
+            # What is done is begun anew, so that there is something to kill.
+            for path in output.glob("*/results.json"):
+                path.unlink()
+            Path(f"{output}-ledger/traces.sqlite").unlink()
+            (output / "sweep.json").unlink()
+    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+    assert traces(output).keys() == traces(tmp_path / "a").keys()
+    assert results(output) == results(tmp_path / "a")
+
+
+def children(process: int) -> list[int]:
+    found = subprocess.run(
+        ["pgrep", "-P", str(process), "-f", "spawn_main"], capture_output=True, text=True, check=False
+    )
+    return [int(line) for line in found.stdout.split()]

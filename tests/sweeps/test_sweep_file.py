@@ -1,0 +1,193 @@
+"""Sweep files mean what they mean to Weights & Biases, and what cannot be done here is refused by name."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from scipy import stats
+
+from output.errors import UserError
+from sweeps.sweep_file import Sweep, read_sweep
+
+GRID: dict[str, Any] = {
+    "program": "train.py",
+    "method": "grid",
+    "command": [
+        "${env}",
+        "${interpreter}",
+        "${program}",
+        "--config=configs/demo.yaml",
+        "${args}",
+        "--data.orderings=2",
+    ],
+    "parameters": {
+        "data.backbone.weights": {"values": ["embedded", "some/where/else.pth"]},
+        "data": {"parameters": {"batch_size": {"value": 3}}},
+        "seed_everything": {"values": [0, 1]},
+    },
+}
+
+
+def drawn(parameter: dict[str, Any]) -> dict[str, Any]:
+    return {"method": "random", "run_cap": 1, "parameters": {"a": parameter}}
+
+
+def read(folder: Path, content: Any, seed: int = 0) -> Sweep:
+    path = folder / "mine.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content, sort_keys=False))
+    return read_sweep(path, seed)
+
+
+def test_grid_is_the_product_of_its_values(tmp_path: Path) -> None:
+    sweep = read(tmp_path, GRID)
+    assert sweep.name == "mine"
+    expected = [
+        (
+            "--config=configs/demo.yaml",
+            f"--data.backbone.weights={weights}",
+            "--data.batch_size=3",
+            f"--seed_everything={seed}",
+            "--data.orderings=2",
+        )
+        for weights, seed in itertools.product(["embedded", "some/where/else.pth"], [0, 1])
+    ]
+    assert [run.options for run in sweep.runs] == expected
+    assert [run.name.rpartition("-")[0] for run in sweep.runs] == ["embedded-0", "embedded-1", "else-0", "else-1"]
+    assert len({run.name for run in sweep.runs}) == 4
+
+
+def test_names_stay_where_options_do(tmp_path: Path) -> None:
+    names = {run.name for run in read(tmp_path, GRID).runs}
+    more = {**GRID, "parameters": {**GRID["parameters"], "seed_everything": {"values": [0, 1, 2]}}}
+    assert names < {run.name for run in read(tmp_path, more).runs}
+    other = {**GRID, "command": [*GRID["command"], "--data.max_samples=9"]}
+    assert names.isdisjoint(run.name for run in read(tmp_path, other).runs)
+
+
+@pytest.mark.parametrize(
+    "value", ["a/../b c;$(d)", "ü" * 300, "..", "", {"class_path": "modules.Replay"}, [1, 2], None]
+)
+def test_any_value_gives_a_folder_s_name(value: Any, tmp_path: Path) -> None:
+    (run,) = read(tmp_path, {**GRID, "parameters": {"model.methods.mine": {"values": [value]}}}).runs
+    assert Path(run.name).name == run.name
+    assert run.name.isascii()
+    assert 8 <= len(run.name) <= 100
+    (option,) = (option for option in run.options if "mine" in option)
+    given = option.partition("=")[2]
+    assert (given if isinstance(value, str) else yaml.safe_load(given)) == value
+
+
+def test_values_that_come_twice_run_once(tmp_path: Path) -> None:
+    assert len(read(tmp_path, {**GRID, "parameters": {"seed_everything": {"values": [1, 1, 2]}}}).runs) == 2
+
+
+def test_a_grid_may_be_cut_off(tmp_path: Path) -> None:
+    whole = read(tmp_path, GRID).runs
+    assert read(tmp_path, {**GRID, "run_cap": 3}).runs == whole[:3]
+
+
+def test_options_of_the_command_in_two_parts(tmp_path: Path) -> None:
+    command = ["${program}", "--config", "configs/demo.yaml", "--trainer.default_root_dir=null", "${args}"]
+    run = read(tmp_path, {**GRID, "command": command}).runs[0]
+    assert run.options[0] == "--config=configs/demo.yaml"
+    assert not any("default_root_dir" in option for option in run.options)
+
+
+def test_environment_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PHOTOS", "/my photos")
+    command = ["${program}", "--data.photos.root=${envvar:PHOTOS}/x", "${args}"]
+    assert read(tmp_path, {**GRID, "command": command}).runs[0].options[0] == "--data.photos.root=/my photos/x"
+    monkeypatch.delenv("PHOTOS")
+    with pytest.raises(UserError, match="environment variable PHOTOS of the command is not set"):
+        read(tmp_path, {**GRID, "command": command})
+
+
+# Each with the cumulative distribution that Weights & Biases documents.
+DISTRIBUTIONS = [
+    ({"min": 2.0, "max": 5.0}, stats.uniform(2, 3)),
+    ({"distribution": "uniform", "min": 2, "max": 5}, stats.uniform(2, 3)),
+    ({"distribution": "log_uniform_values", "min": 1e-4, "max": 1.0}, stats.loguniform(1e-4, 1)),
+    ({"distribution": "log_uniform", "min": math.log(1e-4), "max": 0.0}, stats.loguniform(1e-4, 1)),
+    ({"distribution": "inv_log_uniform_values", "min": 1e-4, "max": 1.0}, stats.loguniform(1e-4, 1)),
+    ({"distribution": "normal", "mu": 3, "sigma": 2}, stats.norm(3, 2)),
+    ({"distribution": "log_normal", "mu": 0.5, "sigma": 0.2}, stats.lognorm(0.2, scale=math.exp(0.5))),
+]
+
+
+@pytest.mark.parametrize(("parameter", "expected"), DISTRIBUTIONS, ids=lambda x: str(x)[:40])
+def test_draws_have_their_distribution(parameter: dict[str, Any], expected: Any, tmp_path: Path) -> None:
+    drawn = draw(tmp_path, parameter, 500)
+    assert stats.kstest(drawn, expected.cdf).pvalue > 0.001
+
+
+def test_whole_numbers_and_steps(tmp_path: Path) -> None:
+    assert set(draw(tmp_path, {"min": 1, "max": 3}, 60)) == {1, 2, 3}
+    stepped = draw(tmp_path, {"distribution": "q_uniform", "min": 0, "max": 1, "q": 0.25}, 60)
+    assert set(stepped) == {0, 0.25, 0.5, 0.75, 1}
+    assert np.mean(draw(tmp_path, {"values": [0, 1], "probabilities": [0.9, 0.1]}, 300)) < 0.2
+
+
+def draw(folder: Path, parameter: dict[str, Any], count: int) -> list[float]:
+    content = {
+        **GRID,
+        "method": "random",
+        "run_cap": count,
+        "parameters": {"x": parameter, "y": {"min": 0.0, "max": 1.0}},
+    }
+    runs = read(folder, content).runs
+    assert len(runs) == count
+    return [float(option.partition("=")[2]) for run in runs for option in run.options if option.startswith("--x=")]
+
+
+def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
+    content = {**GRID, "method": "random", "run_cap": 3, "parameters": {"x": {"min": 0.0, "max": 1.0}}}
+    first = read(tmp_path, content, seed=4).runs
+    assert read(tmp_path, content, seed=4).runs == first
+    assert read(tmp_path, {**content, "run_cap": 5}, seed=4).runs[:3] == first
+    assert read(tmp_path, content, seed=5).runs != first
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"method": "bayes"}, "method is 'bayes'"),
+        ({"program": "other.py"}, "program is 'other.py'"),
+        ({"early_terminate": {}}, "early_terminate is none of the keys"),
+        ({"parameters": {}}, "there are no parameters"),
+        ({"parameters": {"a": 3}}, "parameter a is 3"),
+        ({"parameters": {"a": {"values": []}}}, "values of parameter a are []"),
+        ({"parameters": {"a": {"vales": [1]}}}, "parameter a has neither value"),
+        ({"parameters": {"a": {"min": 0.0, "max": 1.0}}}, "parameter a has no values; a grid"),
+        ({"parameters": {"results.ledger": {"value": "x"}}}, "results.ledger is the sweep's own; give --ledger"),
+        ({"method": "random"}, "run_cap is None"),
+        ({"run_cap": 0}, "run_cap is 0"),
+        ({"run_cap": True}, "run_cap is True"),
+        (drawn({"distribution": "odd", "min": 1}), "distribution 'odd'"),
+        (drawn({"distribution": "uniform", "min": 1}), "without its 'max'"),
+        (drawn({"min": "x", "max": 1}), "parameter a cannot be drawn"),
+        ({"command": "python train.py"}, "command is 'python train.py'"),
+        ({"command": ["${program}"]}, "${args} stands 0 times"),
+        ({"command": ["${program}", "${args}", "${args_json}"]}, "${args_json} of the command cannot be given"),
+        ({"command": ["${program}", "stray", "${args}"]}, "'stray' of the command is no option"),
+        ({"command": ["${program}", "--results.ledger=x", "${args}"]}, "results.ledger in the command"),
+        ("a: [", "is no YAML"),
+        ("- a", "holds no mapping"),
+    ],
+)
+def test_what_is_refused(change: Any, words: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refused:
+        read(tmp_path, change if isinstance(change, str) else {**GRID, **change})
+    assert words in str(refused.value)
+    assert str(refused.value).startswith("file: ")
+    assert "\n" not in str(refused.value)
+
+
+def test_no_file(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="cannot be read"):
+        read_sweep(tmp_path / "nowhere.yaml", 0)
