@@ -1,53 +1,60 @@
-"""Reading all traces of a ledger for a leaderboard: 100 methods in 100 orderings, 500 evaluations each."""
+"""The leaderboard of stored traces, from the command line: 10,000 in one setting or ten, and a benchmark of 39."""
 
 from __future__ import annotations
 
-import contextlib
-import io
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.command import timed
-from evaluation.sample_efficiency import sample_efficiency
-from evaluation.stored_traces import read_stored
+from benchmarks.command import run
 from store.ledger import Ledger, Trace, TraceKey
 
-METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 100, 100, 500, 1_000
+EVALUATIONS, VALIDATION, BACKBONES = 500, 1_000, 3
+# Settings, methods and orderings.
+SIZES = ((1, 100, 100), (10, 10, 100), (39, 14, 100))
 
 
-def fill(folder: Path) -> None:
-    """Store traces that rise to 90 % by and by.
+def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
+    """Store traces that rise to 90 % by and by, slower for later methods.
 
     Args:
         folder: Folder of the ledger.
+        settings: Data sets on three backbones each.
+        methods: Methods of every setting.
+        orderings: Traces of every method.
     """
     generator = np.random.default_rng(0)
-    fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": VALIDATION, "weights_sha256": "0" * 64}
     with Ledger(folder) as ledger:
-        stream = ledger.record(fed)
-        for method in range(METHODS):
-            name = "baseline" if method == 0 else f"method {method}"
-            digest = ledger.record({"class": "modules.Mine", "hyperparameters": {"place": method}}, told={"name": name})
-            rise = generator.uniform(50, 200, (ORDERINGS, 1))
-            rate = 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise)
-            counts = generator.binomial(VALIDATION, rate)
-            ledger.write({TraceKey(stream, digest, k): Trace(counts[k]) for k in range(ORDERINGS)})
+        for setting in range(settings):
+            dataset, backbone = f"data {setting // BACKBONES}", f"net {setting % BACKBONES}"
+            fed = {
+                "batch_size": 1,
+                "evaluate_every": 1,
+                "validation_size": VALIDATION,
+                "weights_sha256": f"{backbone:0>64}",
+                "train_photos_sha256": f"{dataset:0>64}",
+            }
+            stream = ledger.record(fed, told={"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"})
+            for method in range(methods):
+                name = "baseline" if method == 0 else f"method {method}"
+                kind = {"class": f"modules.Mine{method}", "hyperparameters": {}}
+                digest = ledger.record(kind, told={"name": name})
+                rise = generator.uniform(25, 100, (orderings, 1)) * (1 + method / methods)
+                counts = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))
+                ledger.write({TraceKey(stream, digest, k): Trace(trace) for k, trace in enumerate(counts)})
 
 
 def main() -> None:
-    """Print the seconds of reading, and of the whole table in this process."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        fill(folder)
-        seconds, run = timed(lambda: read_stored(folder, {}))
-        assert run.curves.correct.shape == (METHODS, ORDERINGS, EVALUATIONS)
-        size = (folder / "traces.sqlite").stat().st_size / 1e6
-        print(f"{METHODS * ORDERINGS:,} traces of {EVALUATIONS} evaluations ({size:.0f} MB): read in {seconds:.2f} s")
-        with contextlib.redirect_stdout(io.StringIO()):
-            seconds, _ = timed(lambda: sample_efficiency(name))
-        print(f"the table of {METHODS} methods, with intervals and {METHODS - 1} permutation tests: {seconds:.1f} s")
+    """Print the seconds that the command takes, start-up included, and its memory."""
+    for settings, methods, orderings in SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            fill(folder / "stored", settings, methods, orderings)
+            size = (folder / "stored" / "traces.sqlite").stat().st_size / 1e6
+            took = run("evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}", cache=folder)
+            traces = f"{settings * methods * orderings:,} traces of {EVALUATIONS} evaluations ({size:.0f} MB)"
+            print(f"{traces}, {settings} settings of {methods} methods: {took.seconds:.1f} s, {took.peak_mb:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def in_common(curves: Curves) -> tuple[Curves, list[str]]:
     return replace(curves, orderings=curves.orderings[common], correct=curves.correct[:, common]), [remark]
 
 
-def known_until(curves: Curves, samples: NDArray[np.float64]) -> int:
+def known_until(curves: Curves, ends: NDArray[np.int64], samples: NDArray[np.float64]) -> int:
     """Give the samples up to which it is known whether each trace meets a criterion.
 
     A trace ends once its companions have met the criterion of their run; under a stricter one, one that has not met it
@@ -72,11 +72,12 @@ def known_until(curves: Curves, samples: NDArray[np.float64]) -> int:
 
     Args:
         curves: The traces.
+        ends: Where each ends, `curves.ends`.
         samples: When each meets the criterion, infinite where it does not, `[methods, orderings]`.
     """
     censored = np.isinf(samples)
     if not censored.any():
         return curves.limit
-    last = int(curves.ends[censored].min())
+    last = int(ends[censored].min())
     # Less than one evaluation is left before the limit: nothing can be met in between.
     return curves.limit if last + int(curves.samples_seen[0]) > curves.limit else min(last, curves.limit)

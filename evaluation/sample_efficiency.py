@@ -76,7 +76,7 @@ def sample_efficiency(
     provenances = {name: run.describe(name) for run in found for name in run.curves.methods}
     curves = _choose_methods(join(found, limit), provenances, baseline, methods)
     curves, remarks = in_common(curves) if ledgers else (_require_whole(curves), [])
-    curves = replace(curves, limit=known_until(curves, curves.samples_to_criterion()[0]))
+    curves = replace(curves, limit=known_until(curves, curves.ends, curves.samples_to_criterion()[0]))
     document = {
         "runs": [str(run.folder) for run in found],
         "complete": all(run.document["complete"] for run in found),

@@ -44,15 +44,15 @@ class Cell:
 
 def read_grid(scored: Scored) -> list[Cell]:
     """Read the traces of a setting by all criteria, methods in the order of the leaderboard."""
-    curves, cells = scored.setting.curves, []
+    curves, ends, cells = scored.setting.curves, scored.setting.curves.ends, []
     for threshold in THRESHOLDS:
         required = required_correct(threshold, curves.all_correct)
         found = first_streaks(curves.correct, curves.samples_seen, required, CONSECUTIVE)[:, 0]
         for consecutive, samples in zip(CONSECUTIVE, found, strict=True):
-            limit = known_until(curves, samples)
+            limit = known_until(curves, ends, samples)
             met = (samples <= limit).any()
             values = restricted(samples, limit)[scored.order] if met else None
-            undecided = int((np.isinf(samples) & (curves.ends + curves.samples_seen[0] <= curves.limit)).sum())
+            undecided = int((np.isinf(samples) & (ends + curves.samples_seen[0] <= curves.limit)).sum())
             cells.append(Cell(threshold, consecutive, limit, undecided, values))
     return cells
 

@@ -244,12 +244,13 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
     provenances = {each: run.describe(each) for run in runs for each in run.curves.methods}
     baseline, chosen = _choose(curves.methods, provenances, asked)
     rows, order = [curves.methods.index(each) for each in chosen], np.argsort(curves.orderings)
-    curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=curves.correct[rows][:, order])
+    correct = curves.correct[np.ix_(rows, order)]
+    curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=correct)
     curves, remarks = in_common(curves)
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)
     remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
     remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
-    limit = known_until(curves, curves.samples_to_criterion()[0])
+    limit = known_until(curves, curves.ends, curves.samples_to_criterion()[0])
     if limit < curves.limit:
         remarks.append(
             f"Restricted at {limit} samples instead of {curves.limit}: a trace that has not met the criterion ends "

@@ -42,16 +42,16 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     if orderings < 2 or not len(first):
         return adjusted
     patterns = sign_patterns(orderings)[:PATTERNS]
-    # The last column is the observed one.
-    flipped = np.column_stack([(patterns.astype(np.float64) @ values.T).T, values.sum(-1)])
+    # The last column is the observed one. 32 bits are exact for whole numbers, as samples are, and enough for others.
+    flipped = np.column_stack([values @ patterns.T.astype(np.float64), values.sum(-1)]).astype(np.float32)
     observed = np.abs(flipped[first, -1] - flipped[second, -1]) / scale
-    largest, exceeded = np.zeros(len(patterns)), np.zeros(len(first))
+    largest, exceeded = np.zeros(len(patterns), dtype=np.float32), np.zeros(len(first))
     order = np.argsort(observed, kind="stable")
     # From the pair that differs least, so that `largest` is that among all pairs that differ no more.
     for pair in order:
-        null = np.abs(flipped[first[pair], :-1] - flipped[second[pair], :-1]) / scale[pair]
-        np.maximum(largest, null, out=largest)
-        exceeded[pair] = np.count_nonzero(largest >= observed[pair] * (1 - 1e-12))
+        null = flipped[first[pair], :-1] - flipped[second[pair], :-1]
+        np.maximum(largest, np.abs(null, out=null) / np.float32(scale[pair]), out=largest)
+        exceeded[pair] = np.count_nonzero(largest >= np.float32(observed[pair] * (1 - 1e-6)))
     # Of patterns that are drawn, the observed one is one more.
     drawn = len(patterns) == PATTERNS
     p_values = (exceeded + drawn) / (len(patterns) + drawn)
