@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
@@ -125,9 +127,10 @@ def main(leaderboards: int = 1_000) -> None:
             found = rank_coverage(means, orderings, leaderboards)
             shares = "  ".join(f"{what} {share:.1%}" for what, share in found.items())
             print(f"{name}, {orderings} orderings:  {shares}", flush=True)
-    for worse in (21, 22, 25):
-        needed, power = attained_power(20, worse, 30, 200, leaderboards)
-        print(f"20 samples against {worse}: {needed:.0f} orderings needed, power then {power:.1%}", flush=True)
+    for worse, observed in product((21, 22, 25), (30, 1_000)):
+        needed, power = attained_power(20, worse, observed, 200, leaderboards)
+        asked = f"{needed:.0f} orderings needed by pilots of {observed}"
+        print(f"20 samples against {worse}: {asked}, power then {power:.1%}", flush=True)
     for orderings in (10, 30, 100):
         median, mean = interval_coverage(orderings, 30, 10 * leaderboards)
         print(f"{orderings} orderings: median {median:.1%}, restricted mean {mean:.1%}", flush=True)

@@ -10,6 +10,7 @@ from typing import Any
 from evaluation.tables import csv_text
 from output.tables import format_number, markdown_table, print_lines, print_table
 
+JSON, CSV, MARKDOWN, TEX = (f"leaderboard.{kind}" for kind in ("json", "csv", "md", "tex"))
 SETTING = ("dataset", "backbone", "weights", "batch_size", "threshold", "consecutive", "restricted_at")
 NUMBERS = ("orderings", "reached", "median", "restricted_mean", "relative_improvement", "p_value", "p_value_holm")
 INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvement_interval", "rank_interval")
@@ -36,10 +37,10 @@ def texts(document: dict[str, Any]) -> dict[str, str]:
         document: The content of `leaderboard.json`.
     """
     return {
-        "leaderboard.csv": _csv(document),
-        "leaderboard.md": _markdown(document),
-        "leaderboard.tex": _latex(document),
-        "leaderboard.json": json.dumps(document, indent=1, allow_nan=False) + "\n",
+        CSV: _csv(document),
+        MARKDOWN: _markdown(document),
+        TEX: _latex(document),
+        JSON: json.dumps(document, indent=1, allow_nan=False) + "\n",
     }
 
 

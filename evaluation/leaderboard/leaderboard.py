@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from evaluation.leaderboard.families import choose_families, remark_on_variants
-from evaluation.leaderboard.files import print_leaderboard, texts
+from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, print_leaderboard, texts
 from evaluation.leaderboard.over_settings import describe_over_settings
 from evaluation.leaderboard.rows import describe, score_setting
 from evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
 from evaluation.leaderboard.settings import Asked, Setting, read_settings
 from evaluation.leaderboard.setup_stability import describe_setup_stability
 from evaluation.stored_traces import BASELINE, describe_differences
-from output.files import output_folder, write_texts
+from output.files import output_folder, refuse_other_results, write_texts
 from output.tables import print_lines
 
 SCHEMA = 1
@@ -33,6 +34,7 @@ def leaderboard(
     tuned: dict[str, str | list[str]] | None = None,
     choose: dict[str, str] | None = None,
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
+    overwrite: bool = False,
 ) -> dict[str, Any]:
     """Rank methods in every setting that runs or ledgers hold, and say what the data can tell apart.
 
@@ -53,6 +55,7 @@ def leaderboard(
         choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
             set the row is that variant which is best on the other data sets.
         accuracy_at: Numbers of samples at which the accuracy is given.
+        overwrite: Replace a leaderboard of other folders or options that lies in the folder.
 
     Returns:
         What leaderboard.json holds.
@@ -60,6 +63,8 @@ def leaderboard(
     folder = output_folder("output", output)
     given = [runs] if isinstance(runs, str) else list(runs)
     asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
+    made_from = {"folders": given, "asked": asdict(asked)}
+    refuse_other_results([folder / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
     document = rank_methods(given, asked, [int(at) for at in accuracy_at])
     files = write_texts(folder, texts(document))
     print_leaderboard(document)
@@ -95,13 +100,14 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         UserError: Nothing is found, or nothing can be compared.
     """
     settings, left_out = read_settings(folders, asked)
-    return rank_settings(choose_families(settings, asked.choose), left_out, folders, accuracy_at)
+    return rank_settings(choose_families(settings, asked.choose), left_out, folders, asked, accuracy_at)
 
 
 def rank_settings(
     settings: Sequence[Setting],
     left_out: Sequence[Mapping[str, str]],
     folders: Sequence[str],
+    asked: Asked,
     accuracy_at: Sequence[int] = ACCURACY_AT,
 ) -> dict[str, Any]:
     """Give what leaderboard.json holds, once the settings are read.
@@ -110,6 +116,7 @@ def rank_settings(
         settings: The settings.
         left_out: Settings that cannot be scored, each with the `reason`.
         folders: What they were read from.
+        asked: What was asked for.
         accuracy_at: Numbers of samples at which accuracies are given.
     """
     scored = [score_setting(setting) for setting in settings]
@@ -118,6 +125,7 @@ def rank_settings(
     return {
         "schema": SCHEMA,
         "folders": list(folders),
+        "asked": asdict(asked),
         "criterion": {
             key: _only([setting.protocol[key] for setting in settings])
             for key in ("measure", "threshold", "consecutive")

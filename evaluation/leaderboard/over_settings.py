@@ -70,7 +70,8 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
         few = f"Nothing is compared over settings: {len(chosen)} of them, with {len(methods)} methods in common."
         return None, [*remarks, few]
     values = [each.restricted[[each.names.index(name) for name in methods]] for each in chosen]
-    middle, ends = _interquartile_means(values)
+    resamples = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
+    middle, ends = _interquartile_means(values, resamples)
     placed = np.stack([ranks(each.mean(1)) for each in values])
     order = np.argsort(middle, kind="stable")
     rows = [
@@ -83,7 +84,7 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
         }
         for place in order
     ]
-    improvements = _improvements([methods[place] for place in order], [each[order] for each in values])
+    improvements = _improvements([methods[place] for place in order], [each[order] for each in values], resamples)
     return {
         "settings": [each.setting.name for each in chosen],
         "remarks": remarks,
@@ -92,7 +93,7 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
     }, []
 
 
-def _interquartile_means(values: Sequence[Values]) -> tuple[Values, Values]:
+def _interquartile_means(values: Sequence[Values], resamples: list[Values]) -> tuple[Values, Values]:
     """Give the interquartile means of samples over their geometric mean in the setting, and their intervals.
 
     A factor of two then counts the same where 20 samples are needed as where 200 are, and a run is unusual, and
@@ -100,11 +101,7 @@ def _interquartile_means(values: Sequence[Values]) -> tuple[Values, Values]:
     """
     logarithms = [np.log(each) - np.log(each).mean() for each in values]
     [middle] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
-    return middle, _ends(np.exp(interquartile_means(logarithms, _resamples(values))), values)
-
-
-def _resamples(values: Sequence[Values]) -> list[Values]:
-    return [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
+    return middle, _ends(np.exp(interquartile_means(logarithms, resamples)), values)
 
 
 def _ends(resampled: Values, values: Sequence[Values]) -> Values:
@@ -129,11 +126,13 @@ def _mean_rank(placed: Values, data_sets: Sequence[str], methods: int) -> dict[s
     return {"mean_rank": float(means.mean()), "mean_rank_interval": interval(max(low, 1.0), min(high, float(methods)))}
 
 
-def _improvements(methods: Sequence[str], values: Sequence[Values]) -> list[dict[str, Any]]:
+def _improvements(
+    methods: Sequence[str], values: Sequence[Values], resamples: Sequence[Values]
+) -> list[dict[str, Any]]:
     """Give the mean probability over settings that the one method takes fewer samples than the other, of all pairs."""
     whole = np.mean([probabilities_of_improvement(v, np.ones((1, v.shape[1])))[0] for v in values], axis=0)
-    resamples = zip(values, _resamples(values), strict=True)
-    low, high = _ends(np.mean([probabilities_of_improvement(v, counts) for v, counts in resamples], axis=0), values)
+    drawn = zip(values, resamples, strict=True)
+    low, high = _ends(np.mean([probabilities_of_improvement(v, counts) for v, counts in drawn], axis=0), values)
     return [
         {
             "better": methods[one],

@@ -244,7 +244,7 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
     provenances = {each: run.describe(each) for run in runs for each in run.curves.methods}
     baseline, chosen = _choose(curves.methods, provenances, asked)
     rows, order = [curves.methods.index(each) for each in chosen], np.argsort(curves.orderings)
-    correct = curves.correct[np.ix_(rows, order)]
+    correct = curves.correct[np.array(rows)[:, None], order]
     curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=correct)
     curves, remarks = in_common(curves)
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)

@@ -75,7 +75,7 @@ def report(
             settings, left_out = read_settings([escape(folder)], asked)
             runs = read_runs([escape(each) for each in _run_folders(settings)])
         settings = choose_families(settings, asked.choose)
-        document = rank_settings(settings, left_out, [folder])
+        document = rank_settings(settings, left_out, [folder], asked)
         page, tables = comparison_page(document, [each.curves for each in settings], runs, material), texts(document)
     html = render(page)
     if drawn is not None:

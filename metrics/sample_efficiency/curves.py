@@ -76,7 +76,7 @@ def first_streaks(
     """
     # Evaluations first, so that the loop over them works on whole rows.
     passed = np.ascontiguousarray(np.moveaxis(correct >= required, -1, 0))
-    streaks = passed.astype(np.int32)
+    streaks = passed.astype(np.min_scalar_type(len(passed)))
     for place in range(1, len(passed)):
         streaks[place] += streaks[place - 1] * passed[place]
     found = np.full((len(consecutive), 2, *passed.shape[1:]), np.inf)

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from metrics.sample_efficiency.scores import sign_patterns
+from metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
 
 LEVEL, POWER = 0.05, 0.8
-# Sign patterns of the tests of all pairs.
+# Sign patterns of the tests of all pairs where not all are enumerated.
 PATTERNS = 9_999
 # Numbers of orderings that are simulated, each this many times; with fewer than six no sign-flip test reaches 5 %.
 FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.25, 500, 0
@@ -41,7 +41,9 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     first, second, scale = (each[scale > 0] for each in (first, second, scale))
     if orderings < 2 or not len(first):
         return adjusted
-    patterns = sign_patterns(orderings)[:PATTERNS]
+    patterns = sign_patterns(orderings)
+    drawn = len(patterns) == PERMUTATIONS
+    patterns = patterns[:PATTERNS] if drawn else patterns
     # The last column is the observed one. 32 bits are exact for whole numbers, as samples are, and enough for others.
     flipped = np.column_stack([values @ patterns.T.astype(np.float64), values.sum(-1)]).astype(np.float32)
     observed = np.abs(flipped[first, -1] - flipped[second, -1]) / scale
@@ -53,7 +55,6 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
         np.maximum(largest, np.abs(null, out=null) / np.float32(scale[pair]), out=largest)
         exceeded[pair] = np.count_nonzero(largest >= np.float32(observed[pair] * (1 - 1e-6)))
     # Of patterns that are drawn, the observed one is one more.
-    drawn = len(patterns) == PATTERNS
     p_values = (exceeded + drawn) / (len(patterns) + drawn)
     # A pair that differs more is never less sure.
     falling = order[::-1]

@@ -28,7 +28,7 @@ CLOSE = FAST + GENERATOR.integers(-2, 3, 20)
 def rank(folder: Path, **options: Any) -> dict[str, Any]:
     """Rank what lies in a folder, and check that no number of it is lost in the file."""
     output = folder.parent / "out"
-    document = leaderboard(str(folder), output=str(output), **options)
+    document = leaderboard(str(folder), output=str(output), overwrite=True, **options)
     assert json.loads((output / "leaderboard.json").read_text()) == json.loads(json.dumps(document))
     return document
 
@@ -223,7 +223,7 @@ def test_mixed_protocols_are_named_and_never_pooled(three: Path) -> None:
 
 def refusal_of_where(folder: Path, where: dict[str, Any]) -> str:
     with pytest.raises(UserError) as caught:
-        leaderboard(str(folder), output=str(folder.parent / "out"), where=where)
+        leaderboard(str(folder), output=str(folder.parent / "refused"), where=where)
     return str(caught.value)
 
 
@@ -237,7 +237,7 @@ def test_runs_of_one_stream_and_other_thresholds_are_settings(tmp_path: Path) ->
     ]
     assert [setting["orderings"] for setting in document["settings"]] == [[0, 1, 2, 3], [0, 1]]
     assert document["criterion"] == {"measure": "accuracy", "threshold": None, "consecutive": 3}
-    one = leaderboard([str(tmp_path)], output=str(tmp_path / "out"), threshold=0.8)
+    one = leaderboard([str(tmp_path)], output=str(tmp_path / "out"), threshold=0.8, overwrite=True)
     assert len(one["settings"]) == 1
 
 
@@ -284,6 +284,16 @@ def test_other_traces_of_one_name_are_refused(tmp_path: Path) -> None:
 )
 def test_mistakes_are_named(three: Path, options: dict[str, Any], message: str) -> None:
     assert refusal(three, **options).startswith(message)
+
+
+def test_a_leaderboard_of_other_options_is_kept(three: Path) -> None:
+    output = str(three.parent / "out")
+    leaderboard(str(three), output=output)
+    leaderboard([str(three)], output=output)
+    before = (three.parent / "out" / "leaderboard.json").read_bytes()
+    with pytest.raises(UserError, match=r"another configuration \(asked\); .* --overwrite=true"):
+        leaderboard(str(three), output=output, threshold=0.9)
+    assert (three.parent / "out" / "leaderboard.json").read_bytes() == before
 
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:

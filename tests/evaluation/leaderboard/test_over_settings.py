@@ -40,7 +40,8 @@ def samples(tmp_path: Path) -> dict[tuple[str, str], Values]:
 
 @pytest.fixture
 def rank(tmp_path: Path) -> Callable[..., dict[str, Any]]:
-    return lambda **options: leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"), **options)
+    stored, output = str(tmp_path / "stored"), str(tmp_path / "out")
+    return lambda **options: leaderboard(stored, output=output, overwrite=True, **options)
 
 
 def test_interquartile_mean_ranks_and_improvement(
