@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from lightning.pytorch.loggers import WandbLogger
+from numpy.typing import NDArray
 
+from metrics.sample_efficiency.scores import t_interval
+from modules.comparison import BASELINE
 from output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from output.errors import UserError
 
@@ -110,17 +114,36 @@ class DashboardLogger(WandbLogger):
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
-    """Give the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`."""
+    """Give the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`.
+
+    With the number of orderings and standard errors, so that what the dashboard makes of many runs can be weighted.
+    """
     summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
+    limit = document["restricted_at"]
+    samples = {
+        name: np.array([limit if each is None else min(each, limit) for each in scores["samples_to_criterion"]], float)
+        for name, scores in document["methods"].items()
+    }
     for name, scores in document["methods"].items():
-        for key in ("median", "restricted_mean", "reached"):
-            summary[f"samples_to_criterion/{name}/{key}"] = scores[key]
+        values = {key: scores[key] for key in ("median", "restricted_mean", "reached")}
+        values |= _uncertainty(samples[name], t_interval(samples[name]))
+        summary |= {f"samples_to_criterion/{name}/{key}": value for key, value in values.items()}
     for name, comparison in document["comparisons"].items():
-        low, high = comparison["ci95"]
-        values = {"percent": comparison["relative_improvement_percent"], "low": low, "high": high}
-        values["p_value_holm"] = comparison["p_value_holm"]
+        percent = comparison["relative_improvement_percent"]
+        # The delta method's, of the ratio of the means.
+        residuals = samples[name] - (1 - percent / 100) * samples[BASELINE]
+        values = {"percent": percent, "p_value_holm": comparison["p_value_holm"]}
+        values |= _uncertainty(100 * residuals / samples[BASELINE].mean(), comparison["ci95"])
         summary |= {f"relative_improvement/{name}/{key}": value for key, value in values.items()}
     return summary
+
+
+def _uncertainty(values: NDArray[np.float64], interval: Sequence[float | None]) -> dict[str, Any]:
+    """Give the number of values, the standard error of their mean and an interval; None for what is not known."""
+    count = len(values)
+    error = float(values.std(ddof=1)) / count**0.5 if count > 1 else None
+    low, high = (None if end is None or not np.isfinite(end) else end for end in interval)
+    return {"n": count, "standard_error": error, "low": low, "high": high}
 
 
 def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:

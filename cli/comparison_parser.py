@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import sys
+from collections.abc import Sequence
 from typing import Any
 
 from lightning.pytorch.cli import LightningArgumentParser
@@ -26,8 +28,17 @@ Version:                 --version
 """
 
 
+# What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
+OF_THE_AGENT = "--_wandb="
+
+
 class ComparisonParser(OneLineErrorParser, LightningArgumentParser):
     """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one."""
+
+    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
+        """Parse options, as the base class does, but for those that are an agent's."""
+        given = sys.argv[1:] if args is None else args
+        return super().parse_args([arg for arg in given if not arg.startswith(OF_THE_AGENT)], *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
         """Give the help: first what is fed, compared and measured."""

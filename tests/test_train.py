@@ -186,7 +186,9 @@ def test_sweep_agent_arguments_and_grid(tmp_path: Path, monkeypatch: pytest.Monk
     assert keys == ("data.backbone.weights", "seed_everything")
     grid = list(itertools.product(*values))
     for point in grid:
-        train.main([*SMALL, *fixed, *(f"--{key}={value}" for key, value in zip(keys, point, strict=True))])
+        # An agent that resumes a run adds the last one.
+        given = (f"--{key}={value}" for key, value in zip(keys, point, strict=True))
+        train.main([*SMALL, *fixed, *given, "--_wandb={'desired': 1}"])
     found = [json.loads(path.read_text()) for path in tmp_path.glob("runs/*/results.json")]
     fed = [(results["protocol"]["weights"], results["protocol"]["seed"]) for results in found]
     assert sorted(fed) == sorted(grid)

@@ -12,12 +12,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import wandb
 import yaml
+from scipy import stats
 
 from callbacks import DashboardLogger, Results
-from callbacks.dashboard import describe_run
+from callbacks.dashboard import _summary, describe_run
 from output.errors import UserError
 from tests.material.arena import make_entry
 from train import compare, main
@@ -90,6 +92,32 @@ def test_run_is_named_after_what_it_compares(mirror: Mirror) -> None:
     assert (run["project"], run["job_type"]) == ("headstart", "comparison")
 
 
+def test_summary_tells_how_sure_its_scores_are() -> None:
+    generator = np.random.default_rng(0)
+    baseline, mean = generator.integers(40, 120, 60).astype(float), generator.integers(10, 60, 60).astype(float)
+    kept = {"median": 1, "restricted_mean": 2, "reached": 3}
+    scores = {
+        name: {"samples_to_criterion": [None if x > 100 else x for x in values], **kept}
+        for name, values in (("baseline", baseline), ("mean", mean))
+    }
+    baseline = np.minimum(baseline, 100)
+    percents = [100 * (1 - np.delete(mean, i).mean() / np.delete(baseline, i).mean()) for i in range(60)]
+    percent = 100 * (1 - mean.mean() / baseline.mean())
+    comparison = {"relative_improvement_percent": percent, "ci95": [None, 9.0], "p_value_holm": 0.01}
+    document = {"complete": True, "stopped_because": "", "restricted_at": 100, "methods": scores}
+    summary = _summary({**document, "comparisons": {"mean": comparison}})
+    for name, values in (("baseline", baseline), ("mean", mean)):
+        error = stats.sem(values)
+        expected = {"n": 60, "standard_error": error}
+        expected |= dict(zip(("low", "high"), stats.t.interval(0.95, 59, values.mean(), error), strict=True))
+        assert {key: summary[f"samples_to_criterion/{name}/{key}"] for key in expected} == pytest.approx(expected)
+    found = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
+    assert found == {"n": 60, "low": None, "high": 9.0}
+    # The jackknife agrees with the delta method to first order.
+    jackknife = (59 * np.var(percents)) ** 0.5
+    assert summary["relative_improvement/mean/standard_error"] == pytest.approx(jackknife, rel=0.02)
+
+
 def test_every_evaluation_is_in_the_history(mirror: Mirror) -> None:
     rows = [record["item"] for record in mirror.of_type("history") if "samples_seen" in record["item"]]
     assert [row["samples_seen"] for row in rows] == list(range(1, mirror.results["samples_seen"] + 1))
@@ -114,6 +142,7 @@ def test_summary_holds_the_scores(mirror: Mirror) -> None:
     for name, scores in results["methods"].items():
         for key in ("median", "reached", "restricted_mean"):
             assert summary.get(f"samples_to_criterion/{name}/{key}") == scores[key]
+        assert summary[f"samples_to_criterion/{name}/n"] == len(scores["samples_to_criterion"])
     comparison = results["comparisons"]["mean"]
     prefix = "relative_improvement/mean"
     assert summary[f"{prefix}/percent"] == pytest.approx(comparison["relative_improvement_percent"])
