@@ -59,7 +59,7 @@ def sweep(
         workers: Run in so many processes beside; by default one run after the other.
         ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
         dry_run: Say what would run and what the ledger has, and run nothing.
-        output: Folder of the runs, their logs and the table of them; by default runs/ and the file's name.
+        output: Folder of the runs, their logs and the table of them; by default runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
             `ledger` beside the output folder.
         cpus: Processors of each run, the same wherever it runs: another number may round differently.
@@ -74,7 +74,7 @@ def sweep(
     if workers is not None and ray is not None:
         raise UserError("ray: a sweep runs in workers of this machine or on a cluster; leave out --workers or --ray")
     asked = read_sweep(Path(file), seed)
-    folder = output_folder("output", output or Path("runs") / Path(file).stem)
+    folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
     environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
     with _alone_in(folder) as token:
