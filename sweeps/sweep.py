@@ -158,7 +158,7 @@ def _conclude(table: RunsTable, folder: Path) -> None:
         print(f"{count} {'run' if count == 1 else 'runs'} {state} on {where or 'no machine'}: {error or 'see the log'}")
     listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     print(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
-    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {folder}/*/")
+    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {folder}")
     if any(folder.glob("*/wandb/offline-run-*")):
         print(f"To put the runs on the dashboard: wandb sync {folder}/*/wandb/offline-run-*")
     if counts.keys() - {"complete", "incomplete"}:
