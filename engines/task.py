@@ -68,6 +68,19 @@ class Outcome:
     error: str = ""
     where: str = ""
 
+    def required(self, name: str) -> Any:  # noqa: ANN401 - whatever the function gives
+        """Give the result.
+
+        Args:
+            name: The task, for the message.
+
+        Raises:
+            UserError: There is none.
+        """
+        if self.kind != "done":
+            raise UserError(f"{name}, {self.kind} on {self.where or 'no machine'}: {self.error}")
+        return self.result
+
 
 class Engine(Protocol):
     """Runs tasks, of which each is done by `perform`."""

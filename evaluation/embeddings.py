@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from jsonargparse.typing import NonNegativeInt
+import numpy as np
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from contract.schema import ModelEntry
 from datamodules.photos.photo_source import Pictures
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
+from engines.choose import choose_engine, require_one_engine
+from engines.collect import collect
+from engines.ray_cluster import Needs
+from engines.task import Ask, Task
 from modules.networks.spec import NetworkSpec
 from modules.networks.taps import Tap
 from output.errors import UserError, naming
+from output.processors import count_processors, processors
 from store.cache import cache_folder
 from store.row_store import StoredRows
 from store.segments import StoreError
@@ -53,6 +59,72 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
     if layers is None:
         return [Tap(entry.layer, entry.embedding, entry.output_dim)]
     return [Tap(layer, None, None) for layer in layers]
+
+
+@dataclass(frozen=True)
+class Engines:
+    """Where networks run, but for one after the other in this process.
+
+    Args:
+        workers: Processes beside, each of which runs one network at a time.
+        ray: Address of a Ray cluster, or `auto` for that of this machine.
+    """
+
+    workers: PositiveInt | None = None
+    ray: str | None = None
+
+
+HERE = Engines()
+
+
+@dataclass(frozen=True)
+class Job:
+    """What one network is to make of pictures: the arguments of `embed`."""
+
+    network: NetworkSpec
+    taps: Sequence[Tap]
+    pictures: Pictures
+    options: Extraction
+
+
+def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows]:
+    """Give the embeddings of many networks, one after the other here, or side by side elsewhere.
+
+    Args:
+        jobs: What is to be computed, by name.
+        engines: Where.
+
+    Returns:
+        The rows by name. Those of a cluster are kept in the caches of its machines, others in that of this one.
+
+    Raises:
+        UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
+    """
+    require_one_engine(engines.workers, engines.ray)
+    if engines != HERE:
+        allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
+        needs = Needs(allowed, gpus=any(job.options.device == "cuda" for job in jobs.values()))
+        here = engines.ray is None
+        tasks = [Task(name, f"{__name__}:embed_task", (job, allowed, not here)) for name, job in jobs.items()]
+        outcomes = collect(choose_engine(engines.workers, engines.ray, needs), tasks, "embeddings")
+        if not here:
+            return {name: outcome.required(name) for name, outcome in outcomes.items()}
+    # What failed beside fails here again, and says why.
+    return {name: embed(job.network, job.taps, job.pictures, job.options) for name, job in jobs.items()}
+
+
+def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
+    """Compute embeddings as a task.
+
+    Args:
+        argument: The job, the processors that it may use, and whether the rows are to be given, because the command
+            does not share this machine's cache.
+        ask: Of no use here.
+    """
+    job, allowed, give = argument
+    with processors(allowed):
+        found = embed(job.network, job.taps, job.pictures, job.options)
+    return replace(found, rows=np.array(found.rows)) if give else None
 
 
 def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction) -> StoredRows:

@@ -12,10 +12,10 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from engines.display import Display
 from engines.task import Outcome, Said, Started, Task
 from store.json_digest import digest_of
 from store.ledger import FILE, Ledger
-from sweeps.display import Display
 from sweeps.lent_ledger import Asked
 from sweeps.request import Files
 from sweeps.runs_table import RunsTable

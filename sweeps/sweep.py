@@ -17,15 +17,13 @@ import yaml
 from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from engines.ray_cluster import Needs, RayCluster
+from engines.choose import choose_engine, require_one_engine
+from engines.display import Display
+from engines.ray_cluster import Needs
 from engines.schedule import run_tasks
-from engines.serial import Serial
-from engines.task import Engine, Task
-from engines.workers import Workers
+from engines.task import Task
 from output.errors import UserError
 from output.files import output_folder
-from output.processors import count_processors, list_gpus
-from sweeps.display import Display
 from sweeps.keeper import LOGS, Keeper, Looker
 from sweeps.request import Request
 from sweeps.runs_table import FILE, RunsTable
@@ -71,8 +69,7 @@ def sweep(
         seed: Seed of the draws of a random search.
         overwrite: Replace results that other code, photos, weights or versions gave.
     """
-    if workers is not None and ray is not None:
-        raise UserError("ray: a sweep runs in workers of this machine or on a cluster; leave out --workers or --ray")
+    require_one_engine(workers, ray)
     asked = read_sweep(Path(file), seed)
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
@@ -93,22 +90,13 @@ def sweep(
         }
         function = f"sweeps.measure:{'look' if dry_run else 'measure'}"
         tasks = [Task(name, function, request) for name, request in requests.items()]
-        engine = _engine(workers, ray, Needs(cpus, gpus, memory), environment)
+        engine = choose_engine(workers, ray, Needs(cpus, gpus, memory), environment)
         if dry_run:
             run_tasks(engine, tasks, Looker(traces), retries, memory_retries)
             return
         with Display(asked.name, len(tasks)) as display, closing(Keeper(folder, traces, table, display)) as keeper:
             run_tasks(engine, tasks, keeper, retries, memory_retries)
     _conclude(table, folder)
-
-
-def _engine(workers: int | None, ray: str | None, needs: Needs, environment: dict[str, Any]) -> Engine:
-    if ray is not None:
-        return RayCluster(ray, needs, environment)
-    there, used = count_processors(), needs.cpus * (workers or 1)
-    if used < there:
-        print(f"{used} of {there} processors are used; --workers runs more side by side, --cpus gives each run more")
-    return Serial() if workers is None else Workers(workers, list_gpus())
 
 
 def _read_environment(path: Path) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, result_files, write_score
 from evaluation.alignment.score_log import log_folder
 from evaluation.alignment.scoring import RowsByModel, check_compared, compare, conditions, score
-from evaluation.embeddings import Extraction
+from evaluation.embeddings import Engines, Extraction
 from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
@@ -36,6 +36,8 @@ def cka(
     log_dir: str | None = None,
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
     save_embeddings: bool = False,
+    workers: PositiveInt | None = None,
+    ray: str | None = None,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
@@ -56,6 +58,8 @@ def cka(
         log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
         max_submission_bytes: Larger submissions are refused.
         save_embeddings: Whether to write the embeddings, too, to embeddings.npz, one array per model or layer.
+        workers: Run so many models side by side, each in a process of its own.
+        ray: Run models on the Ray cluster at this address, or on that of this machine with `auto`.
         extraction: How embeddings are computed.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
@@ -76,6 +80,7 @@ def cka(
     if remote and save_embeddings:
         raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
+    engines = Engines(workers, ray)
     other = None if measure == DEFAULT_MEASURE else measure
     compute: Callable[[], tuple[dict[str, Any], RowsByModel]]
     if models is not None:
@@ -83,14 +88,17 @@ def cka(
         check_compared(models, layers, known)
         names = models
         made_from = {"measure": other, "model": layers and models[0], "pairwise/names": layers or models}
-        compute = partial(compare, models, layers, known, stimuli, extraction, measure)
+        compute = partial(compare, models, layers, known, stimuli, extraction, measure, engines)
     else:
         _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
         _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
         checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes))
         made_from = {"team": checked.team, "digests/submission": checked.sha256}
         names = list(checked.models or known.entries)
-        compute = partial(score_on_modal if remote else score, checked, known, stimuli, extraction)
+        compute = partial(score, checked, known, stimuli, extraction, engines)
+        if remote:
+            _refuse({"workers": workers, "ray": ray}, "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE")
+            compute = partial(score_on_modal, checked, known, stimuli, extraction)
     files = result_files(folder, measure, models is None, save_embeddings)
     shared = conditions(known, stimuli, names, extraction)
     refuse_other_results(files, {**made_from, **shared}, overwrite)

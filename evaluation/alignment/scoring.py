@@ -17,7 +17,7 @@ from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.stimulus_files import locate_stimuli
 from contract.submissions import Submission
 from datamodules.photos.stimuli import Stimuli
-from evaluation.embeddings import Extraction, choose_taps, embed
+from evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError, require_different
 
@@ -49,8 +49,9 @@ def represent(
     registry: Registry,
     options: Extraction,
     layers: Sequence[str] | None = None,
+    engines: Engines = HERE,
 ) -> Representations:
-    """Embed stimuli by models, one model at a time.
+    """Embed stimuli by models.
 
     Args:
         names: Models of the registry.
@@ -58,6 +59,7 @@ def represent(
         registry: The registry.
         options: How embeddings are computed.
         layers: Layers of the one model that is named, to be compared with each other.
+        engines: Where the models run.
 
     Raises:
         UserError: A stimulus cannot be found or decoded, or a model cannot be loaded or run.
@@ -65,10 +67,11 @@ def represent(
     start = time.perf_counter()
     pictures = Stimuli([f"{each.dataset_name}/{each.image_identifier}" for each in stimuli], locate_stimuli(stimuli))
     networks = registry.networks(names, options.seed, options.allow_modules)
-    found = {
-        name: embed(network, choose_taps(registry.entries[name], layers), pictures, options)
+    jobs = {
+        name: Job(network, choose_taps(registry.entries[name], layers), pictures, options)
         for name, network in networks.items()
     }
+    found = embed_all(jobs, engines)
     rows = {name: one.rows for name, one in found.items()}
     if layers is not None:
         (one,) = found.values()
@@ -125,6 +128,7 @@ def compare(
     catalog: Catalog,
     options: Extraction,
     measure: str = DEFAULT_MEASURE,
+    engines: Engines = HERE,
 ) -> tuple[dict[str, Any], RowsByModel]:
     """Compare models, or layers of one model, on the whole catalog, once `check_compared` has passed them.
 
@@ -135,11 +139,12 @@ def compare(
         catalog: The stimuli.
         options: How embeddings are computed.
         measure: Name of the measure of similarity.
+        engines: Where the models run.
 
     Returns:
         The content of `cka.json`, and the embeddings; errors as of `represent`, or that the similarity is undefined.
     """
-    found = represent(models, catalog.stimuli, registry, options, layers)
+    found = represent(models, catalog.stimuli, registry, options, layers, engines)
     described = _describe(found, registry, catalog, options, measure)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
@@ -148,7 +153,7 @@ def compare(
 
 
 def score(
-    submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
+    submission: Submission, registry: Registry, catalog: Catalog, options: Extraction, engines: Engines = HERE
 ) -> tuple[dict[str, Any], RowsByModel]:
     """Score a submission under the evaluation contract.
 
@@ -160,6 +165,7 @@ def score(
         registry: The models.
         catalog: The stimuli.
         options: How embeddings are computed.
+        engines: Where the models run.
 
     Returns:
         The content of `score.json`, and the embeddings.
@@ -171,7 +177,7 @@ def score(
         raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
-    found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options)
+    found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options, engines=engines)
     described = _describe(found, registry, catalog, options, DEFAULT_MEASURE)
     described["digests"]["submission"] = submission.sha256
     mean = described["mean_cka_biased"]

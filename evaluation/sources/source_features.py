@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contract.schema import ModelEntry
-from evaluation.embeddings import Extraction, choose_taps, embed
+from evaluation.embeddings import Extraction, Job, choose_taps, embed
 from evaluation.sources.targets import Target
 from modules.networks.spec import CLASSIFIERS, NetworkSpec
 from modules.networks.taps import SOURCE_HEAD
 from output.errors import UserError
+from store.row_store import StoredRows
 
 
 @dataclass(frozen=True)
@@ -42,14 +43,26 @@ class SourceFeatures:
         return exponents
 
 
-def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, options: Extraction) -> SourceFeatures:
-    """Give what a source model makes of a target, running its network on those photos only that have no row yet.
+def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options: Extraction) -> Job:
+    """Say what is to be computed of a target by a source model.
 
     Args:
         entry: The source model.
         network: The network that it means.
         target: The target.
         options: How features are computed.
+    """
+    head = [SOURCE_HEAD] if network.library in CLASSIFIERS else []
+    return Job(network, [*choose_taps(entry), *head], target.photos, options)
+
+
+def source_features(job: Job, target: Target, stored: StoredRows | None = None) -> SourceFeatures:
+    """Give what a source model makes of a target, running its network on those photos only that have no row yet.
+
+    Args:
+        job: What is to be computed.
+        target: The target.
+        stored: The rows, where they are computed already.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -58,11 +71,8 @@ def source_features(entry: ModelEntry, network: NetworkSpec, target: Target, opt
         UserError: The model cannot be loaded or run, or a photo cannot be decoded; the message
             names the target, or an option of the extraction.
     """
-    taps = choose_taps(entry)
-    if network.library in CLASSIFIERS:
-        taps.append(SOURCE_HEAD)
     try:
-        table = embed(network, taps, target.photos, options)
+        table = stored or embed(job.network, job.taps, job.pictures, job.options)
     except UserError as error:
         if str(error).startswith("extraction."):
             raise

@@ -4,30 +4,30 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-from jsonargparse.typing import NonNegativeInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from contract.documents import Registry, read_registry, registry_path
+from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import Extraction
+from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
 from evaluation.sources.scores import Metrics, Score, score_one
-from evaluation.sources.source_features import source_features
+from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
-from modules.networks.spec import NetworkSpec
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results
 from store.cache import cache_folder
+from store.row_store import StoredRows
 
 import_photo_sources()
 
@@ -46,6 +46,8 @@ def transferability(
     output: str = "runs/transferability",
     overwrite: bool = False,
     seed: NonNegativeInt = 0,
+    workers: PositiveInt | None = None,
+    ray: str | None = None,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
@@ -67,6 +69,8 @@ def transferability(
         output: Folder for the results.
         overwrite: Replace results of another configuration that lie in the folder; known performances are none.
         seed: Seed of the metrics that draw, N-LEEP and the linear probe.
+        workers: Run so many sources side by side, each in a process of its own.
+        ray: Run sources on the Ray cluster at this address, or on that of this machine with `auto`.
         extraction: How features are computed.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
@@ -102,7 +106,15 @@ def transferability(
         "seed": int(seed),
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
-    results = [_score(target, networks, known, extraction, chosen, int(seed), performed) for target in found]
+    jobs = {
+        (target.name, source): source_job(known.entries[source], network, target, extraction)
+        for target in found
+        for source, network in networks.items()
+    }
+    stored: dict[str, StoredRows] = {}
+    if (engines := Engines(workers, ray)) != HERE:
+        stored = embed_all({_title(*pair): job for pair, job in jobs.items()}, engines)
+    results = [_score(target, networks, jobs, stored, chosen, int(seed), performed) for target in found]
     _require_scores(results)
     made_with = {
         "seed": int(seed),
@@ -132,9 +144,9 @@ def transferability(
 
 def _score(
     target: Target,
-    sources: Mapping[str, NetworkSpec],
-    registry: Registry,
-    extraction: Extraction,
+    sources: Iterable[str],
+    jobs: Mapping[tuple[str, str], Job],
+    stored: Mapping[str, StoredRows],
     metrics: Metrics,
     seed: int,
     performances: Mapping[tuple[str, str], float],
@@ -143,14 +155,18 @@ def _score(
     scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
     weights: dict[str, str] = {}
-    for source, network in sources.items():
+    for source in sources:
         start = time.perf_counter()
-        found = source_features(registry.entries[source], network, target, extraction)
+        found = source_features(jobs[target.name, source], target, stored.get(_title(target.name, source)))
         seconds[source], weights[source] = time.perf_counter() - start, found.weights
         given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)
         scores[source] = {name: score_one(metric.compute, given) for name, metric in metrics.items()}
     known = {source: value for (source, name), value in performances.items() if name == target.name}
     return RankedSources(metrics, scores, known, target, weights, seconds)
+
+
+def _title(target: str, source: str) -> str:
+    return f"{source} on {target}"
 
 
 def _require_scores(results: Sequence[RankedSources]) -> None:

@@ -16,7 +16,7 @@ from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import Extraction
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
-from evaluation.sources.source_features import source_features
+from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
 from evaluation.target_selection.report import print_target_ranking, target_report
@@ -120,7 +120,7 @@ def target_selection(
         "extraction/seed": extraction.seed,
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
-    features = source_features(known.entries[source], networks[source], whole, extraction)
+    features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
     scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.items()}

@@ -18,7 +18,7 @@ from contract.documents import read_registry
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.row_computation import ComputedRows
 from evaluation.embeddings import Extraction
-from evaluation.sources.source_features import SourceFeatures, source_features
+from evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from evaluation.sources.targets import read_target
 from modules.networks.build import build
 from modules.networks.normalization import Normalization
@@ -48,7 +48,7 @@ def found(run: Callable[..., Any], registry: Path, photo_folder: Path) -> tuple[
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
     network = known.networks(["resnet18"], options.seed)["resnet18"]
-    found = source_features(known.entries["resnet18"], network, target, options)
+    found = source_features(source_job(known.entries["resnet18"], network, target, options), target)
     assert found.computed == 0
     return found, target.photos.labels
 

@@ -17,7 +17,7 @@ import evaluate
 from contract.documents import read_registry
 from datamodules.photos.class_folders import ClassFolders
 from evaluation.embeddings import Extraction
-from evaluation.sources.source_features import source_features
+from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import read_target
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
@@ -36,7 +36,7 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
     target = read_target("photos", ClassFolders(str(photo_folder)), "train", photo_folder, "targets.photos")
     known, options = read_registry(registry), Extraction(device="cpu")
     network = known.networks(["resnet18"], options.seed)["resnet18"]
-    found = source_features(known.entries["resnet18"], network, target, options)
+    found = source_features(source_job(known.entries["resnet18"], network, target, options), target)
     assert found.computed == 0
     assert found.logits is not None
     features, labels = found.features.astype(np.float64), target.photos.labels

@@ -1,4 +1,4 @@
-"""How a sweep is shown while it runs: a bar with a line for every running task, or plain lines."""
+"""How tasks are shown while they run: a bar with a line for every running one, or plain lines."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ SECONDS_BETWEEN_LINES = 30.0
 
 
 class Display:
-    """Shows runs on the error stream, from `with` to its end.
+    """Shows tasks on the error stream, from `with` to its end.
 
     Args:
-        title: The sweep's name.
-        total: Number of its runs.
+        title: What they are for.
+        total: Number of tasks.
     """
 
     def __init__(self, title: str, total: int) -> None:
@@ -46,7 +46,7 @@ class Display:
             self._bar.stop()
 
     def started(self, name: str, where: str) -> None:
-        """Show that a run begins."""
+        """Show that a task begins."""
         self._told[name] = time.monotonic()
         if self._bar is None:
             self._print(f"{name}: begun on {where}")
@@ -54,7 +54,7 @@ class Display:
             self._lines[name] = self._bar.add_task(escape(name), total=None)
 
     def said(self, name: str, line: str) -> None:
-        """Show what a run says of itself last."""
+        """Show what a task says of itself last."""
         if self._bar is not None and name in self._lines:
             self._bar.update(self._lines[name], description=escape(f"{name}: {line}"))
         elif time.monotonic() - self._told.get(name, 0.0) > SECONDS_BETWEEN_LINES:
@@ -62,7 +62,7 @@ class Display:
             self._print(f"{name}: {line}")
 
     def ended(self, name: str, state: str, final: bool) -> None:
-        """Show how a run ended, and whether that is its end."""
+        """Show how a task ended, and whether that is its end."""
         self.done += final
         if self._bar is not None:
             if name in self._lines:

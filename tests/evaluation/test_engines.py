@@ -1,0 +1,87 @@
+"""Networks that run elsewhere give what they give here."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import evaluate
+from tests.material.arena import ENTRIES, Arena
+
+
+@pytest.fixture(params=["workers", pytest.param("ray", marks=pytest.mark.slow)])
+def elsewhere(request: pytest.FixtureRequest) -> Iterator[str]:
+    if request.param == "workers":
+        yield "--workers=2"
+        return
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    yield f"--ray={cluster.address}"
+    cluster.shutdown()
+
+
+def cache(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Path:
+    monkeypatch.setenv("HEADSTART_CACHE", str(folder))
+    return folder
+
+
+def score(arena: Arena, output: str, *options: str) -> dict[str, Any]:
+    names = ",".join(entry["model_name"] for entry in ENTRIES)
+    folder = arena.evaluate("cka", f"--models=[{names}]", *options, output=output)
+    document: dict[str, Any] = json.loads((folder / "cka.json").read_text())
+    del document["timings"]
+    return document
+
+
+def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cache(monkeypatch, tmp_path / "there")
+    there = score(arena, "there", elsewhere)
+    cache(monkeypatch, tmp_path / "here")
+    here = score(arena, "here")
+    assert here["pairwise"]["names"] == there["pairwise"]["names"]
+    assert here["digests"] == there["digests"]
+    assert np.allclose(here["pairwise"]["biased"], there["pairwise"]["biased"], atol=1e-6)
+    # What was computed elsewhere on this machine is found here.
+    if "workers" in elsewhere:
+        cache(monkeypatch, tmp_path / "there")
+        assert score(arena, "again") == there
+
+
+def test_the_mistake_is_the_same(
+    arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = []
+    for options in ([], ["--workers=2"]):
+        with pytest.raises(SystemExit, match="1"):
+            score(arena, "out", "--extraction.device=cuda", *options)
+        told.append(capfd.readouterr().err.splitlines()[-1])
+    assert told[0] == told[1]
+    assert told[0].startswith("error: ")
+
+
+def test_both_engines_are_refused(arena: Arena, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        score(arena, "out", "--workers=2", "--ray=auto")
+    assert "leave out --workers or --ray" in capfd.readouterr().err
+
+
+def test_transferability(tmp_path: Path, photo_folder: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    registry = tmp_path / "registry.json"
+    registry.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))
+    tables = []
+    for name, options in (("here", []), ("there", [elsewhere])):
+        cache(monkeypatch, tmp_path / f"cache of {name}")
+        given = [f"--registry={registry}", f"--output={tmp_path / name}", "--logger=false", "--extraction.device=cpu"]
+        targets = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}"]
+        evaluate.main(["transferability", *targets, *given, "--metrics=[log_me, h_score]", *options])
+        tables.append(json.loads((tmp_path / name / "transferability.json").read_text())["scores"]["photos"])
+    for source, cells in tables[0].items():
+        for metric, cell in cells.items():
+            assert tables[1][source][metric]["score"] == pytest.approx(cell["score"], rel=1e-4)
