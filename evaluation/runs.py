@@ -23,6 +23,8 @@ ORDERINGS = ("orderings", "first_ordering")
 DOCUMENT = ("complete", "stopped_because")
 PROTOCOL = ("dataset", "backbone", "weights", "batch_size", *ORDERINGS)
 MODEL = ("baseline", "methods")
+# That in C, ten times as fast, where PyYAML was built with it.
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def _read(folder: Path) -> Run:
         raise UserError(f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote")
     try:
         document = json.loads((folder / "results.json").read_text())
-        config = yaml.safe_load((folder / "config.yaml").read_text())
+        config = yaml.load((folder / "config.yaml").read_text(), LOADER)
         curves, backbone = Curves.load(folder / "curves.npz"), dict(config["data"]["init_args"]["backbone"])
         run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))

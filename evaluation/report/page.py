@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from evaluation.report.material import Material
-from evaluation.report.neighbours import similarity, stability, transferability
 from evaluation.report.replication import replication
 from evaluation.report.robustness import over_settings, sensitivity, setup_stability
 from evaluation.report.settings import overview, settings_section
@@ -62,6 +61,11 @@ def neighbours_page(material: Material) -> Page:
 
 
 def _neighbours(material: Material) -> list[Section]:
+    if not (material.similarities or material.transferability or material.stability):
+        return []
+    # Their modules are slow to import.
+    from evaluation.report.neighbours import similarity, stability, transferability
+
     found = (
         similarity(material.similarities),
         transferability(material.transferability),
