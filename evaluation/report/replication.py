@@ -46,13 +46,13 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, Run]) -> Part:
     found = [runs[folder] for folder in setting["folders"] if folder in runs]
-    ledgers = [folder for folder in setting["folders"] if folder not in runs]
-    remarks = [
-        f"Traces of the ledger {ledger} name no photos on a disk; the command is that which filled it."
-        for ledger in ledgers
-    ]
     methods = [method["name"] for method in setting["methods"]]
-    rows = [f"# {name}\n{command}" for run in found for name in methods if (command := _row_command(run, name))]
+    commands = {name: [command for run in found if (command := _row_command(run, name))] for name in methods}
+    absent = [name for name in methods if not commands[name]]
+    remarks = [f"{', '.join(absent)}: of no run, but of a ledger or chosen among others; no command is known."] * bool(
+        absent
+    )
+    rows = [f"# {name}\n{command}" for name in methods for command in commands[name]]
     files = [Text("Command of each row", "\n".join(rows))] if rows else []
     files += [Text(str(run.folder / "config.yaml"), _config(run)) for run in found]
     return Part(setting["name"], "", remarks, commands=[Text("", _command(run)) for run in found], files=files)

@@ -68,7 +68,8 @@ def _probabilities(found: Mapping[str, Any], places: Places) -> list[Table]:
 
 
 def _probability(value: float | None) -> Cell:
-    return Cell("") if value is None else Cell(f"{value:.2f}", tint=round(70 * value))
+    # An even chance has no colour.
+    return Cell("") if value is None else Cell(f"{value:.2f}", tint=round(140 * max(value - 0.5, 0)))
 
 
 def sensitivity(document: Mapping[str, Any], places: Places) -> Section | None:
@@ -94,14 +95,17 @@ def _grid(setting: Mapping[str, Any], thresholds: Sequence[float], consecutive: 
         [Cell(f"{threshold:.0%}"), *(_criterion(at.get((threshold, count)), places) for count in consecutive)]
         for threshold in thresholds
     ]
-    return Table(setting["name"], columns, rows)
+    undecided = any(each["undecided"] for each in setting["grid"])
+    note = "* Traces that end before the criterion is decided count as far as they go."
+    return Table(setting["name"], columns, rows, note if undecided else "")
 
 
 def _criterion(found: Mapping[str, Any] | None, places: Places) -> Cell:
     if found is None or found["tau"] is None or not found["order"]:
         return Cell("–")
     best, tau = found["order"][0], found["tau"]
-    return Cell(f"{best} {tau:.2f}", tau, mark=places[best], tint=round(70 * max(tau, 0)))
+    undecided = " *" if found["undecided"] else ""
+    return Cell(f"{best} {tau:.2f}{undecided}", tau, mark=places[best], tint=round(70 * max(tau, 0)))
 
 
 def setup_stability(document: Mapping[str, Any]) -> Section | None:

@@ -35,7 +35,7 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
         Column("best", "of the lowest restricted mean", words=True),
         Column("samples", "restricted mean, and its 95 % interval"),
         Column("improvement, %", "over the baseline, and its 95 % interval"),
-        Column("told apart from the next", "by a sign-flip test adjusted for all pairs of the setting"),
+        Column("told apart", "from the next, by a sign-flip test adjusted for all pairs of the setting"),
         Column("orderings"),
         Column("threshold"),
         Column("chance"),
@@ -44,7 +44,8 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
     rows = [_overview_row(number, setting, places) for number, setting in enumerate(document["settings"])]
     table = Table("Best method of each setting", columns, rows)
     left_out = [f"Left out: {each['setting']} ({each['reason']})." for each in document["left_out"]]
-    return Section("overview", "Who wins, by how much, how sure", parts=[Part(remarks=left_out, tables=[table])])
+    part = Part(remarks=[*left_out, *document["remarks"]], tables=[table])
+    return Section("overview", "Who wins, by how much, how sure", parts=[part])
 
 
 def _overview_row(place: int, setting: Setting, places: Places) -> list[Cell]:
@@ -80,6 +81,7 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], plac
         f"Learning curves: mean over orderings; the bands, from the {low}th to the {high}th percentile, are drawn for "
         "up to six chosen methods. The dashed line is the threshold. Intervals hold 95 %; methods that share a letter "
         "are not told apart by these orderings.",
+        f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
     ]
     parts = [_part(place, *pair, places) for place, pair in enumerate(zip(settings, curves, strict=True))]
     return Section("settings", "Leaderboard of each setting", paragraphs, parts)

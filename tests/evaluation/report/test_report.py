@@ -105,7 +105,8 @@ def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) 
         _, *rows = page.tables[setting["name"]]
         cells = [cell for row in rows for cell in row[1:]]
         for cell, found in zip(cells, setting["grid"], strict=True):
-            assert cell == ("–" if found["tau"] is None else f"{found['order'][0]} {found['tau']:.2f}")
+            mark = " *" if found["undecided"] else ""
+            assert cell == ("–" if found["tau"] is None else f"{found['order'][0]} {found['tau']:.2f}{mark}")
 
 
 def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
