@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from glob import escape, glob, has_magic
+from glob import escape, glob
 from pathlib import Path
 from typing import Any
 
@@ -130,20 +130,22 @@ def differing_within(protocols: Sequence[Mapping[str, Any]], keys: Sequence[str]
 
 
 def find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Find the folders of runs, and those of ledgers, that are given or lie below what is given."""
+    """Find the folders of runs, and those of ledgers, that are given or lie below what is given.
+
+    What is there and holds neither is passed over: the shell may have given it for a pattern.
+    """
     runs: dict[str, None] = {}
     ledgers: dict[Path, None] = {}
     for pattern in patterns:
         there = [Path(path) for path in sorted(glob(pattern))]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        if not there:
+            raise UserError(f"runs: there is no {pattern!r}; name folders that train.py wrote")
         below = [folder for path in there for folder in _below(path)]
-        if not below and not (there and has_magic(pattern)):
-            raise UserError(
-                f"runs: {pattern!r} is no folder of a run or a ledger, nor above one; name folders that train.py wrote"
-            )
         ledgers |= dict.fromkeys(folder for folder in below if is_ledger(folder))
         runs |= dict.fromkeys(str(folder) for folder in below if not is_ledger(folder))
     if not runs and not ledgers:
-        raise UserError("runs: there is no run and no ledger; name folders that train.py wrote")
+        given = ", ".join(map(repr, patterns))
+        raise UserError(f"runs: there is no run and no ledger in {given}; name folders that train.py wrote")
     return list(runs), list(ledgers)
 
 

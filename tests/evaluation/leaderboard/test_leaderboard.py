@@ -298,9 +298,17 @@ def test_a_leaderboard_of_other_options_is_kept(three: Path) -> None:
 
 def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
-    assert refusal(tmp_path / "empty").startswith("runs: ")
-    assert refusal(tmp_path / "absent").startswith("runs: ")
-    assert refusal(tmp_path / "*").startswith("runs: there is no run")
+    assert refusal(tmp_path / "empty").startswith("runs: there is no run and no ledger in ")
+    assert refusal(tmp_path / "absent").startswith("runs: there is no '")
+    assert refusal(tmp_path / "*").startswith("runs: there is no run and no ledger in ")
+
+
+def test_folders_that_the_shell_gives_are_passed_over(three: Path) -> None:
+    (three.parent / "logs").mkdir()
+    given = [f"{path}/" for path in (three.parent / "logs", three)]
+    assert len(leaderboard(given, output=str(three.parent / "out"))["settings"]) == 1
+    with pytest.raises(UserError, match="runs: there is no '"):
+        leaderboard([*given, str(three.parent / "mistyped")], output=str(three.parent / "out"), overwrite=True)
 
 
 def test_chosen_methods_and_marks(three: Path) -> None:
