@@ -45,17 +45,18 @@ def choose_families(settings: Sequence[Setting], families: Mapping[str, str]) ->
 
 def _choose(settings: Sequence[Setting], name: str, pattern: str) -> list[Setting]:
     """Choose in settings that differ in the data set alone."""
-    variants = [
-        each
-        for each in settings[0].curves.methods
-        if fnmatchcase(each, pattern) and all(each in setting.curves.methods for setting in settings)
-    ]
+    families = [_family(setting, pattern) for setting in settings]
+    variants = [each for each in families[0] if all(each in family for family in families)]
     if len(settings) < 2 or not variants:
         remark = f"No other data set has the variants {pattern}, so that none could be chosen on it."
         return [replace(setting, remarks=[*setting.remarks, remark]) for setting in settings]
     scores = {str(setting.protocol["dataset"]): _score(setting, variants) for setting in settings}
     chosen = choose_on_others(scores)
     return [_keep(setting, name, chosen[str(setting.protocol["dataset"])], pattern) for setting in settings]
+
+
+def _family(setting: Setting, pattern: str) -> list[str]:
+    return [each for each in setting.curves.methods if fnmatchcase(each, pattern) and each != setting.baseline]
 
 
 def _score(setting: Setting, variants: Sequence[str]) -> dict[str, float]:
@@ -67,7 +68,7 @@ def _score(setting: Setting, variants: Sequence[str]) -> dict[str, float]:
 def _keep(setting: Setting, name: str, chosen: str, pattern: str) -> Setting:
     """Leave the chosen variant of a family, under the family's name."""
     curves = setting.curves
-    family = [each for each in curves.methods if fnmatchcase(each, pattern) and each != setting.baseline]
+    family = _family(setting, pattern)
     kept = [place for place, each in enumerate(curves.methods) if each == chosen or each not in family]
     methods = [name if curves.methods[place] == chosen else curves.methods[place] for place in kept]
     variants = {each: setting.provenances[each] for each in family}

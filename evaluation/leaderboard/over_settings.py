@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.rows import Scored, interval
-from evaluation.leaderboard.settings import differing_within, values_of
+from evaluation.leaderboard.settings import CHOICES, differing_within, values_of
+from evaluation.stored_traces import describe_differences
 from metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
@@ -38,12 +39,16 @@ def choose_comparable(scored: Sequence[Scored]) -> tuple[list[Scored], list[str]
         chosen.setdefault(values_of(each.protocol, OVER), each)
     names = [each.setting.name for each in chosen.values()]
     left_out = [each.setting.name for each in scored if each.setting.name not in names]
-    if not left_out:
-        return list(scored), []
-    values = values_of(next(iter(chosen.values())).protocol, keys)
-    shown = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True)) or "one stream each"
-    others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
-    return list(chosen.values()), [f"Over settings of {shown}; {others}. --where chooses them."]
+    remarks = []
+    if left_out:
+        values = values_of(next(iter(chosen.values())).protocol, keys)
+        shown = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True)) or "one stream each"
+        others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
+        remarks.append(f"Over settings of {shown}; {others}. --where chooses them.")
+    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen.values()]
+    differing = ", ".join(f"{key} ({values})" for key, values in describe_differences(choices).items())
+    remarks += [f"The settings differ also in {differing}."] * bool(differing)
+    return list(chosen.values()), remarks
 
 
 def common_methods(scored: Sequence[Scored]) -> tuple[list[str], list[str]]:
@@ -115,13 +120,10 @@ def _mean_rank(placed: Values, data_sets: Sequence[str], methods: int) -> dict[s
 
     Settings of one data set are alike, so that they count together; with one data set alone, settings count apart.
     """
-    several = len(set(data_sets)) > 1
-    units = (
-        {name: placed[[each == name for each in data_sets]] for name in data_sets}
-        if several
-        else dict(enumerate(placed))
-    )
-    means = np.array([np.mean(each) for each in units.values()])
+    names = dict.fromkeys(data_sets)
+    means = placed
+    if len(names) > 1:
+        means = np.array([placed[[each == name for each in data_sets]].mean() for name in names])
     low, high = t_interval(means)
     return {"mean_rank": float(means.mean()), "mean_rank_interval": interval(max(low, 1.0), min(high, float(methods)))}
 

@@ -31,6 +31,11 @@ from store.json_digest import digest_of
 from store.ledger import LedgerError
 from store.ledger_reader import LedgerReader
 
+# What a user chooses besides data set and backbone, by the keys of the protocol.
+CHOICES = (
+    *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "seed", "inputs"),
+    *("feature_precision", "trainer_precision", "tensor_float_32", "device", "torch", "torchvision", "pillow"),
+)
 # How the hyperparameters of methods that are marked were chosen.
 TUNED = "on these validation photos"
 # What tells of a setting without deciding what its traces are.

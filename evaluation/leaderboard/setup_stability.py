@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evaluation.leaderboard.over_settings import common_methods
 from evaluation.leaderboard.rows import Scored, interval_if_known
 from evaluation.leaderboard.sensitivity import TIES, Cell
-from evaluation.leaderboard.settings import differing_within, values_of
+from evaluation.leaderboard.settings import CHOICES, differing_within, values_of
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
 from metrics.sample_efficiency.scores import t_half_width
 
@@ -24,7 +24,6 @@ PARTS = {
     "backbone": ("backbone", "weights_sha256"),
     "batch size": ("batch_size",),
 }
-CRITERION = ("threshold", "consecutive")
 # How often the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
 
@@ -114,9 +113,9 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
 
 def _over_settings(scored: Sequence[Scored], restricted: Sequence[Values], varied: Sequence[str]) -> Experiments:
     """Compare settings that differ in one part alone."""
-    parts = [*chain(*PARTS.values()), *CRITERION]
-    others = differing_within([each.protocol for each in scored], parts)
-    fixed = [key for key in (*parts, *others) if key not in varied]
+    keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
+    keys |= dict.fromkeys(differing_within([each.protocol for each in scored], list(keys)))
+    fixed = [key for key in keys if key not in varied]
     found = Experiments()
     for each, values in zip(scored, restricted, strict=True):
         found.add(values.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))

@@ -93,6 +93,21 @@ def test_methods_that_changed_between_settings_are_not_pooled(
     assert len(over["settings"]) == 7
 
 
+def test_criteria_and_other_choices_of_data_sets_are_named(tmp_path: Path) -> None:
+    for seed, (dataset, device) in enumerate([("pets", "cpu"), ("ants", "cuda")]):
+        traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(seed), strict=True)}
+        store(tmp_path / "stored", traces, told={"dataset": dataset}, train_photos_sha256=dataset, device=device)
+    document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))
+    assert document["over_settings"]["remarks"] == ["The settings differ also in device (cpu, cuda)."]
+    # They differ in more than the data set.
+    assert document["setup_stability"]["parts"][0] == {
+        "part": "data set",
+        "stability": None,
+        "interval": None,
+        "compared": 0,
+    }
+
+
 def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
     samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
@@ -186,6 +201,12 @@ def test_family_is_chosen_on_the_other_data_sets(
         assert row["tuned"] == f"{chosen}, chosen on other data sets"
         assert row["restricted_mean"] == samples[dataset, weights][METHODS.index(chosen)].mean()
     assert "family" in {row["name"] for row in document["over_settings"]["methods"]}
+
+
+def test_baseline_is_no_variant(samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]) -> None:
+    for setting in rank(choose={"family": "*"})["settings"]:
+        assert {each["name"] for each in setting["methods"]} == {"baseline", "family"}
+        assert setting["baseline"] == "baseline"
 
 
 def test_family_cannot_be_chosen_on_one_data_set(tmp_path: Path) -> None:
