@@ -60,6 +60,15 @@ def test_restricted_mean_is_that_of_kaplan_and_meier(seed: int) -> None:
     assert restricted(np.where(samples > limit, np.inf, samples), limit).mean() == pytest.approx(area)
 
 
+def test_restricted_mean_is_that_of_lifelines() -> None:
+    lifelines = pytest.importorskip("lifelines", reason="lifelines is not installed")
+    utils = pytest.importorskip("lifelines.utils")
+    samples, limit = np.random.default_rng(0).integers(1, 300, 50).astype(np.float64), 200
+    fitted = lifelines.KaplanMeierFitter().fit(np.minimum(samples, limit), samples <= limit)
+    expected = utils.restricted_mean_survival_time(fitted, t=limit)
+    assert restricted(np.where(samples > limit, np.inf, samples), limit).mean() == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("count", [6, 7, 20, 100])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_median_interval_as_in_scipy(count: int, level: float) -> None:
