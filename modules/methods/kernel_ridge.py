@@ -65,8 +65,7 @@ class KernelRidge(Method):
             products = self.seen.products[group]
             if not is_width_settled:
                 self.variance[group] = _median_squared_distance(products[:, :FOR_WIDTH, :FOR_WIDTH])
-            norms = products.diagonal(dim1=-2, dim2=-1)
-            kernel = _gaussian(products.clone(), norms[:, :, None], norms[:, None], self.variance[group])
+            kernel = _gaussian(products.clone(), self.variance[group])
             kernel.diagonal(dim1=-2, dim2=-1).add_(self.ridge)
             lower = torch.linalg.cholesky_ex(kernel).L
             half = torch.linalg.solve_triangular(lower, targets[group], upper=False)
@@ -76,14 +75,12 @@ class KernelRidge(Method):
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the regression's estimates of the one-hot labels."""
         unit = functional.normalize(self.features(inputs), dim=-1)
-        squares = unit.square().sum(-1)[..., None, :].expand(self.start.orderings, 1, -1)
         one_hot = functional.one_hot(self.seen.labels, self.start.classes)
         bias = torch.where(one_hot.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
         logits = []
         for group in self.seen.groups(unit.shape[-2]):
-            norms = self.seen.products[group].diagonal(dim1=-2, dim2=-1)[:, :, None]
-            kernel = _gaussian(self._products_with(inputs, unit, group), norms, squares[group], self.variance[group])
-            logits.append(kernel.mT @ self.coefficients[group] + bias[group])
+            kernel = _gaussian(self._products_with(inputs, unit, group), self.variance[group])
+            logits.append((self.coefficients[group].mT @ kernel).mT + bias[group])
         return torch.cat(logits)
 
     def _products_with(self, inputs: Tensor, unit: Tensor, group: slice) -> Tensor:
@@ -97,17 +94,16 @@ class KernelRidge(Method):
         return functional.embedding(self.seen.places[group], self.kept[inputs])
 
 
-def _gaussian(products: Tensor, left: Tensor, right: Tensor, variance: Tensor) -> Tensor:
-    """Turn products of vectors, in place, into the kernel; `left` and `right` are the vectors' squared norms."""
-    return products.mul_(2).sub_(left).sub_(right).div_(2 * variance).clamp_(max=0).exp_()
+def _gaussian(products: Tensor, variance: Tensor) -> Tensor:
+    """Turn products of unit vectors, in place, into the kernel."""
+    return products.sub_(1).div_(variance).exp_()
 
 
 def _median_squared_distance(products: Tensor) -> Tensor:
     """Give the median over all pairs of samples, `[orderings, 1, 1]`; 1 where that is 0 or there is no pair."""
-    norms = products.diagonal(dim1=-2, dim2=-1)
     first, second = torch.triu_indices(products.shape[-1], products.shape[-1], 1, device=products.device)
     if not len(first):
         return torch.ones_like(products)
-    distances = norms[:, first] + norms[:, second] - 2 * products[:, first, second]
+    distances = 2 - 2 * products[:, first, second]
     median = distances.median(-1).values
     return torch.where(median > LEAST_DISTANCE, median, 1.0)[:, None, None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import torch
 from jsonargparse.typing import PositiveFloat
 from torch import Tensor
@@ -79,7 +81,7 @@ class LearnedSemanticPrior(StreamingLDA):
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Weigh the experts by their predictions of the batch, then let them learn from it."""
-        given = [chances.gather(-1, labels[..., None]).log().sum((1, 2)) for chances in self._chances(inputs)]
+        given = [chances.gather(0, labels[None]).log().sum((0, 2)) for chances in self._chances(inputs)]
         self.seen += labels.shape[1]
         updated = (self.weights.log() + torch.stack(given, -1)).softmax(-1)
         self.weights = updated.lerp(torch.full_like(updated, 1 / updated.shape[-1]), 1 / (self.seen + 1))
@@ -90,21 +92,29 @@ class LearnedSemanticPrior(StreamingLDA):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the logarithms of the experts' weighted probabilities."""
-        mixed: Tensor | float = 0.0
-        for weight, chances in zip(self.weights.T, self._chances(inputs), strict=True):
-            mixed = mixed + weight[:, None, None] * chances
-        return torch.as_tensor(mixed).log()
+        weighed = zip(self.weights.T, self._chances(inputs), strict=True)
+        mixed: Tensor = sum(weight[:, None] * chances for weight, chances in weighed)
+        return mixed.log().permute(1, 2, 0)
 
-    def _chances(self, inputs: Tensor) -> list[Tensor]:
-        """Give the probabilities of the semantic expert at every scale, then of the other, each as for `forward`."""
+    def _chances(self, inputs: Tensor) -> Iterator[Tensor]:
+        """Give the probabilities of the semantic expert at every scale, then of the other.
+
+        Args:
+            inputs: As for `forward`.
+
+        Yields:
+            `[classes, orderings, samples]`, as the few classes are summed over faster in front.
+        """
         means = self.placed_sums / (self.counts + self.prior)[..., None]
         semantic = linear_logits(self._place(inputs), means.mT, -0.5 * means.square().sum(-1))
         # Before the first sample no class has a score.
         plain = super().forward(inputs) if self.seen else torch.zeros_like(semantic)
         total = self.seen + self.start.classes
-        return [
-            ((scale * scores).softmax(-1) * self.seen + 1) / total for scores in (semantic, plain) for scale in SCALES
-        ]
+        for scores in (semantic, plain):
+            likely = (scores - scores.amax(-1, keepdim=True)).permute(2, 0, 1).contiguous()
+            for scale in SCALES:
+                odds = (scale * likely).exp()
+                yield (odds * (self.seen / total / odds.sum(0))).add_(1 / total)
 
     def _place(self, inputs: Tensor) -> Tensor:
         """Place samples among the source classes; `inputs` are as for `forward`."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,8 @@ class SeenProducts(nn.Module):
 
     def __init__(self, start: Start) -> None:
         super().__init__()
-        self.seen = SamplesSeen(start)
+        unit = None if start.samples is None else functional.normalize(start.samples, dim=-1)
+        self.seen = SamplesSeen(replace(start, samples=unit))
         self.register_buffer("_products", torch.empty(start.orderings, 0, 0), persistent=False)
 
     @property
@@ -44,7 +46,7 @@ class SeenProducts(nn.Module):
 
     def all_samples(self) -> Tensor | None:
         """Give all training samples where orderings share them, `[training samples, features]`."""
-        return functional.normalize(self.seen.matrix, dim=-1) if self.seen.shared else None
+        return self.seen.matrix if self.seen.shared else None
 
     @property
     def products(self) -> Tensor:
@@ -64,12 +66,13 @@ class SeenProducts(nn.Module):
         Yields:
             The orderings of a group, whose products are complete, and all their samples, `[group, count, features]`.
         """
-        self.seen.append(features, labels, places)
+        unit = functional.normalize(features, dim=-1)
+        self.seen.append(unit, labels, places)
         self._products = with_room(self._products, [1, 2], self.count, self.seen.max_samples)
         first = self.count - labels.shape[1]
         for group in self.seen.groups(self.count):
             samples = self.gather(group)
-            products = samples[:, first:] @ samples.mT
+            products = unit[group] @ samples.mT
             self._products[group, first : self.count, : self.count] = products
             self._products[group, : self.count, first : self.count] = products.mT
             yield group, samples
@@ -80,4 +83,4 @@ class SeenProducts(nn.Module):
 
     def gather(self, group: slice) -> Tensor:
         """Gather all samples of some orderings, `[orderings of the group, count, features]`."""
-        return functional.normalize(self.seen.gather(group), dim=-1)
+        return self.seen.gather(group)
