@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
     from datamodules.feature_stream import FeatureStream as FeatureStream
     from datamodules.photo_stream import PhotoStream as PhotoStream
+    from datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
     from datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
     from datamodules.photos.class_folders import ClassFolders as ClassFolders
     from datamodules.photos.class_subset import ClassSubset as ClassSubset
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from datamodules.sample_stream import SampleStream as SampleStream
 
 HOMES = {
+    "AntsAndBees": "photos.ants_and_bees",
     "CatsAndDogs": "photos.cats_and_dogs",
     "ClassFolders": "photos.class_folders",
     "ClassSubset": "photos.class_subset",

@@ -131,6 +131,23 @@ class Canvas:
         self.polygon(np.concatenate([line + across, (line - across)[::-1]]), fill)
 
 
+@dataclass(frozen=True)
+class Difficulty:
+    """What makes a subject harder to recognise, as multiples of what the task has otherwise.
+
+    Attributes:
+        occlusion: Pieces of clutter in front of the subject, and how often bars are.
+        noise: The strongest noise beyond the least one.
+        pose: The largest rotation.
+    """
+
+    occlusion: float = 1.0
+    noise: float = 1.0
+    pose: float = 1.0
+
+
+USUAL = Difficulty()
+
 Painter = Callable[[Canvas, Generator], None]
 
 
@@ -228,7 +245,7 @@ def occlude(canvas: Canvas, rng: Generator, wear: float) -> None:
         paint_clutter(front, rng, random_color(rng), rng.uniform(0.06, 0.17))
 
 
-def develop(image: Image.Image, rng: Generator, size: int, wear: float) -> Image.Image:
+def develop(image: Image.Image, rng: Generator, size: int, wear: float, noise: float) -> Image.Image:
     """Reduces a supersampled picture to `size` pixels and degrades it by blur, light and noise."""
     small = image.reduce(SUPERSAMPLING) if image.width == SUPERSAMPLING * size else image.resize((size, size))
     if rng.random() < 0.35 * wear:
@@ -236,7 +253,7 @@ def develop(image: Image.Image, rng: Generator, size: int, wear: float) -> Image
     pixels = np.asarray(small, dtype=np.float32)
     pixels = (pixels - 128.0) * np.float32(rng.uniform(1.0 - 0.45 * wear, 1.1))
     pixels += np.float32(128.0 + rng.uniform(-30.0, 30.0) * wear)
-    pixels += rng.standard_normal(pixels.shape, dtype=np.float32) * np.float32(rng.uniform(2.0, 2.0 + 20.0 * wear))
+    pixels += rng.standard_normal(pixels.shape, dtype=np.float32) * np.float32(rng.uniform(2.0, 2.0 + 20.0 * noise))
     return Image.fromarray(np.clip(pixels, 0.0, 255.0).astype(np.uint8))
 
 
@@ -247,6 +264,7 @@ def render(
     scale: tuple[float, float] = (0.6, 0.95),
     turn: float = 0.35,
     wear: float = 1.0,
+    difficulty: Difficulty = USUAL,
 ) -> Image.Image:
     """Draws one complete picture: ground, posed subject, occlusion, degradation.
 
@@ -257,6 +275,7 @@ def render(
         scale: The range of the subject's size as a share of the picture's.
         turn: The largest rotation either way, in radians.
         wear: How far clutter, occlusion, blur, light and noise spoil the picture, from 0 to 1.
+        difficulty: What makes the subject harder to recognise.
 
     Returns:
         An RGB picture.
@@ -264,7 +283,9 @@ def render(
     side = SUPERSAMPLING * size
     image, ground = paint_background(rng, side, wear)
     outline = blend(ground, (0, 0, 0), 0.8) if rng.random() < 0.6 else None
-    canvas = Canvas(image, sample_pose(rng, side, scale, turn), Warp.sample(rng, side), outline, ground)
+    canvas = Canvas(
+        image, sample_pose(rng, side, scale, turn * difficulty.pose), Warp.sample(rng, side), outline, ground
+    )
     painter(canvas, rng)
-    occlude(canvas, rng, wear)
-    return develop(image, rng, size, wear)
+    occlude(canvas, rng, wear * difficulty.occlusion)
+    return develop(image, rng, size, wear, wear * difficulty.noise)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from datamodules.drawings.canvas import Canvas, Color, Generator, blend, contrast, curve, hsv, render
+from datamodules.drawings.canvas import USUAL, Canvas, Color, Difficulty, Generator, blend, contrast, curve, hsv, render
 
 PET_CLASSES: tuple[str, str] = ("cat", "dog")
 
@@ -217,7 +217,7 @@ _WEAR = 0.7
 _STREAM = 1_264_000
 
 
-def draw_pet(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Image:
+def draw_pet(label: int, index: int, seed: int = 0, size: int = 64, difficulty: Difficulty = USUAL) -> Image.Image:
     """Draws one cat or dog; the same arguments always give the same picture.
 
     Args:
@@ -225,6 +225,7 @@ def draw_pet(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Ima
         index: Which of the label's drawings, 0 or more.
         seed: Selects a family of drawings; families share no picture.
         size: The picture's width and height in pixels.
+        difficulty: What makes the pets harder to recognise.
 
     Returns:
         An RGB picture.
@@ -236,4 +237,4 @@ def draw_pet(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Ima
         coat = _sample_coat(rng, canvas.ground)
         _POSES[rng.choice(len(_POSES), p=_POSE_SHARES)](canvas, rng, coat, build)
 
-    return render(paint, rng, size, _SCALE, _TURN, _WEAR)
+    return render(paint, rng, size, _SCALE, _TURN, _WEAR, difficulty)

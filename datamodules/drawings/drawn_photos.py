@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -22,6 +23,7 @@ from datamodules.drawings import (
     drawn_signs,
     drawn_things,
 )
+from datamodules.drawings.canvas import USUAL, Difficulty
 from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from datamodules.drawings.drawn_pets import draw_pet
 from datamodules.photos.photo_source import Photos, PhotoSource
@@ -42,31 +44,34 @@ class Drawings(Photos):
         classes: Names of the classes.
         indices: Index of each drawing, `[samples]`.
         seed: Seed of the drawings.
+        difficulty: What makes them harder to recognise, where `draw` is to be given that.
     """
 
     def __init__(
         self,
-        draw: Callable[[int, int, int], Image.Image],
+        draw: Callable[..., Image.Image],
         code: tuple[ModuleType, ...],
         classes: Sequence[str],
         indices: Sequence[int] | NDArray[np.int64],
         seed: int,
+        difficulty: Difficulty = USUAL,
     ) -> None:
         self.draw = draw
         self.code = _digest(code)
         self.classes = tuple(classes)
         self.indices = [int(index) for index in indices]
         self.seed = seed
+        self.options = {} if difficulty == USUAL else {"difficulty": difficulty}
         self.labels = np.arange(len(indices), dtype=np.int64) % len(classes)
         self.names = [f"{self.classes[label]}/{index}" for label, index in zip(self.labels, self.indices, strict=True)]
 
     def read(self, index: int) -> Image.Image:
         """Draw one picture."""
-        return self.draw(int(self.labels[index]), self.indices[index], self.seed)
+        return self.draw(int(self.labels[index]), self.indices[index], self.seed, **self.options)
 
     def digest(self, index: int) -> str:
         """Digest what is drawn and the code that draws it."""
-        drawn = f"{self.code} {self.labels[index]} {self.indices[index]} {self.seed}"
+        drawn = f"{self.code} {self.labels[index]} {self.indices[index]} {self.seed} {self.options}"
         return hashlib.sha256(drawn.encode()).hexdigest()
 
 
@@ -82,13 +87,26 @@ class DrawnPets(PhotoSource):
         train_size: Number of training drawings.
         validation_size: Number of validation drawings; none of them is a training drawing.
         drawing_seed: Seed of the drawings.
+        occlusion: How much lies in front of the pets, in multiples of what does by default.
+        noise: How strong the noise is, likewise.
+        pose: How far the pets are turned, likewise; at 12 they stand at any angle.
     """
 
     name = "drawn_pets"
 
     def __init__(
-        self, train_size: PositiveInt = 1000, validation_size: PositiveInt = 500, drawing_seed: NonNegativeInt = 0
+        self,
+        train_size: PositiveInt = 1000,
+        validation_size: PositiveInt = 500,
+        drawing_seed: NonNegativeInt = 0,
+        occlusion: NonNegativeFloat = 1.0,
+        noise: NonNegativeFloat = 1.0,
+        pose: NonNegativeFloat = 1.0,
     ) -> None:
+        self.difficulty = Difficulty(occlusion, noise, pose)
+        changed = [f"{name} {value:g}" for name, value in asdict(self.difficulty).items() if value != 1]
+        if changed:
+            self.name = f"drawn_pets, {', '.join(changed)}"
         self.train_size = train_size
         self.validation_size = validation_size
         self.drawing_seed = drawing_seed
@@ -102,7 +120,8 @@ class DrawnPets(PhotoSource):
         return self._drawings(FIRST_FOR_VALIDATION, self.validation_size)
 
     def _drawings(self, first: int, count: int) -> Drawings:
-        return Drawings(draw_pet, PETS, ("cats", "dogs"), range(first, first + count), self.drawing_seed)
+        indices = range(first, first + count)
+        return Drawings(draw_pet, PETS, ("cats", "dogs"), indices, self.drawing_seed, self.difficulty)
 
 
 class DrawnObjects(PhotoSource):

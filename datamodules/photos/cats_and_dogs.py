@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import list_others, list_photos, read_class_folders, require_folder, subfolders
+from datamodules.photos.class_folders import find_base, list_others, list_photos, read_class_folders
 from datamodules.photos.download import FetchedSource, unpack_from
 from datamodules.photos.held_out import SplitSource, hold_out
 from datamodules.photos.photo_source import PhotoFiles, Photos
@@ -58,7 +58,7 @@ class CatsAndDogs(FetchedSource, SplitSource):
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos in the layout that is there."""
-        base = self._find_base()
+        base = find_base(self.root)
         train = base / "train"
         in_folders = any((train / name).is_dir() for name in CLASSES)
         photos = list_photos(train)
@@ -72,18 +72,6 @@ class CatsAndDogs(FetchedSource, SplitSource):
             f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
             f"cat.0.jpg; it holds {found}"
         )
-
-    def _find_base(self) -> Path:
-        require_folder(self.root, "give the folder that holds the photos, or fetch them with download=true")
-        if (self.root / "train").is_dir():
-            return self.root
-        bases = [folder for folder in subfolders(self.root) if (folder / "train").is_dir()]
-        if len(bases) != 1:
-            raise UserError(
-                f"root: {self.root} must hold train/, itself or in one of its folders, of which "
-                f"{len(bases)} do; download=true fills a missing or empty folder only"
-            )
-        return bases[0]
 
     def _split_flat(self, base: Path, photos: list[str]) -> tuple[Photos, Photos]:
         strange = [photo for photo in photos if not _FLAT_NAME.fullmatch(photo)]

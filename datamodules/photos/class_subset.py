@@ -24,7 +24,8 @@ class ClassSubset(PhotoSource):
     def __init__(self, source: PhotoSource, classes: list[str]) -> None:
         self.source = source
         self.kept = classes
-        self.name = f"{source.name}, {len(classes)} classes"
+        listed = " and ".join(classes) if len(classes) == 2 else f"{len(classes)} classes"
+        self.name = f"{source.name}, {listed}"
 
     def prepare(self, cache: Path | None = None) -> None:
         """Fetch the larger data set, if it is to be.

@@ -89,3 +89,22 @@ def test_drawings_of_two_tasks_have_no_digest_in_common() -> None:
 def test_drawings_can_be_sent_to_other_processes() -> None:
     train = DrawnObjects(train_size=60).train()
     assert pickle.loads(pickle.dumps(train)).read(7).tobytes() == train.read(7).tobytes()
+
+
+@pytest.mark.parametrize("part", ["occlusion", "noise", "pose"])
+def test_harder_drawings_are_other_ones_by_the_same_names(part: str) -> None:
+    usual, hard = DrawnPets(train_size=8).train(), DrawnPets(train_size=8, **{part: 6.0}).train()
+    assert usual.names == hard.names
+    assert set(usual.digests()).isdisjoint(hard.digests())
+    assert any(usual.read(i).tobytes() != hard.read(i).tobytes() for i in range(8))
+    assert hard.read(3).tobytes() == draw_pet(1, 3, difficulty=canvas.Difficulty(**{part: 6.0})).tobytes()
+
+
+def test_a_harder_task_has_a_name_of_its_own() -> None:
+    assert DrawnPets().name == DrawnPets(occlusion=1.0).name == "drawn_pets"
+    assert DrawnPets(occlusion=6, pose=0.5).name == "drawn_pets, occlusion 6, pose 0.5"
+
+
+def test_hard_drawings_can_be_sent_to_other_processes() -> None:
+    train = DrawnPets(train_size=2, noise=3.0).train()
+    assert pickle.loads(pickle.dumps(train)).read(1).tobytes() == train.read(1).tobytes()

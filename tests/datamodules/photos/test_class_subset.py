@@ -26,7 +26,7 @@ def lay_out(root: Path) -> ClassFolders:
 def test_classes_are_numbered_in_the_order_given(tmp_path: Path) -> None:
     source = ClassSubset(lay_out(tmp_path / "farm"), ["cow", "ant"])
     train, validation = source.train(), source.validation()
-    assert source.name == "farm, 2 classes"
+    assert source.name == "farm, cow and ant"
     assert train.classes == ("cow", "ant")
     assert list(train.names) == ["train/ant/0.jpg", "train/ant/1.jpg", "train/cow/0.jpg", "train/cow/1.jpg"]
     assert train.labels.tolist() == [1, 1, 0, 0]

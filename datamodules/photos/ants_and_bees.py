@@ -1,0 +1,43 @@
+"""Photos of ants and bees, from one folder per class."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from datamodules.photos.class_folders import find_base, read_class_folders
+from datamodules.photos.download import FetchedSource, unpack_from
+from datamodules.photos.held_out import SplitSource
+from datamodules.photos.photo_source import Photos
+
+CLASSES = ("ants", "bees")
+PUBLIC_ZIP = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
+
+
+class AntsAndBees(FetchedSource, SplitSource):
+    """Ants (class 0) and bees (class 1), the hymenoptera photos of PyTorch's tutorial on transfer learning.
+
+    `train/` and `val/` or `validation/` each hold `ants/` and `bees/`, as in the public archive.
+
+    Args:
+        root: Folder that holds train/, or whose one subfolder does; by default a folder in the cache folder.
+        download: Fetch the archive and unpack it into the root, if that is missing or empty.
+        url: Address of the archive.
+        sha256: SHA-256 of the archive, which is refused if it has another; by default any will do.
+    """
+
+    name = "ants_and_bees"
+
+    def __init__(
+        self, root: str | None = None, download: bool = False, url: str = PUBLIC_ZIP, sha256: str | None = None
+    ) -> None:
+        super().__init__(root, "datasets/hymenoptera_data", download)
+        self.url = url
+        self.sha256 = sha256
+
+    def fill(self, partial: Path) -> Path:
+        """Download the archive and unpack it."""
+        return unpack_from(self.url, self.sha256, partial)
+
+    def splits(self) -> tuple[Photos, Photos]:
+        """List the photos of both splits."""
+        return read_class_folders(find_base(self.root), CLASSES)
