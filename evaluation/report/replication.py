@@ -41,7 +41,20 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
     named = {str(run.folder): run for run in runs}
     parts = [_part(setting, named) for setting in document["settings"]]
     tables = [_environments(runs), _digests(runs)] if runs else []
-    return Section("replication", "Replication", paragraphs, [*parts, Part("Environment and digests", tables=tables)])
+    whole = [
+        Part("This page", "", [], commands=[Text("", _page_command(document))]),
+        *parts,
+        Part("Environment and digests", tables=tables),
+    ]
+    return Section("replication", "Replication", paragraphs, whole)
+
+
+def _page_command(document: Mapping[str, Any]) -> str:
+    asked = document["asked"]
+    chosen = {name: asked[name] for name in ("where", "methods", "tuned", "choose") if asked[name]}
+    options = [f"--{name}={value}" for name, value in {**asked["criterion"], "baseline": asked["baseline"]}.items()]
+    options += [f"--{name}={_flow(value)}" for name, value in chosen.items()]
+    return shlex.join(["python", "evaluate.py", "report", *document["folders"], *options])
 
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, Run]) -> Part:
@@ -71,7 +84,7 @@ def _row_command(run: Run, method: str) -> str | None:
     return _command(run, "--model.methods={}") if method in run.curves.methods else None
 
 
-def _flow(options: Mapping[str, Any]) -> str:
+def _flow(options: Mapping[str, Any] | list[str]) -> str:
     return yaml.safe_dump(options, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False).strip()
 
 

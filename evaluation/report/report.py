@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,14 @@ from typing import Any
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from evaluation.leaderboard.families import choose_families
-from evaluation.leaderboard.files import texts
+from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, texts
 from evaluation.leaderboard.leaderboard import ask, rank_settings
 from evaluation.leaderboard.settings import Setting, read_settings
 from evaluation.report.material import find_material
 from evaluation.runs import read_runs
 from evaluation.stored_traces import BASELINE, is_ledger
 from output.errors import UserError, naming
-from output.files import output_file, output_folder, write_texts, write_together
+from output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
 from output.tables import print_lines
 
 # Stands in the first bytes of every page, by which one is known that may be replaced.
@@ -35,6 +36,7 @@ def report(
     methods: list[str] | None = None,
     tuned: dict[str, str | list[str]] | None = None,
     choose: dict[str, str] | None = None,
+    overwrite: bool = False,
 ) -> Path:
     """Write what a folder holds as a page to send: one HTML file that needs no network, server or account.
 
@@ -54,6 +56,7 @@ def report(
             data set or data sets of these: --tuned.replay=cats_and_dogs.
         choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
             set the row is that variant which is best on the other data sets.
+        overwrite: Replace a leaderboard of other folders or options that lies beside the page.
 
     Returns:
         The file.
@@ -71,6 +74,8 @@ def report(
     page, tables = neighbours_page(material), {}
     if material.traces:
         asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
+        made_from = {"folders": [folder], "asked": asdict(asked)}
+        refuse_other_results([path.parent / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
         with naming("folder", about="runs: "):
             settings, left_out = read_settings([escape(folder)], asked)
             runs = read_runs([escape(each) for each in _run_folders(settings)])

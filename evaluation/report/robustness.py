@@ -20,13 +20,13 @@ def over_settings(document: Mapping[str, Any], places: Places) -> Section | None
     methods = found["methods"]
     paragraphs = [
         "Samples to criterion are divided by their geometric mean over all methods and orderings of a setting, and the "
-        "middle half of all is averaged: 1 is the mean of all methods, and lower is better. Intervals are of a "
-        "bootstrap over the orderings, stratified by setting; those of mean ranks also over the settings."
+        "middle half of all is averaged: 1 is the mean of all methods, and lower is better. Its intervals are of a "
+        "bootstrap over the orderings, stratified by setting; those of mean ranks are t intervals over data sets."
     ]
     columns = [
         Column("method"),
         Column("interquartile mean", "and its 95 % interval"),
-        Column("mean rank", "over the settings, and its 95 % interval"),
+        Column("mean rank", "and its 95 % interval"),
     ]
     rows = [
         [
@@ -96,7 +96,7 @@ def _grid(setting: Mapping[str, Any], thresholds: Sequence[float], consecutive: 
         for threshold in thresholds
     ]
     undecided = any(each["undecided"] for each in setting["grid"])
-    note = "* Traces that end before the criterion is decided count as far as they go."
+    note = "* Some traces end before this criterion is decided: all are cut where the first of them ends."
     return Table(setting["name"], columns, rows, note if undecided else "")
 
 
@@ -123,8 +123,8 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
         for each in found["parts"]
     ]
     paragraphs = [
-        "How alike two rankings of the methods are that differ in one part of the setup: 1 where that part does not "
-        "matter. The lower, the more a claim needs to be repeated over it."
+        "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
+        "The lower, the more a claim needs to be repeated over it; that of half of the orderings is the ceiling."
     ]
     parts = [Part(tables=[Table("Setup stability", columns, rows)])]
     return Section("setup-stability", "What moves the ranking", paragraphs, parts)

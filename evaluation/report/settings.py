@@ -15,6 +15,9 @@ from output.tables import format_number
 Setting = Mapping[str, Any]
 Places = Mapping[str, int]
 
+# More are counted instead.
+MOST_NAMED = 2
+
 COLUMNS = (
     Column("method"),
     Column("reached", "orderings in which the criterion was met, of all"),
@@ -33,9 +36,9 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
     columns = [
         Column("setting"),
         Column("best", "of the lowest restricted mean", words=True),
+        Column("not told apart from it", "by sign-flip tests adjusted for all pairs of the setting", words=True),
         Column("samples", "restricted mean, and its 95 % interval"),
         Column("improvement, %", "over the baseline, and its 95 % interval"),
-        Column("told apart", "from the next, by a sign-flip test adjusted for all pairs of the setting"),
         Column("orderings"),
         Column("threshold"),
         Column("chance"),
@@ -50,13 +53,14 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
 
 def _overview_row(place: int, setting: Setting, places: Places) -> list[Cell]:
     best = setting["methods"][0]
-    apart = next((pair["told_apart"] for pair in setting["pairs"]), None)
+    name = best["name"]
+    tied = dict.fromkeys(each for group in setting["not_told_apart"] if name in group for each in group if each != name)
     return [
         Cell(numbered(place, setting["name"]), link=setting_id(place)),
-        Cell(best["name"], mark=places[best["name"]]),
+        Cell(name, mark=places[name]) if best["reached"] else Cell("none met the criterion"),
+        text(", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"),
         number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
         number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
-        text(None if apart is None else "yes" if apart else "no"),
         number(best["orderings"], ".0f"),
         share(setting["threshold"], ".0%"),
         share(setting["chance"]),

@@ -120,6 +120,26 @@ def test_nothing_is_loaded_from_elsewhere(runs: Path) -> None:
     assert source.count("window.vegaEmbed=") == 1
 
 
+def test_the_best_is_named_with_what_is_not_told_apart_from_it(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    far, equal, never = traces(0), np.repeat(traces(1)[:1], 4, axis=0), np.zeros((4, 25, 60), dtype=np.int64)
+    for name, counts in {
+        "far": far,
+        "two": np.concatenate([equal[:2], far[2:]]),
+        "equal": equal,
+        "never": never,
+    }.items():
+        write_run(tmp_path / "runs" / name, counts, limit=60, methods=METHODS, dataset=name)
+    rows = {
+        row[0].split(" ")[1].rstrip(","): row[1:3]
+        for row in show(tmp_path / "runs").tables["Best method of each setting"][1:]
+    }
+    assert rows["far"] == ["baseline", "–"]
+    assert rows["two"] == ["baseline", "mine"]
+    assert rows["equal"] == ["baseline", "3 methods"]
+    assert rows["never"] == ["none met the criterion", "3 methods"]
+
+
 def test_names_are_texts(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     for seed, name in enumerate(EVIL):
@@ -149,6 +169,24 @@ def test_the_leaderboard_is_that_of_its_own_command(runs: Path) -> None:
     for kind in ("json", "csv", "md", "tex"):
         name = f"leaderboard.{kind}"
         assert (runs.parent / name).read_bytes() == (runs.parent / "own" / name).read_bytes()
+
+
+def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"threshold": 0.85, "consecutive": 3, "where": {"dataset": "pets"}, "methods": ["mine", "third"]}
+    page = show(runs, **options, tuned={"mine": "pets"})
+    [command] = [text for text in page.texts if text.startswith("python evaluate.py report")]
+    before = {path.name: path.read_bytes() for path in runs.parent.iterdir() if path.is_file()}
+    monkeypatch.chdir(runs.parent)
+    main([*shlex.split(command)[2:], "--output=again/page.html"])
+    assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
+
+
+def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
+    show(runs)
+    with pytest.raises(UserError, match=r"^output: .*leaderboard.json' holds results of another configuration"):
+        show(runs, threshold=0.9)
+    show(runs, threshold=0.9, overwrite=True)
+    assert json.loads((runs.parent / "leaderboard.json").read_text())["criterion"]["threshold"] == 0.9
 
 
 def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Path) -> None:

@@ -1,0 +1,80 @@
+"""Pages and charts by themselves: looks that differ, definitions that Vega-Lite takes, texts that end nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from output.page.charts import Palette, definitions, marks
+from output.page.figures import ON_PAPER, figure_writers
+from output.page.layout import Cell, Column, Figure, Page, Part, Section, Series, Table, Text, render
+from tests.material import pages
+
+NUMBERS = {
+    "learning_curves": "method,samples,mean,low,high\n0,1,50,40,60\n0,2,70,60,80",
+    "reached": "method,samples,share\n0,1,0\n0,9,100",
+    "improvement": "method,estimate,low,high\n0,5,4,6",
+    "aggregate": "method,estimate,low,high\n0,0.9,0.8,1",
+}
+
+
+def page(*parts: Part) -> Page:
+    return Page("A <title>", ["One & two."], ["a", "</script>"], [0, 1], [Section("one", "One", parts=parts)])
+
+
+def write(tmp_path: Path, shown: Page) -> pages.Page:
+    path = tmp_path / "page.html"
+    path.write_text(render(shown), encoding="utf-8")
+    return pages.Page(path)
+
+
+def test_methods_look_different() -> None:
+    looks = [(look.line, tuple(look.dashes)) for look in marks(36)]
+    assert len(set(looks)) == 36
+    # Colours go round before they come again.
+    assert [line for line, _ in looks[:6]] == [0, 1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_charts_are_drawn_on_paper_as_on_the_page(tmp_path: Path, name: str) -> None:
+    figure = Figure("mine", name, "seen", "about", Series(NUMBERS[name], height=120))
+    shown = page(Part(figures=[figure]))
+    writers = figure_writers(shown)
+    for file, writer in writers.items():
+        writer(tmp_path / file)
+    svg = (tmp_path / "mine.svg").read_text()
+    assert ">about<" in svg
+    assert "</script>" not in svg
+    with Image.open(tmp_path / "mine.png") as picture:
+        assert picture.height > 3 * 120
+    content = write(tmp_path, shown).content
+    on_paper = definitions(2, ON_PAPER)[name].to_dict()
+    assert set(content["charts"]) == {name}
+    assert content["charts"][name]["params"] == on_paper["params"]
+    assert content["figures"]["mine"] == {"chart": name, "data": NUMBERS[name], "values": {}, "height": 120}
+
+
+def test_colours_are_the_palettes() -> None:
+    chart = str(definitions(3, Palette(["c0", "c1", "c2"], pale="dim", legend=False))["learning_curves"].to_dict())
+    assert "['c0', 'c1', 'c2']" in chart
+    assert "'dim'" in chart
+
+
+def test_a_page_without_methods_has_no_legend(tmp_path: Path) -> None:
+    table = Table("T", [Column("a"), Column("b")], [[Cell("x"), Cell("1")]])
+    found = write(tmp_path, Page("title", [], [], [], [Section("one", "One", parts=[Part(tables=[table])])]))
+    assert "input" not in found.tags
+    assert found.tables == {"T": [["a", "b"], ["x", "1"]]}
+
+
+def test_texts_are_as_they_are(tmp_path: Path) -> None:
+    evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
+    table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, mark=0), Cell(evil, link="one")]], evil)
+    found = write(tmp_path, page(Part(evil, evil, [evil], [table], [], [Text(evil, evil)], [Text(evil, evil)])))
+    assert found.tables == {evil: [[evil, "b"], [evil, evil]]}
+    assert found.texts.count(evil) == 7
+    assert found.tags.count("script") == 3
+    assert not {"b", "i", "u"} & set(found.tags)
+    assert found.content["methods"] == ["a", "</script>"]
