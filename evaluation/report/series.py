@@ -13,7 +13,7 @@ from output.page.charts import ROW
 from output.page.layout import Series
 
 # Evaluations that a learning curve is drawn through, spread evenly over the logarithm of the samples seen.
-POINTS = 40
+POINTS = 32
 # Percentiles between which the band lies.
 BAND = (10, 90)
 

@@ -36,7 +36,7 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
     columns = [
         Column("setting"),
         Column("best", "of the lowest restricted mean", words=True),
-        Column("not told apart from it", "by sign-flip tests adjusted for all pairs of the setting", words=True),
+        Column("tied with", "not told apart by sign-flip tests adjusted for all pairs of the setting", words=True),
         Column("samples", "restricted mean, and its 95 % interval"),
         Column("improvement, %", "over the baseline, and its 95 % interval"),
         Column("orderings"),
