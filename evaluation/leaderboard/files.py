@@ -48,11 +48,13 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     """Print the tables, of settings only where they are few."""
     settings = document["settings"]
     for setting in settings if len(settings) <= MOST_PRINTED else []:
-        print_table(f"{setting['name']}\n{_criterion(setting)}", setting_rows(setting))
+        print_table(f"{setting['name']}\n{_criterion(setting)}", setting_rows(setting, accuracies=1))
         print_lines(setting["remarks"])
     if document["over_settings"] is not None:
         print_table(f"Over {len(document['over_settings']['settings'])} settings", over_settings_rows(document))
         print_lines(document["over_settings"]["remarks"])
+    if document["setup_stability"] is not None:
+        print_table("Setup stability: agreement of the rankings where one part varies", stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
     print_lines(document["remarks"])
 
@@ -90,9 +92,16 @@ def _csv(document: dict[str, Any]) -> str:
     return csv_text(columns, rows)
 
 
-def setting_rows(setting: dict[str, Any], escape: Escape = str) -> list[list[str]]:
-    """Give the table of a setting as it is shown: the header, and a row for each method."""
+def setting_rows(setting: dict[str, Any], escape: Escape = str, accuracies: int | None = None) -> list[list[str]]:
+    """Give the table of a setting as it is shown: the header, and a row for each method.
+
+    Args:
+        setting: The setting.
+        escape: What lets texts be shown as they are.
+        accuracies: How many accuracies are shown, the last ones; all by default.
+    """
     known = [at for at in setting["methods"][0]["accuracy_at"] if _known(setting, at)]
+    known = known if accuracies is None else known[-accuracies:]
     header = ["method", "group", "rank", "reached", "median", "restricted mean", "improvement", "p", "onset"]
     rows = [[escape(each) for each in [*header, *(f"accuracy at {at}" for at in known)]]]
     for each in setting["methods"]:

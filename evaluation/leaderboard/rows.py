@@ -78,6 +78,7 @@ def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
     protocol, orderings = scored.protocol, len(curves.orderings)
     adjusted = all_pairs_p_values(scored.restricted)
     apart = adjusted < LEVEL
+    groups = [[scored.names[place] for place in group] for group in maximal_groups(apart)]
     methods = _scores(scored, accuracy_at)
     against = _against_baseline(scored)
     for place, (each, comparison, standing) in enumerate(zip(methods, against, _standings(scored, apart), strict=True)):
@@ -97,18 +98,20 @@ def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
         "baseline": setting.baseline,
         "orderings": curves.orderings.tolist(),
         "restricted_at": curves.limit,
-        "remarks": [*setting.remarks, *_remarks(scored, orderings)],
+        "remarks": [*setting.remarks, *_remarks(scored, groups, orderings)],
         "methods": methods,
         "pairs": _pairs(scored, adjusted),
-        "not_told_apart": [[scored.names[place] for place in group] for group in maximal_groups(apart)],
+        "not_told_apart": groups,
         "protocol": protocol,
     }
 
 
-def _remarks(scored: Scored, orderings: int) -> list[str]:
+def _remarks(scored: Scored, groups: Sequence[Sequence[str]], orderings: int) -> list[str]:
     remarks = []
     if orderings < FEW_ORDERINGS:
         remarks.append(f"{orderings} orderings; at least {FEW_ORDERINGS} are recommended.")
+    if not groups:
+        remarks.append("There are too many sets of methods that are not told apart to name them.")
     if scored.setting.baseline is None:
         remarks.append("No method is called as the baseline, so that no improvement is given.")
     return remarks

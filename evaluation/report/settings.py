@@ -138,7 +138,7 @@ def _row(method: Mapping[str, Any], places: Places, letters: Mapping[str, str], 
         number(method["relative_improvement"], ".1f", method["relative_improvement_interval"]),
         p_value(method["p_value_holm"]),
         number(method["onset"], "g"),
-        Cell(letters[method["name"]]),
+        Cell(letters.get(method["name"], "")),
         Cell(f"{format_number(low, 'g')}–{format_number(high, 'g')}"),
         *(share(method["accuracy_at"].get(at)) for at in samples),
     ]

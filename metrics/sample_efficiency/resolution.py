@@ -13,6 +13,7 @@ from metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
 LEVEL, POWER = 0.05, 0.8
 # Sign patterns of the tests of all pairs where not all are enumerated.
 PATTERNS = 9_999
+MOST_GROUPS = 500
 # Numbers of orderings that are simulated, each this many times; with fewer than six no sign-flip test reaches 5 %.
 FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.25, 500, 0
 
@@ -95,7 +96,8 @@ def maximal_groups(apart: NDArray[np.bool_]) -> list[list[int]]:
         apart: Which pairs are told apart, symmetric, `[methods, methods]`.
 
     Returns:
-        Places of the methods of each group, by their first ones.
+        Places of the methods of each group, by their first ones; none where there are more than `MOST_GROUPS`, of which
+        hundreds of methods of unlike spread can have any number.
     """
     groups = {frozenset(range(len(apart)))}
     for one, other in np.argwhere(np.triu(apart)).tolist():
@@ -104,6 +106,8 @@ def maximal_groups(apart: NDArray[np.bool_]) -> list[list[int]]:
         for smaller in sorted((group - {each} for group in both for each in (one, other)), key=len, reverse=True):
             if not any(smaller <= group for group in groups):
                 groups.add(smaller)
+        if len(groups) > MOST_GROUPS:
+            return []
     return sorted(sorted(group) for group in groups)
 
 
