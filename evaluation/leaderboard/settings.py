@@ -257,12 +257,16 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)
     remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
     remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
-    limit = known_until(curves, curves.ends, curves.samples_to_criterion()[0])
+    samples, _ = curves.samples_to_criterion()
+    limit = known_until(curves, curves.ends, samples)
     if limit < curves.limit:
-        remarks.append(
-            f"Restricted at {limit} samples instead of {curves.limit}: a trace that has not met the criterion ends "
-            "there, because its run was stopped by another criterion, or cut off."
-        )
+        ends = "a trace that has not met the criterion ends there, its run stopped by another criterion or cut off"
+        if not (samples <= limit).any():
+            raise UserError(
+                f"threshold: nothing is known of {curves.threshold} at {curves.consecutive} evaluations behind {limit} "
+                f"samples ({ends}), and no trace has met it by then; take a lower one, or run train.py with it"
+            )
+        remarks.append(f"Restricted at {limit} samples instead of {curves.limit}: {ends}.")
     folders = [*dict.fromkeys(str(run.folder) for run in runs)]
     tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]
     marked = {found: TUNED for each in tuned if (found := _find(chosen, provenances, each)) is not None}

@@ -241,6 +241,19 @@ def test_runs_of_one_stream_and_other_thresholds_are_settings(tmp_path: Path) ->
     assert len(one["settings"]) == 1
 
 
+def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
+    # Both are stopped with 90 %, the one at 25 samples and the other at 60.
+    folder = store(tmp_path / "stored", {"baseline": reach(SLOW, 60), "stopped": reach(FAST, 60)[:, :35]})
+    assert refusal(folder, threshold=0.95).startswith("threshold: nothing is known of 0.95 at 10 evaluations behind 35")
+    [setting] = rank(folder, consecutive=12)["settings"]
+    assert setting["restricted_at"] == 60
+    # 20 evaluations in a row are over by then for some traces that were stopped, and not for others.
+    [setting] = rank(folder, consecutive=20)["settings"]
+    assert setting["restricted_at"] == 35
+    assert any("Restricted at 35 samples instead of 60" in remark for remark in setting["remarks"])
+    assert all(each["restricted_mean"] <= 35 for each in setting["methods"])
+
+
 def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:
     from store.ledger_reader import LedgerReader
 
