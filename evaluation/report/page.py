@@ -89,7 +89,14 @@ def _protocol(document: Mapping[str, Any]) -> list[str]:
         "mean is that of min(samples to criterion, limit). Methods are compared on the same orderings, in pairs: "
         "Fieller's interval for the relative improvement over the baseline, a sign-flip permutation test adjusted by "
         "Holm. Fewer samples are better.",
+        *_differences(document),
     ]
+
+
+def _differences(document: Mapping[str, Any]) -> list[str]:
+    """Say what differs between the settings, but for digests, which follow."""
+    found = [f"{key} ({values})" for key, values in document["differences"].items() if "sha256" not in key]
+    return [f"The settings differ in {'; '.join(found)}."] * bool(found)
 
 
 def _listed(texts: Iterable[str]) -> str:

@@ -100,9 +100,9 @@ def _part(place: int, setting: Setting, curves: Curves, places: Places) -> Part:
         f"validation samples, batch size {setting['batch_size']}, {len(setting['orderings'])} orderings; threshold "
         f"{setting['threshold']:.0%}, restricted at {setting['restricted_at']} samples."
     )
-    id_ = setting_id(place)
+    id_, measure = setting_id(place), setting["measure"].replace("_", " ")
     fed = {
-        "learning_curves": ("Learning curves", series.learning_curves(curves, places)),
+        "learning_curves": (f"Learning curves: validation {measure}", series.learning_curves(curves, places)),
         "reached": ("Orderings that met the criterion", series.reached(curves, places)),
     }
     if setting["baseline"]:

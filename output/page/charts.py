@@ -76,7 +76,7 @@ def _learning_curves(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     chosen = _chart("learning_curves", "method", "samples", "mean", "low", "high").transform_filter(_is_shown())
     shared = {"x": _samples(), "color": _colour(looks, palette)}
     dashes = _dashes(looks, palette)
-    accuracy = alt.Y("mean:Q", title="validation accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
+    accuracy = alt.Y("mean:Q", title="accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
         chosen.mark_area(opacity=alt.ExprRef(f"length(shown) > {MOST_BANDS} ? 0 : {BAND_OPACITY}")).encode(

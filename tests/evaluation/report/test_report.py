@@ -181,6 +181,19 @@ def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPa
     assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
 
 
+def test_the_measure_and_what_differs_are_told(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for size in (1, 2):
+        options: dict[str, Any] = {"limit": 60 * size, "step": size, "methods": METHODS, "measure": "balanced_accuracy"}
+        write_run(tmp_path / "runs" / str(size), traces(0), **options)
+    page = show(tmp_path / "runs")
+    assert page.texts.count("Learning curves: validation balanced accuracy") == 2
+    assert any("validation balanced accuracy has stood at 80% or more for 3 " in text for text in page.texts)
+    [differing] = [text for text in page.texts if text.startswith("The settings differ in ")]
+    assert "batch_size (1, 2)" in differing
+    assert "max_samples (60, 120)" in differing
+
+
 def test_another_leaderboard_beside_the_page_is_kept(runs: Path) -> None:
     show(runs)
     with pytest.raises(UserError, match=r"^output: .*leaderboard.json' holds results of another configuration"):
