@@ -7,7 +7,6 @@ import itertools
 import os
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -172,10 +171,10 @@ def _require_reachable(address: str) -> None:
 
 
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
-    """Let tasks import the suite, and what the command can, from where it lies on this machine."""
+    """Let tasks import the suite from where it lies on this machine, if they cannot from elsewhere."""
     variables = environment.get("env_vars", {})
-    paths = [variables.get("PYTHONPATH", ""), str(ROOT), *filter(None, sys.path)]
-    return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(filter(None, dict.fromkeys(paths)))}}
+    paths = [*filter(None, [variables.get("PYTHONPATH")]), str(ROOT)]
+    return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(paths)}}
 
 
 class _Mailbox:

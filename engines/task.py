@@ -28,7 +28,7 @@ class Task:
         name: Of which there is one among the tasks.
         function: Its import path, `module:function`; it is called with `argument` and what it may ask the command by.
         argument: What is pickled on the way to where it runs.
-        folder: The working folder.
+        folder: The working folder; where it is empty, the one that it finds itself in.
     """
 
     name: str
@@ -175,6 +175,9 @@ def perform(task: Task, ask: Ask) -> Outcome:
 @contextmanager
 def _in_folder(folder: str, where: str) -> Iterator[None]:
     """Work in the command's folder, for paths are relative to it."""
+    if not folder:
+        yield
+        return
     if not Path(folder).is_dir():
         raise UserError(f"the working folder {folder!r} is not on {where}; put the same files there")
     before = Path.cwd()

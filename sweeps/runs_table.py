@@ -60,6 +60,17 @@ class RunsTable:
         self.folder = folder
         before = _read(folder / FILE)
         self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
+        for row in self.rows.values():
+            # By a command that was killed.
+            row.state = "waiting" if row.state == "running" else row.state
+
+    def known(self, name: str) -> str:
+        """Give the identity of a run's results, empty where there are none that are complete.
+
+        Args:
+            name: The run.
+        """
+        return self.rows[name].identity if (self.folder / name / "results.json").is_file() else ""
 
     def write(self) -> None:
         """Write the table in place of the one before."""

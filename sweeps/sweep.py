@@ -82,14 +82,16 @@ def sweep(
                 folder=str(folder / run.name),
                 group=asked.name,
                 cpus=cpus,
-                known="" if overwrite else table.rows[run.name].identity,
+                known="" if overwrite else table.known(run.name),
                 mark=str((folder / MARK).absolute()),
                 token=token,
             )
             for run in asked.runs
         }
         function = f"sweeps.measure:{'look' if dry_run else 'measure'}"
-        tasks = [Task(name, function, request) for name, request in requests.items()]
+        # Files that Ray brings lie where a task begins.
+        working = "" if "working_dir" in environment else str(Path.cwd())
+        tasks = [Task(name, function, request, working) for name, request in requests.items()]
         engine = choose_engine(workers, ray, Needs(cpus, gpus, memory), environment)
         if dry_run:
             run_tasks(engine, tasks, Looker(traces), retries, memory_retries)

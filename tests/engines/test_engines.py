@@ -172,10 +172,11 @@ def test_tasks_work_in_the_folder_of_the_command(
     open_engine: Open, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    task, gone = Task("here", f"{TASKS}:give_folder", None), Task("gone", f"{TASKS}:give_folder", None, "/no/such")
-    notes = run(open_engine(), task, gone)
+    tasks = [Task(name, f"{TASKS}:give_folder", None, name) for name in ("", "/no/such")]
+    notes = run(open_engine(), Task("here", f"{TASKS}:give_folder", None), *tasks)
     assert notes.results["here"] == str(tmp_path)
-    (error,) = [outcome.error for name, outcome, _ in notes.ends if name == "gone"]
+    assert Path(notes.results[""]).is_dir()
+    (error,) = [outcome.error for name, outcome, _ in notes.ends if name == "/no/such"]
     assert error.startswith("the working folder '/no/such' is not on ")
 
 

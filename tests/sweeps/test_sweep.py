@@ -95,6 +95,11 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert [row["computed_traces"] for row in again.values()] == [0] * 4
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     assert {path.name for path in (tmp_path / "a").iterdir()} == {*rows, "sweep.json", "logs"}
+    # A folder that was removed is written again, from the ledger.
+    kept = results(tmp_path / "a")
+    shutil.rmtree(tmp_path / "a" / name)
+    assert run(file, tmp_path / "a")[name]["computed_traces"] == 0
+    assert results(tmp_path / "a") == kept
 
 
 def test_dry_run_tells_and_does_nothing(file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
