@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.settings import Setting
+from metrics.sample_efficiency.curves import required_correct
 from metrics.sample_efficiency.resolution import (
     LEVEL,
     all_pairs_p_values,
@@ -110,6 +111,9 @@ def _remarks(scored: Scored, groups: Sequence[Sequence[str]], orderings: int) ->
     remarks = []
     if orderings < FEW_ORDERINGS:
         remarks.append(f"{orderings} orderings; at least {FEW_ORDERINGS} are recommended.")
+    largest, curves = scored.protocol.get("largest_class"), scored.setting.curves
+    if largest is not None and largest >= required_correct(curves.threshold, curves.all_correct):
+        remarks.append("To predict the largest class alone meets the threshold, so that the numbers say nothing.")
     if not groups:
         remarks.append("There are too many sets of methods that are not told apart to name them.")
     if scored.setting.baseline is None:

@@ -338,6 +338,15 @@ def test_chosen_methods_and_marks(three: Path) -> None:
     assert marks["ants"] == [None, None]
 
 
+def test_threshold_below_the_largest_class_is_remarked_upon(three: Path) -> None:
+    says_nothing = "To predict the largest class alone meets the threshold"
+    for threshold, expected in ((0.6, True), (0.61, False)):
+        [setting] = rank(three, threshold=threshold)["settings"]
+        assert any(says_nothing in remark for remark in setting["remarks"]) == expected
+        text = (three.parent / "out" / "leaderboard.md").read_text()
+        assert "chance 50%, largest class 60%" in text
+
+
 def test_several_folders_come_one_after_the_other(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
     other = store(three.parent / "other", {"baseline": reach(SLOW, 60)}, batch_size=4)
     main(["leaderboard", str(three), str(other), "--output", str(three.parent / "out")])

@@ -128,7 +128,7 @@ def stability(groups: list[list[Values]]) -> tuple[float, int]:
         taus = [stats.kendalltau(one, other).statistic for one, other in combinations(group, 2)]
         taus = [tau for tau in taus if not np.isnan(tau)]
         pairs += len(taus)
-        means += [np.mean(taus)] * bool(taus)
+        means += [np.mean(taus)] if taus else []
     return float(np.mean(means)), pairs
 
 
