@@ -52,9 +52,8 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
 
 
 def _overview_row(place: int, setting: Setting, places: Places) -> list[Cell]:
-    best = setting["methods"][0]
-    name = best["name"]
-    tied = dict.fromkeys(each for group in setting["not_told_apart"] if name in group for each in group if each != name)
+    best, *others = setting["methods"]
+    name, tied = best["name"], [each["name"] for each in others if each["group"] == best["group"]]
     return [
         Cell(numbered(place, setting["name"]), link=setting_id(place)),
         Cell(name, mark=places[name]) if best["reached"] else Cell("none met the criterion"),
