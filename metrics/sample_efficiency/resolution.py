@@ -45,7 +45,9 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
     patterns = sign_patterns(orderings)
     drawn = len(patterns) == PERMUTATIONS
     patterns = patterns[:PATTERNS] if drawn else patterns
-    # The last column is the observed one. 32 bits are exact for whole numbers, as samples are, and enough for others.
+    # Differences are those of what is above the first method, which is less. 32 bits are exact for whole numbers, as
+    # samples are, and enough for others. The last column is the observed one.
+    values = values - values[0]
     flipped = np.column_stack([values @ patterns.T.astype(np.float64), values.sum(-1)]).astype(np.float32)
     observed = np.abs(flipped[first, -1] - flipped[second, -1]) / scale
     largest, exceeded = np.zeros(len(patterns), dtype=np.float32), np.zeros(len(first))
@@ -140,7 +142,7 @@ def _simulated() -> list[int]:
 
 def _power(differences: NDArray[np.float64], orderings: int) -> NDArray[np.float64]:
     """Give the share of experiments of so many orderings that find each pair's difference, `[pairs]`."""
-    counts = _draws(len(differences), orderings)
+    counts = _draws(len(differences), orderings).astype(np.float64)
     mean = counts @ differences / orderings
     variance = np.maximum(counts @ differences**2 / orderings - mean**2, 0) * orderings / (orderings - 1)
     # Rounding leaves a little where all that was drawn is equal.
@@ -151,10 +153,10 @@ def _power(differences: NDArray[np.float64], orderings: int) -> NDArray[np.float
 
 
 @lru_cache(maxsize=64)
-def _draws(observed: int, orderings: int) -> NDArray[np.float64]:
+def _draws(observed: int, orderings: int) -> NDArray[np.int16]:
     """Give how often each observed ordering comes in every experiment, `[experiments, observed]`."""
     generator = np.random.default_rng((SEED, observed, orderings))
-    return generator.multinomial(orderings, np.full(observed, 1 / observed), SIMULATED).astype(np.float64)
+    return generator.multinomial(orderings, np.full(observed, 1 / observed), SIMULATED).astype(np.int16)
 
 
 def _first_above(power: NDArray[np.float64]) -> int | None:

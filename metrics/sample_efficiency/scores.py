@@ -150,7 +150,7 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     tolerance = 0 if exact else np.abs(observed) * 1e-14
     patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
     for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
-        null = part.astype(differences.dtype, copy=False) @ differences
+        null = part.astype(differences.dtype) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
     # Of patterns that are drawn, the observed one is one more.
@@ -160,16 +160,15 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1)
-def sign_patterns(count: int) -> NDArray[np.float32]:
+def sign_patterns(count: int) -> NDArray[np.int8]:
     """Give the signs of so many differences in each pattern, `[patterns, count]`: what all tests of a table share."""
     if 2**count <= PERMUTATIONS:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        return (1 - 2 * flipped).astype(np.float32)
+        return (1 - 2 * flipped).astype(np.int8)
     generator, left = np.random.default_rng(PERMUTATION_SEED), range(0, PERMUTATIONS, BATCH)
     # Drawn as SciPy does: each difference and its negative are put into either order.
     both = np.tile(np.array([1, -1], dtype=np.int8), (BATCH, count, 1))
-    drawn = np.concatenate([generator.permuted(both, axis=-1)[..., 0] for _ in left])[:PERMUTATIONS]
-    return drawn.astype(np.float32)
+    return np.concatenate([generator.permuted(both, axis=-1)[..., 0] for _ in left])[:PERMUTATIONS]
 
 
 def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
