@@ -49,7 +49,7 @@ class GaussianDiscriminantAnalysis(Method):
         """Start without any sample."""
         super().begin(start)
         self.count = 0
-        self.seen: SeenProducts | None = SeenProducts(start)
+        self.pairs: SeenProducts | None = SeenProducts(start)
         shape = start.orderings, start.classes, start.features
         self.register_buffer("sums", torch.zeros(shape))
         self.register_buffer("counts", torch.zeros(shape[:2]))
@@ -65,27 +65,27 @@ class GaussianDiscriminantAnalysis(Method):
         self.sums.baddbmm_(one_hot.mT, unit)
         self.counts += one_hot.sum(1)
         self.count += labels.shape[1]
-        if self.seen is not None and self.count > self.start.features:
-            gathered = map(self.seen.gather, self.seen.groups())
+        if self.pairs is not None and self.count > self.start.features:
+            gathered = map(self.pairs.gather, self.pairs.seen.groups())
             self.second = torch.cat([samples.mT @ samples for samples in gathered])
-            self.seen = None
-        if self.seen is None:
+            self.pairs = None
+        if self.pairs is None:
             self.second.baddbmm_(unit.mT, unit)
             self._fit_to_scatter()
         else:
-            for group, samples in self.seen.append(features, labels, self.places):
-                self._fit_to_products(self.seen, group, samples)
+            for group, samples in self.pairs.append(features, labels, self.places):
+                self._fit_to_products(self.pairs, group, samples)
 
-    def _fit_to_products(self, seen: SeenProducts, group: slice, samples: Tensor) -> None:
+    def _fit_to_products(self, pairs: SeenProducts, group: slice, samples: Tensor) -> None:
         """Set the weights of some orderings, whose samples are `[group, count, features]`."""
-        one_hot = functional.one_hot(seen.labels[group], self.start.classes).to(samples.dtype)
+        one_hot = functional.one_hot(pairs.seen.labels[group], self.start.classes).to(samples.dtype)
         shares = one_hot / self.counts[group, None].clamp(min=1)
-        products = seen.products[group]
+        products = pairs.products[group]
         projected = products - one_hot @ (shares.mT @ products)
         explained = projected @ shares
         scatter = projected - explained @ one_hot.mT
-        coefficients = shares - _solve(scatter, _trace(scatter, seen.count), explained)
-        self.weight[group] = coefficients.mT @ samples
+        coefficients = shares - _solve(scatter, _trace(scatter, self.count), explained)
+        self.weight[group] = (coefficients / pairs.norms[group, :, None]).mT @ samples
 
     def _fit_to_scatter(self) -> None:
         """Set the weights of all orderings."""

@@ -48,7 +48,7 @@ class KernelRidge(Method):
     def begin(self, start: Start) -> None:
         """Start without any sample."""
         super().begin(start)
-        self.seen = SeenProducts(start)
+        self.pairs = SeenProducts(start)
         self.register_buffer("variance", torch.ones(start.orderings, 1, 1))
         self.register_buffer("coefficients", torch.zeros(start.orderings, 0, start.classes), persistent=False)
         # The same validation samples come after every batch.
@@ -57,12 +57,12 @@ class KernelRidge(Method):
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Add the batch and solve for the coefficients of all samples again."""
-        is_width_settled = self.seen.count >= FOR_WIDTH
-        one_hot = functional.one_hot(torch.cat([self.seen.labels, labels], 1), self.start.classes)
+        is_width_settled = self.pairs.seen.count >= FOR_WIDTH
+        one_hot = functional.one_hot(torch.cat([self.pairs.seen.labels, labels], 1), self.start.classes)
         targets = one_hot.to(self.variance.dtype)
         solved = []
-        for group, _ in self.seen.append(self.features(inputs), labels, self.places):
-            products = self.seen.products[group]
+        for group, _ in self.pairs.append(self.features(inputs), labels, self.places):
+            products = self.pairs.products[group]
             if not is_width_settled:
                 self.variance[group] = _median_squared_distance(products[:, :FOR_WIDTH, :FOR_WIDTH])
             kernel = _gaussian(products.clone(), self.variance[group])
@@ -75,10 +75,10 @@ class KernelRidge(Method):
     def forward(self, inputs: Tensor) -> Tensor:
         """Give the regression's estimates of the one-hot labels."""
         unit = functional.normalize(self.features(inputs), dim=-1)
-        one_hot = functional.one_hot(self.seen.labels, self.start.classes)
+        one_hot = functional.one_hot(self.pairs.seen.labels, self.start.classes)
         bias = torch.where(one_hot.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
         logits = []
-        for group in self.seen.groups(unit.shape[-2]):
+        for group in self.pairs.seen.groups(unit.shape[-2]):
             kernel = _gaussian(self._products_with(inputs, unit, group), self.variance[group])
             logits.append((self.coefficients[group].mT @ kernel).mT + bias[group])
         return torch.cat(logits)
@@ -86,12 +86,13 @@ class KernelRidge(Method):
     def _products_with(self, inputs: Tensor, unit: Tensor, group: slice) -> Tensor:
         """Give the products of the samples of some orderings with inputs, `[group, count, inputs]`."""
         if inputs not in self.kept:
-            samples = self.seen.all_samples() if inputs.dim() == 2 else None
-            held = sum(kept.numel() for kept in self.kept.values())
-            if samples is None or 4 * (held + len(samples) * len(unit)) > KEPT:
-                return self.seen.gather(group) @ (unit if unit.dim() == 2 else unit[group]).mT
-            self.kept[inputs] = samples @ unit.mT
-        return functional.embedding(self.seen.places[group], self.kept[inputs])
+            samples, held = self.pairs.seen.matrix, sum(kept.numel() for kept in self.kept.values())
+            # Samples that are not shared are replaced as they come.
+            is_lasting = self.pairs.seen.shared and inputs.dim() == 2
+            if not is_lasting or 4 * (held + len(samples) * len(unit)) > KEPT:
+                return self.pairs.gather(group) @ (unit if unit.dim() == 2 else unit[group]).mT
+            self.kept[inputs] = functional.normalize(samples, dim=-1) @ unit.mT
+        return functional.embedding(self.pairs.seen.places[group], self.kept[inputs])
 
 
 def _gaussian(products: Tensor, variance: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import torch
 from torch import Tensor, nn
@@ -13,45 +12,35 @@ from modules.method import Start
 from modules.methods.room import with_room
 from modules.methods.samples_seen import SamplesSeen
 
+# Norms under which features count as zero, as in `torch.nn.functional.normalize`.
+LEAST_NORM = 1e-12
+
 
 class SeenProducts(nn.Module):
-    """The samples that the orderings have seen, scaled to unit norm, and the product of every two of them.
+    """The samples that the orderings have seen, and the products of every two of them, scaled to unit norm.
 
     Args:
         start: What the method starts from.
     """
 
+    _norms: Tensor
     _products: Tensor
 
     def __init__(self, start: Start) -> None:
         super().__init__()
-        unit = None if start.samples is None else functional.normalize(start.samples, dim=-1)
-        self.seen = SamplesSeen(replace(start, samples=unit))
+        self.seen = SamplesSeen(start)
+        self.register_buffer("_norms", torch.empty(start.orderings, 0), persistent=False)
         self.register_buffer("_products", torch.empty(start.orderings, 0, 0), persistent=False)
 
     @property
-    def count(self) -> int:
-        """Number of samples that each ordering has seen."""
-        return self.seen.count
-
-    @property
-    def labels(self) -> Tensor:
-        """A view of the labels of all samples seen, `[orderings, count]`."""
-        return self.seen.labels
-
-    @property
-    def places(self) -> Tensor:
-        """A view of the places of all samples seen among `all_samples`, `[orderings, count]`."""
-        return self.seen.places
-
-    def all_samples(self) -> Tensor | None:
-        """Give all training samples where orderings share them, `[training samples, features]`."""
-        return self.seen.matrix if self.seen.shared else None
+    def norms(self) -> Tensor:
+        """A view of the norms of all samples seen, `[orderings, count]`."""
+        return self._norms[:, : self.seen.count]
 
     @property
     def products(self) -> Tensor:
-        """A view of the products of every two samples, `[orderings, count, count]`."""
-        return self._products[:, : self.count, : self.count]
+        """A view of the products of every two samples of unit norm, `[orderings, count, count]`."""
+        return self._products[:, : self.seen.count, : self.seen.count]
 
     def append(self, features: Tensor, labels: Tensor, places: Tensor) -> Iterator[tuple[slice, Tensor]]:
         """Add a batch, and go through the orderings in groups whose features are gathered at once.
@@ -64,23 +53,21 @@ class SeenProducts(nn.Module):
             places: `[orderings, batch]`, the method's `places`.
 
         Yields:
-            The orderings of a group, whose products are complete, and all their samples, `[group, count, features]`.
+            The orderings of a group, whose products are complete, and the features of all their samples as they came,
+            `[group, count, features]`.
         """
-        unit = functional.normalize(features, dim=-1)
-        self.seen.append(unit, labels, places)
-        self._products = with_room(self._products, [1, 2], self.count, self.seen.max_samples)
-        first = self.count - labels.shape[1]
-        for group in self.seen.groups(self.count):
-            samples = self.gather(group)
-            products = unit[group] @ samples.mT
-            self._products[group, first : self.count, : self.count] = products
-            self._products[group, : self.count, first : self.count] = products.mT
+        self.seen.append(features, labels, places)
+        count, first = self.seen.count, self.seen.count - labels.shape[1]
+        self._norms = with_room(self._norms, [1], count, self.seen.max_samples)
+        self._products = with_room(self._products, [1, 2], count, self.seen.max_samples)
+        self._norms[:, first:count] = features.norm(dim=-1).clamp(min=LEAST_NORM)
+        for group in self.seen.groups(count):
+            samples, norms = self.seen.gather(group), self.norms[group]
+            products = features[group] @ samples.mT / norms[:, first:, None] / norms[:, None]
+            self._products[group, first:count, :count] = products
+            self._products[group, :count, first:count] = products.mT
             yield group, samples
 
-    def groups(self, values: int = 0) -> Iterator[slice]:
-        """Part the orderings into groups; `values` as for `SamplesSeen.groups`."""
-        return self.seen.groups(values)
-
     def gather(self, group: slice) -> Tensor:
-        """Gather all samples of some orderings, `[orderings of the group, count, features]`."""
-        return self.seen.gather(group)
+        """Gather all samples of some orderings, scaled to unit norm, `[orderings of the group, count, features]`."""
+        return functional.normalize(self.seen.gather(group), dim=-1)
