@@ -15,6 +15,7 @@ from output.page.layout import Page, Section
 
 # Methods whose lines are drawn when a page of more is opened.
 FIRST = 6
+FOLLOWING = ("classes", "largest_class", "train_size", "validation_size", "weights")
 
 
 def comparison_page(
@@ -94,8 +95,9 @@ def _protocol(document: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(document: Mapping[str, Any]) -> list[str]:
-    """Say what differs between the settings, but for digests, which follow."""
-    found = [f"{key} ({values})" for key, values in document["differences"].items() if "sha256" not in key]
+    """Say what differs between the settings, but for what follows from data set and weights, which their names tell."""
+    told = {key: values for key, values in document["differences"].items() if "sha256" not in key}
+    found = [f"{key} ({values})" for key, values in told.items() if key not in FOLLOWING]
     return [f"The settings differ in {'; '.join(found)}."] * bool(found)
 
 
