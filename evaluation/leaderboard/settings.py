@@ -221,7 +221,8 @@ def _build(
         try:
             settings.append(_setting(name, protocol, runs, asked))
         except UserError as error:
-            left_out.append({"setting": name, "reason": str(error)})
+            # Names may have line breaks.
+            left_out.append({"setting": name, "reason": " ".join(str(error).split())})
     if not settings:
         raise UserError(left_out[0]["reason"])
     _require_found(settings, asked)

@@ -198,7 +198,7 @@ def test_no_common_ordering_is_named_and_other_settings_go_on(three: Path) -> No
     [left_out] = document["left_out"]
     assert left_out["setting"].endswith("batch size 8")
     assert "no ordering with a finished trace of each" in left_out["reason"]
-    alone = store(three.parent / "alone" / "stored", traces, orderings=numbers)
+    alone = store(three.parent / "alone" / "stored", {"two\nlines": reach(SLOW, 60), **traces}, orderings=numbers)
     assert "no ordering with a finished trace of each" in refusal(alone)
 
 
