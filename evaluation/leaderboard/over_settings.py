@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -28,21 +29,22 @@ OVER = ("dataset", "backbone", "weights_sha256")
 def choose_comparable(scored: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
     """Take settings of which no two are of the same data set and backbone, and say which others are left out.
 
-    Where several are of the same, settings are grouped by what differs between those, and the largest group counts.
+    Where several are of the same, settings are grouped by what differs between those, and of these the ones in the
+    largest group count.
     """
     keys = differing_within([each.protocol for each in scored], OVER)
-    groups: dict[tuple[str, ...], list[Scored]] = {}
-    for each in scored:
-        groups.setdefault(values_of(each.protocol, keys), []).append(each)
+    cells = Counter(values_of(each.protocol, OVER) for each in scored)
+    [(most, _)] = Counter(values_of(each.protocol, keys) for each in scored).most_common(1)
     chosen: dict[tuple[str, ...], Scored] = {}
-    for each in max(groups.values(), key=len):
-        chosen.setdefault(values_of(each.protocol, OVER), each)
+    for each in scored:
+        cell = values_of(each.protocol, OVER)
+        if cells[cell] == 1 or values_of(each.protocol, keys) == most:
+            chosen.setdefault(cell, each)
     names = [each.setting.name for each in chosen.values()]
     left_out = [each.setting.name for each in scored if each.setting.name not in names]
     remarks = []
     if left_out:
-        values = values_of(next(iter(chosen.values())).protocol, keys)
-        shown = ", ".join(f"{key} {value}" for key, value in zip(keys, values, strict=True)) or "one stream each"
+        shown = ", ".join(f"{key} {value}" for key, value in zip(keys, most, strict=True)) or "one stream each"
         others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
         remarks.append(f"Over settings of {shown}; {others}. --where chooses them.")
     choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen.values()]

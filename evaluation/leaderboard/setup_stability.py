@@ -24,6 +24,8 @@ PARTS = {
     "backbone": ("backbone", "weights_sha256"),
     "batch size": ("batch_size",),
 }
+# What each data set may have of its own, and settings of one data set and backbone must not differ in.
+OWN = ("threshold", "max_samples")
 # How often the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
 
@@ -113,7 +115,7 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
 
 def _over_settings(scored: Sequence[Scored], restricted: Sequence[Values], varied: Sequence[str]) -> Experiments:
     """Compare settings that differ in one part alone."""
-    keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
+    keys = dict.fromkeys(key for key in (*chain(*PARTS.values()), *CHOICES) if key not in OWN)
     keys |= dict.fromkeys(differing_within([each.protocol for each in scored], list(keys)))
     fixed = [key for key in keys if key not in varied]
     found = Experiments()

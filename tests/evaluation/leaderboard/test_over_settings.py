@@ -114,8 +114,12 @@ def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
     fed: dict[str, Any] = {"train_photos_sha256": "pets", "weights_sha256": BACKBONES[0], "batch_size": 8}
     store(tmp_path / "stored", traces, told={"dataset": "pets", "weights": BACKBONES[0][:3]}, **fed)
+    # A data set of its own counts whatever its batch size.
+    own: dict[str, Any] = {"train_photos_sha256": "birds", "batch_size": 4}
+    store(tmp_path / "stored", traces, told={"dataset": "birds", "weights": "111"}, **own)
     over = rank()["over_settings"]
-    assert len(over["settings"]) == 6
+    assert len(over["settings"]) == 7
+    assert "The settings differ also in batch_size (1, 4)." in over["remarks"]
     assert not any("batch size 8" in name for name in over["settings"])
     assert any("batch size 8" in remark and "--where" in remark for remark in over["remarks"])
     assert rank(where={"batch_size": 8})["over_settings"] is None
