@@ -252,6 +252,9 @@ def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
     assert setting["restricted_at"] == 35
     assert any("Restricted at 35 samples instead of 60" in remark for remark in setting["remarks"])
     assert all(each["restricted_mean"] <= 35 for each in setting["methods"])
+    # Those of the baseline are known, from 40 samples on, and beyond what is compared.
+    [baseline] = [each for each in setting["methods"] if each["name"] == "baseline"]
+    assert (baseline["reached"], baseline["median"], baseline["onset"]) == (0, None, None)
 
 
 def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:

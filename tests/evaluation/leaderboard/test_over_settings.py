@@ -182,6 +182,22 @@ def test_setup_stability_is_the_mean_agreement_of_pairs(
     assert found["ordering"]["stability"] < found["half of the orderings"]["stability"] <= 1
 
 
+def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> None:
+    # The baseline's traces end once they have met 90 %: nothing is known of 95 %, nor of 20 evaluations in a row.
+    values = draw(0)
+    traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, values, strict=True)}
+    traces["one"] += 8 * (traces["one"] == 90)
+    traces["baseline"] = traces["baseline"][:, : int(values[0].max())]
+    document = leaderboard(str(store(tmp_path / "stored", traces)), output=str(tmp_path / "out"))
+    cells = document["sensitivity"]["settings"][0]["grid"]
+    assert any(cell["undecided"] and cell["order"] for cell in cells)
+    decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
+    found = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
+    for part, place in (("threshold", 0), ("evaluations", 1)):
+        pairs = [one for one, other in combinations(decided, 2) if one[1 - place] == other[1 - place]]
+        assert found[part] == len(pairs) > 0
+
+
 def test_family_is_chosen_on_the_other_data_sets(
     samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]]
 ) -> None:
