@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import jsonargparse
@@ -29,7 +30,7 @@ COMMANDS = {
 }
 # What these are about comes without a name; what others cannot do without is named like any option.
 POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
-# What may come several times without a name, before any option.
+# What may come several times without a name.
 SEVERAL = {"leaderboard"}
 
 
@@ -63,10 +64,15 @@ def _underscored(arg: str) -> str:
 
 def _joined(args: list[str]) -> list[str]:
     """Make one list of several folders that a command is about."""
-    named = next((place for place, arg in enumerate(args) if arg.startswith("--")), len(args))
-    if named < 3 or args[0] not in SEVERAL:
+    if not SEVERAL.intersection(args[:1]):
         return args
-    return [args[0], json.dumps(args[1:named]), *args[named:]]
+    pairs = list(pairwise(args))
+    # An option without an equals sign has its value behind it.
+    free = [arg for before, arg in pairs if not arg.startswith("--") and ("=" in before or not before.startswith("--"))]
+    if len(free) < 2:
+        return args
+    others = [arg for before, arg in pairs if arg.startswith("--") or (before.startswith("--") and "=" not in before)]
+    return [args[0], json.dumps(free), *others]
 
 
 def _load(place: str) -> Callable[..., Any]:

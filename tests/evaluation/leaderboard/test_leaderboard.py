@@ -350,9 +350,10 @@ def test_threshold_below_the_largest_class_is_remarked_upon(three: Path) -> None
         assert "chance 50%, largest class 60%" in text
 
 
-def test_several_folders_come_one_after_the_other(three: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("order", ["{0} {1} --output {2}", "--output={2} {0} {1}", "{0} --output {2} {1}"])
+def test_several_folders_come_without_a_name(three: Path, order: str, capsys: pytest.CaptureFixture[str]) -> None:
     other = store(three.parent / "other", {"baseline": reach(SLOW, 60)}, batch_size=4)
-    main(["leaderboard", str(three), str(other), "--output", str(three.parent / "out")])
+    main(["leaderboard", *order.format(three, other, three.parent / "out").split()])
     document = json.loads((three.parent / "out" / "leaderboard.json").read_text())
     assert document["folders"] == [str(three), str(other)]
     assert [setting["batch_size"] for setting in document["settings"]] == [1, 4]
