@@ -15,7 +15,7 @@ LEVEL, POWER = 0.05, 0.8
 PATTERNS = 9_999
 MOST_GROUPS = 500
 # Numbers of orderings that are simulated, each this many times; with fewer than six no sign-flip test reaches 5 %.
-FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.25, 500, 0
+FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.35, 500, 0
 
 
 def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:

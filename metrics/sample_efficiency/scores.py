@@ -17,6 +17,8 @@ PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 # Sign patterns that are drawn and multiplied at once.
 BATCH = 10_000
+# Signs that are kept as they are multiplied; of more orderings they take a byte each.
+KEPT = 2**24
 FEW_ORDERINGS = 20
 # Numbers of samples at which the accuracy is given by default.
 ACCURACY_AT = [10, 50, 100, 500]
@@ -150,7 +152,7 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     tolerance = 0 if exact else np.abs(observed) * 1e-14
     patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
     for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
-        null = part.astype(differences.dtype) @ differences
+        null = part.astype(differences.dtype, copy=False) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
     # Of patterns that are drawn, the observed one is one more.
@@ -160,15 +162,16 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=1)
-def sign_patterns(count: int) -> NDArray[np.int8]:
+def sign_patterns(count: int) -> NDArray[np.float32 | np.int8]:
     """Give the signs of so many differences in each pattern, `[patterns, count]`: what all tests of a table share."""
+    kind: type[np.float32 | np.int8] = np.float32 if PERMUTATIONS * count <= KEPT else np.int8
     if 2**count <= PERMUTATIONS:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
-        return (1 - 2 * flipped).astype(np.int8)
+        return (1 - 2 * flipped).astype(kind)
     generator, left = np.random.default_rng(PERMUTATION_SEED), range(0, PERMUTATIONS, BATCH)
     # Drawn as SciPy does: each difference and its negative are put into either order.
     both = np.tile(np.array([1, -1], dtype=np.int8), (BATCH, count, 1))
-    return np.concatenate([generator.permuted(both, axis=-1)[..., 0] for _ in left])[:PERMUTATIONS]
+    return np.concatenate([generator.permuted(both, axis=-1)[..., 0].astype(kind) for _ in left])[:PERMUTATIONS]
 
 
 def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
