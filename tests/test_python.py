@@ -41,6 +41,7 @@ def test_page_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixture[st
     assert names["again"]["criterion"]["threshold"] == 0.7
 
 
+@pytest.mark.slow
 def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     notebook = json.loads((ROOT / "docs" / "notebooks" / "first_steps.ipynb").read_text())
     assert notebook["nbformat"] == 4

@@ -93,4 +93,4 @@ def check_what_is_named(checkout: Path, shell: Shell) -> None:
         elif name.startswith("python "):
             run(shell, f"{name} --print_config")
         elif name.startswith("configs/"):
-            assert (checkout / name).is_file()
+            assert (checkout / name).exists()

@@ -39,6 +39,7 @@ def run(command: str) -> None:
         runpy.run_path(script)
 
 
+@pytest.mark.slow
 def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     datasets = pytest.importorskip("datasets", reason="the extra datasets is not installed")
     monkeypatch.chdir(tmp_path)

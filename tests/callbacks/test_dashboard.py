@@ -293,6 +293,7 @@ assert "wandb" not in sys.modules
 """
 
 
+@pytest.mark.slow
 def test_no_wandb_is_needed_without_the_logger(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> None:
     root = Path(str(importlib.util.find_spec("train").origin)).parent  # type: ignore[union-attr]
     code = f"import sys; sys.path.insert(0, {str(root)!r})\n{WITHOUT_WANDB}"

@@ -16,6 +16,7 @@ Fit = Callable[..., Path]
 
 # What is wrong, by the source's arguments, and the argument that the message names; '' for the source as a whole.
 MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "AntsAndBees": ({"root": "nowhere"}, "root"),
     "CatsAndDogs": ({"root": "nowhere"}, "root"),
     "ClassFolders": ({"root": "nowhere"}, "root"),
     "ClassSubset": ({"source": "{class_path: datamodules.ClassFolders, init_args: {root: nowhere}}"}, "source.root"),

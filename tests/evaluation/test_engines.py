@@ -54,6 +54,7 @@ def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.M
         assert score(arena, "again") == there
 
 
+@pytest.mark.slow
 def test_the_mistake_is_the_same(
     arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -72,6 +73,7 @@ def test_both_engines_are_refused(arena: Arena, capfd: pytest.CaptureFixture[str
     assert "leave out --workers or --ray" in capfd.readouterr().err
 
 
+@pytest.mark.slow
 def test_transferability(tmp_path: Path, photo_folder: Path, elsewhere: str, monkeypatch: pytest.MonkeyPatch) -> None:
     registry = tmp_path / "registry.json"
     registry.write_text(json.dumps({"contract_version": "1.0", "models": ENTRIES}))

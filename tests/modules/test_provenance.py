@@ -132,6 +132,7 @@ def test_a_class_without_a_file_is_known_by_itself_or_never() -> None:
     assert source_digests([made]) != source_digests([other])
 
 
+@pytest.mark.slow
 def test_digests_are_the_same_in_every_process() -> None:
     code = (
         "import json; from modules import Replay; from modules.provenance import provenance;"

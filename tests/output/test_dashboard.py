@@ -357,6 +357,7 @@ publish(Dashboard(), result, Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_with_a_key_but_no_network_the_run_is_offline(tmp_path: Path) -> None:
     # wandb reads the environment once per process. The port is one that nothing listens on.
     command = [sys.executable, "-c", HANGING, str(tmp_path / "mirror")]

@@ -28,12 +28,12 @@ Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
 
 @pytest.fixture
 def file(tmp_path: Path, small_comparison: Callable[[Path], list[str]]) -> Path:
-    """Write a sweep of four runs of a second each."""
+    """Write a sweep of two runs of a second each."""
     return write(tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"])
 
 
 def write(folder: Path, options: list[str], **parameters: Any) -> Path:
-    parameters = parameters or {"criterion.evaluate_every": {"values": [1, 2]}, "seed_everything": {"values": [0, 1]}}
+    parameters = parameters or {"criterion.evaluate_every": {"values": [1, 2]}}
     content = {
         "program": "train.py",
         "method": "grid",
@@ -80,9 +80,9 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
 ) -> None:
     rows = run(file, tmp_path / "a")
     assert {row["state"] for row in rows.values()} == {"complete"}
-    assert [row["computed_traces"] > 0 for row in rows.values()] == [True] * 4
+    assert [row["computed_traces"] > 0 for row in rows.values()] == [True] * 2
     assert set(results(tmp_path / "a")) == set(rows)
-    assert "4 runs: 4 complete" in capfd.readouterr().out
+    assert "2 runs: 2 complete" in capfd.readouterr().out
     # As the same options give it.
     import train
 
@@ -92,7 +92,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert results(tmp_path / "alone")[name] == results(tmp_path / "a")[name]
     stamps = {path: path.stat().st_mtime_ns for path in (tmp_path / "a").glob("*/*.*") if path.suffix != ".log"}
     again = run(file, tmp_path / "a")
-    assert [row["computed_traces"] for row in again.values()] == [0] * 4
+    assert [row["computed_traces"] for row in again.values()] == [0] * 2
     assert {path: path.stat().st_mtime_ns for path in stamps} == stamps
     assert {path.name for path in (tmp_path / "a").iterdir()} == {*rows, "sweep.json", "logs"}
     # A folder that was removed is written again, from the ledger.
@@ -102,7 +102,11 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert results(tmp_path / "a") == kept
 
 
-def test_dry_run_tells_and_does_nothing(file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_tells_and_does_nothing(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]], capfd: pytest.CaptureFixture[str]
+) -> None:
+    options = [*small_comparison(tmp_path), "--trainer.logger=false"]
+    file = write(tmp_path, options, criterion__evaluate_every={"values": [1, 2]}, seed_everything={"values": [0, 1]})
     sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
     told = capfd.readouterr().out
     assert told.count("are still to be passed through the network") == 4
@@ -202,7 +206,7 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
 
     monkeypatch.setattr(keeper.Keeper, "_unpack", note)
     run(file, tmp_path / "b")
-    assert len(taken) == 4
+    assert len(taken) == 2
     assert results(tmp_path / "b") == results(tmp_path / "a")
     assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
 
