@@ -20,6 +20,7 @@ from lightning.pytorch import Trainer
 
 from callbacks.checkpoints import Checkpoints
 from callbacks.configuration import essence, registry_digest
+from callbacks.remarks import remark_on_criterion, remark_on_traces
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import Traces
 from datamodules.sample_stream import NAMES, SampleStream
@@ -221,40 +222,19 @@ class Results:
             if isinstance(logger, Publisher):
                 logger.publish(document, paths)
         print_scores(document)
-        print_lines(self._remarks())
+        print_lines(
+            [
+                *remark_on_criterion(self.criterion, traces.grid, self.largest_class),
+                *remark_on_traces(traces, self.methods, self.comparison.drew),
+                *sorted(self.checkpoints.remarks),
+            ]
+        )
         print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 
     def close(self) -> None:
         """Let other processes have the folder, and the traces that were not measured."""
         self.stack.close()
-
-    def _remarks(self) -> list[str]:
-        """Say what was stored, what came out differently, which methods diverged, where the criterion says nothing."""
-        traces, remarks = self.traces, []
-        if self.largest_class >= traces.grid.required:
-            reached = f"{self.largest_class / traces.grid.all_correct:.0%} {self.criterion.measure.replace('_', ' ')}"
-            balanced = "--criterion.measure=balanced_accuracy, or " * (self.criterion.measure == "accuracy")
-            remarks.append(
-                f"WARNING: to predict the largest class alone meets the threshold ({reached}), so that samples to "
-                f"criterion say nothing; take {balanced}a higher --criterion.threshold."
-            )
-        reused, changed = int((~traces.measured).sum()), traces.changed
-        if reused:
-            remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.folder}.")
-        remarks += [
-            f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
-            "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
-            for name in sorted(self.comparison.drew)
-        ]
-        for name, stored, diverged in zip(self.methods, changed, traces.diverged != NOT_EVALUATED, strict=True):
-            if stored.any():
-                remarks.append(
-                    f"WARNING: {name} came out differently from its stored traces in {stored.sum()} orderings."
-                )
-            if diverged.any():
-                remarks.append(f"WARNING: {name} gave predictions that are not finite in {diverged.sum()} orderings.")
-        return remarks + sorted(self.checkpoints.remarks)
 
     def _curves(self, complete: bool) -> Curves:
         traces, stream = self.traces, self.stream

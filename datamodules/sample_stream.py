@@ -200,8 +200,7 @@ class SampleStream(LightningDataModule):
         while True:
             places = draw_validation(photos.labels, self.validation_size, self.seed, without)
             self._require("data.validation_size", self.validation_size, len(places), "readable validation")
-            part = photos.subset(places)
-            loaded = self._load(part, "validation")
+            loaded = self._load(part := photos.subset(places), "validation")
             if len(loaded[1]) == self.validation_size:
                 return part, loaded
             without |= {int(place) for place, name in zip(places, part.names, strict=True) if name in self.unreadable}

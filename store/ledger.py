@@ -118,6 +118,11 @@ class Ledger:
         """Close the ledger."""
         self.close()
 
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return str(self.folder)
+
     def close(self) -> None:
         """Give up all claims; those of a process that is gone are void where the disk takes no more."""
         with suppress(LedgerError), self._mistakes(), self._transaction():

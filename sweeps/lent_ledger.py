@@ -31,6 +31,11 @@ class LentLedger(Ledger):
         self.folder = folder
         self._ask = ask
 
+    @property
+    def place(self) -> str:
+        """Where it is, for messages."""
+        return "that of the sweep"
+
     def close(self) -> None:
         """Give up all claims."""
         self._ask(Asked("close", ()))

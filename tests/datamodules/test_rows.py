@@ -395,6 +395,7 @@ def test_end_of_a_decoding_process_is_said_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_one_process_decodes_where_shared_memory_is_short(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

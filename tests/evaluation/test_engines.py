@@ -40,6 +40,7 @@ def score(arena: Arena, output: str, *options: str) -> dict[str, Any]:
     return document
 
 
+@pytest.mark.slow
 def test_cka(arena: Arena, elsewhere: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache(monkeypatch, tmp_path / "there")
     there = score(arena, "there", elsewhere)

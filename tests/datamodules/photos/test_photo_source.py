@@ -213,7 +213,10 @@ def test_damage_of_any_kind_is_an_os_error(tmp_path: Path, form: str, error: typ
     assert {fault.errno for fault in faults} == {None}
 
 
-@pytest.mark.parametrize(("form", "options"), [("JPEG", {"progressive": True}), ("WEBP", {"quality": 30})])
+@pytest.mark.parametrize(
+    ("form", "options"),
+    [("JPEG", {"progressive": True}), pytest.param("WEBP", {"quality": 30}, marks=pytest.mark.slow)],
+)
 def test_lack_of_memory_is_never_taken_for_damage(tmp_path: Path, form: str, options: dict[str, int]) -> None:
     resource = pytest.importorskip("resource")
     path, memory = tmp_path / "cat", Path("/proc/self/statm")
