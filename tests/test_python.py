@@ -30,6 +30,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     os.chdir(ROOT)
 
 
+@pytest.mark.slow
 def test_page_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), flags=re.DOTALL)
     assert len(blocks) == 3

@@ -96,6 +96,7 @@ def test_a_run_without_a_folder_is_named_by_its_photos(
     assert json.loads((folder / "results.json").read_text())["protocol"]["dataset"] == named.name
 
 
+@pytest.mark.slow
 def test_saved_configuration_gives_the_results_again(tmp_path: Path) -> None:
     options = ["--data.batch_size=2", "--seed_everything=3", "--model.baseline.optimizer.lr=0.003"]
     first = run(tmp_path / "first", *SMALL, *options)
@@ -119,6 +120,7 @@ def test_ordering_alone_gives_what_it_gives_among_many(tmp_path: Path) -> None:
         assert scores["samples_to_criterion"] == many["methods"][name]["samples_to_criterion"][2:], name
 
 
+@pytest.mark.slow
 def test_seed_changes_the_orderings(tmp_path: Path) -> None:
     first = run(tmp_path / "0", *SMALL)
     second = run(tmp_path / "1", *SMALL, "--seed_everything=1")
@@ -163,6 +165,7 @@ def _first_streak(trace: np.ndarray[Any, Any], threshold: float, length: int) ->
     return None
 
 
+@pytest.mark.slow
 def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)

@@ -191,6 +191,7 @@ def test_mistakes_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixt
         assert line.startswith("error: ")
 
 
+@pytest.mark.slow
 def test_from_runs_to_the_stability_of_metrics(
     fit: Fit, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
