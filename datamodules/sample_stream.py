@@ -99,8 +99,7 @@ class SampleStream(LightningDataModule):
         self.num_workers = num_workers
         self.seed = seed
         self.unreadable: dict[str, str] = {}
-        self.duplicates: list[list[str]] = []
-        self.near_duplicates: list[list[str]] = []
+        self.duplicates, self.near_duplicates = list[list[str]](), list[list[str]]()
         self.fingerprints: dict[str, str] = {}
         self.feed(self.orderings)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,19 +33,14 @@ class _Collector:
     def __init__(self, display: Display) -> None:
         self.display = display
         self.outcomes: dict[str, Outcome] = {}
-        self._began: dict[str, float] = {}
 
     def asked(self, task: Task, message: Any) -> None:  # noqa: ANN401 - whatever a task asks
         match message:
             case Started(where):
-                self._began[task.name] = time.monotonic()
                 self.display.started(task.name, where)
             case Said(line):
                 self.display.said(task.name, line)
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
-        seconds = time.monotonic() - self._began.get(task.name, time.monotonic())
         self.outcomes[task.name] = outcome
-        after = "it is begun again" if again else f"after {seconds:.1f} s"
-        state = f"{outcome.kind}{f' ({outcome.error})' if outcome.error else ''}, {after}"
-        self.display.ended(task.name, state, final=not again)
+        self.display.ended(task.name, outcome.kind, outcome.error, again)

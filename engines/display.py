@@ -27,6 +27,7 @@ class Display:
         self.title, self.total, self.done = title, total, 0
         self._live: Live | None = None
         self._lines: dict[str, str] = {}
+        self._began: dict[str, float] = {}
         self._told: dict[str, float] = {}
 
     def __enter__(self) -> Self:
@@ -60,7 +61,8 @@ class Display:
 
     def started(self, name: str, where: str) -> None:
         """Show that a task begins."""
-        self._told[name], self._lines[name] = time.monotonic(), f"begun on {where}"
+        self._began[name] = self._told[name] = time.monotonic()
+        self._lines[name] = f"begun on {where}"
         if self._live is None:
             self._print(f"{name}: begun on {where}")
 
@@ -71,13 +73,16 @@ class Display:
             self._told[name] = time.monotonic()
             self._print(f"{name}: {line}")
 
-    def ended(self, name: str, state: str, final: bool) -> None:
-        """Show how a task ended, and whether that is its end."""
-        self.done += final
+    def ended(self, name: str, state: str, error: str, again: bool) -> float:
+        """Show how a task ended, and whether it is begun again; give the seconds that it took."""
+        seconds = time.monotonic() - self._began.get(name, time.monotonic())
+        self.done += not again
         self._lines.pop(name, None)
         if self._live is not None:
             self._bar.update(self._whole, completed=self.done)
-        self._print(f"[{self.done}/{self.total}] {name}: {state}")
+        why, then = f" ({error})" * bool(error), "it is begun again" if again else f"after {seconds:.1f} s"
+        self._print(f"[{self.done}/{self.total}] {name}: {state}{why}, {then}")
+        return seconds
 
     def _print(self, line: str) -> None:
         if self._live is not None:

@@ -20,6 +20,10 @@ from output.parser import mistakes_of_users
 Ask = Callable[[Any], Any]
 
 
+class CommandGoneError(BaseException):
+    """The command that started a task is gone; no mistake of the task's own, which its code might take it for."""
+
+
 @dataclass(frozen=True)
 class Task:
     """A function's call.
@@ -145,7 +149,7 @@ def perform(task: Task, ask: Ask) -> Outcome:
     Raises:
         KeyboardInterrupt: It was stopped by Ctrl-C.
         Terminated: It was stopped by SIGTERM.
-        ConnectionError: The command is gone.
+        CommandGoneError: Nobody is there to be told.
     """
     where = socket.gethostname()
     lines = _Lines(lambda line: ask(Said(line)))
@@ -158,8 +162,6 @@ def perform(task: Task, ask: Ask) -> Outcome:
         return Outcome("done", result, where=where)
     except MemoryError as error:
         return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
-    except ConnectionError:
-        raise  # nobody is there to be told
     except UserError as error:
         return Outcome("failed", error=" ".join(str(error).split()), where=where)
     except Terminated:

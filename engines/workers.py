@@ -15,7 +15,7 @@ from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
 from engines.deferred_signals import deferred_signals
-from engines.task import Outcome, Task, perform
+from engines.task import CommandGoneError, Outcome, Task, perform
 from output.errors import Terminated
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
@@ -149,16 +149,19 @@ def _serve(connection: Connection[Any, Any], gpu: str | None) -> None:
 
     def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
         number, answered = next(numbers), -1
-        connection.send((number, message))
-        # The answer to a question whose asking was interrupted may come first.
-        while answered != number:
-            answered, answer, error = connection.recv()
+        try:
+            connection.send((number, message))
+            # The answer to a question whose asking was interrupted may come first.
+            while answered != number:
+                answered, answer, error = connection.recv()
+        except (EOFError, OSError) as gone:
+            raise CommandGoneError from gone
         if error is not None:
             raise error
         return answer
 
     # The command is gone, or asked this process to end between two tasks.
-    with suppress(EOFError, OSError, Terminated):
+    with suppress(EOFError, OSError, Terminated, CommandGoneError):
         while True:
             task = connection.recv()
             try:

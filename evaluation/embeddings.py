@@ -103,7 +103,7 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
     require_one_engine(engines.workers, engines.ray)
     if engines != HERE:
         allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
-        needs = Needs(allowed, gpus=any(job.options.device == "cuda" for job in jobs.values()))
+        needs = Needs(allowed, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
         here = engines.ray is None
         tasks = [Task(name, f"{__name__}:embed_task", (job, allowed, not here)) for name, job in jobs.items()]
         outcomes = collect(choose_engine(engines.workers, engines.ray, needs), tasks, "embeddings")

@@ -6,7 +6,6 @@ import secrets
 import shlex
 import shutil
 import tarfile
-import time
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -37,7 +36,6 @@ class Keeper:
         self.folder, self.ledger, self.table, self.display = folder, ledger, table, display
         (folder / LOGS).mkdir(exist_ok=True)
         self._lent: dict[str, Ledger] = {}
-        self._began: dict[str, float] = {}
         self._logged: set[str] = set()
 
     def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
@@ -60,7 +58,6 @@ class Keeper:
                     log.write(f"{line}\n")
                 self.display.said(task.name, line)
             case Started(where):
-                self._began[task.name] = time.monotonic()
                 row = self.table.rows[task.name]
                 row.state, row.where, row.error, row.attempts = "running", where, "", row.attempts + 1
                 self.table.write()
@@ -78,20 +75,16 @@ class Keeper:
             again: Whether it is begun again.
         """
         self._take_back(task.name)
-        seconds = time.monotonic() - self._began.get(task.name, time.monotonic())
         row = self.table.rows[task.name]
-        row.seconds, row.error = round(seconds, 1), outcome.error
-        row.where = outcome.where or row.where
-        if outcome.kind != "done":
-            row.state = "waiting" if again else outcome.kind
-        else:
-            row.state = "complete" if outcome.result["complete"] else "incomplete"
-            row.error = "" if outcome.result["complete"] else outcome.result["because"]
+        row.where, row.error = outcome.where or row.where, outcome.error
+        row.state = "waiting" if again else outcome.kind if outcome.kind != "done" else "complete"
+        if outcome.kind == "done":
             row.identity, row.computed_traces = outcome.result["identity"], outcome.result["computed_traces"]
+            if not outcome.result["complete"]:
+                row.state, row.error = "incomplete", outcome.result["because"]
+        shown = outcome.kind if again else row.state
+        row.seconds = round(self.display.ended(task.name, shown, row.error, again), 1)
         self.table.write()
-        after = "it is begun again" if again else f"after {seconds:.1f} s"
-        state = f"{outcome.kind if again else row.state}{f' ({row.error})' if row.error else ''}, {after}"
-        self.display.ended(task.name, state, final=not again)
 
     def close(self) -> None:
         """Give up what runs have claimed that were not heard to their end."""

@@ -107,6 +107,7 @@ def test_processes_live_for_all_tasks() -> None:
         ("defect", "failed", "ZeroDivisionError: by nothing"),
         ("answer", "failed", "LookupError: no answer"),
         ("memory", "memory", "memory does not suffice (MemoryError)"),
+        ("network", "failed", "ConnectionResetError: [Errno 104] Connection reset by peer"),
         ("library", "failed", "it ended by SystemExit(3)"),
     ],
 )
@@ -117,7 +118,7 @@ def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str,
     assert ends["good"].result[0] == 112
     told = [line for name, line in notes.said if name == "bad"]
     assert "about to fail" in told
-    assert any("Traceback" in line for line in told) == (way in ("defect", "answer"))
+    assert any("Traceback" in line for line in told) == (way in ("defect", "answer", "network"))
 
 
 def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:

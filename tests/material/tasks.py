@@ -29,6 +29,8 @@ def fail(argument: str, ask: Ask) -> None:
         ask("what nobody answers")
     if argument == "memory":
         raise MemoryError
+    if argument == "network":
+        raise ConnectionResetError(104, "Connection reset by peer")
     if argument == "library":
         raise SystemExit(3)
 
