@@ -60,6 +60,7 @@ class Keeper:
             case Started(where):
                 row = self.table.rows[task.name]
                 row.state, row.where, row.error, row.attempts = "running", where, "", row.attempts + 1
+                row.computed_traces = 0
                 self.table.write()
                 self.display.started(task.name, where)
             case Files(archive):

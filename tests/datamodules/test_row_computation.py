@@ -26,7 +26,7 @@ from datamodules.photos.class_folders import ClassFolders
 from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from datamodules.photos.stimuli import Stimuli
 from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from datamodules.row_policy import Means, Policy, Precision, batch_size, pass_size
+from datamodules.row_policy import Means, Policy, Precision
 from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
@@ -350,12 +350,6 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
         load(replace(spec, loaded=loaded), [], policy)
 
 
-@pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
-def test_what_waits_in_shared_memory_is_bounded(side: int) -> None:
-    assert 1 <= batch_size(side) <= 64
-    assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
-
-
 @pytest.mark.parametrize("workers", [0, 2])
 def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
@@ -383,16 +377,6 @@ def test_a_decoding_process_is_quiet_about_the_end_of_the_other(monkeypatch: pyt
     for error in (BrokenPipeError(), ConnectionResetError(), EOFError(), ValueError()):
         sys.excepthook(type(error), error, None)
     assert told == [ValueError]
-
-
-@pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
-    size = pass_size(side, device)
-    bound = (4 if device == "cpu" else 256) * 224**2
-    assert size >= 1
-    assert size * side**2 <= bound or size == 1
-    assert (size + 1) * side**2 > bound
 
 
 @pytest.mark.parametrize(

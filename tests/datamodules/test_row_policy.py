@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from datamodules import row_policy
-from datamodules.row_policy import AHEAD, Policy, device_kind, share_memory
+from datamodules.row_policy import AHEAD, Policy, batch_size, device_kind, pass_size, share_memory
 
 
 @pytest.mark.parametrize(
@@ -65,3 +65,19 @@ def test_passes_are_part_of_what_rows_depend_on() -> None:
     assert (on_cpu["device"], on_cpu["pass"]) == ("cpu", 4)
     assert (on_gpu["device"], on_gpu["pass"]) == ("cuda", 256)
     assert json.loads(json.dumps(on_cpu)) == on_cpu
+
+
+@pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
+def test_what_waits_in_shared_memory_is_bounded(side: int) -> None:
+    assert 1 <= batch_size(side) <= 64
+    assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
+
+
+@pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_passes_are_bounded_in_pixels(side: int, device: str) -> None:
+    size = pass_size(side, device)
+    bound = (4 if device == "cpu" else 256) * 224**2
+    assert size >= 1
+    assert size * side**2 <= bound or size == 1
+    assert (size + 1) * side**2 > bound
