@@ -93,8 +93,13 @@ class RayCluster:
 
     def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         """Answer what tasks ask, for a second or until one ends; see `Engine`."""
-        with deferred_signals():
-            return self._wait(answer)
+        try:
+            with deferred_signals():
+                return self._wait(answer)
+        except self.ray.exceptions.RayError as error:
+            raise UserError(
+                f"ray: the cluster was lost ({reason_of(error)}); what the ledger has is kept, the same command goes on"
+            ) from error
 
     def _wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
         if self._stopping is not None and time.monotonic() > self._stopping:
@@ -104,7 +109,11 @@ class RayCluster:
         # What tasks have said before they ended is heard before their end.
         ended, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if ended else SECONDS_TO_WAIT)):
-            self._answer(answer, tasks[name], number, message)
+            # One that was given up as lost may not know it yet.
+            if name in tasks:
+                self._answer(answer, tasks[name], number, message)
+            else:
+                self.mailbox.reply.remote(number, (None, KeyboardInterrupt()))
         return [(self.running[each], self._outcome(each, self.running.pop(each))) for each in ended]
 
     def _answer(self, answer: Callable[[Task, Any], Any], task: Task, number: int, message: Any) -> None:  # noqa: ANN401 - whatever a task asks

@@ -182,13 +182,30 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
     }
     names = {}
     for name in dict.fromkeys(told.values()):
-        same = {digest: flatten(_untold(documents[digest])) for digest in told if told[digest] == name}
-        keys = telling_apart(list(same.values()))
-        for digest, document in same.items():
-            its = [f"{_shorten(key)} {show(document[key])}" for key in keys if key in document]
+        same = {digest: _untold(documents[digest]) for digest in told if told[digest] == name}
+        for digest, apart in name_apart(name, same).items():
             alone = digest in known or (len(same) == 1 and name not in known.values())
-            names[digest] = name if alone else f"{name} ({', '.join(its) or digest[:SHOWN]})"
+            names[digest] = name if alone else apart
     return names
+
+
+def name_apart(name: str, documents: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Name methods of one name also by what they differ in.
+
+    Args:
+        name: The name.
+        documents: What they are, by digest.
+
+    Returns:
+        A name for each digest.
+    """
+    flat = {digest: flatten(document) for digest, document in documents.items()}
+    keys = telling_apart(list(flat.values()))
+    its = {
+        digest: ", ".join(f"{_shorten(key)} {show(document[key])}" for key in keys if key in document)
+        for digest, document in flat.items()
+    }
+    return {digest: f"{name} ({values or digest[:SHOWN]})" for digest, values in its.items()}
 
 
 def telling_apart(documents: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -22,6 +22,7 @@ from engines.display import Display
 from engines.ray_cluster import Needs
 from engines.schedule import run_tasks
 from engines.task import Task
+from evaluation.leaderboard.leaderboard import leaderboard
 from output.errors import UserError
 from output.files import output_folder
 from sweeps.keeper import LOGS, Keeper, Looker
@@ -48,6 +49,7 @@ def sweep(
     retries: NonNegativeInt = 3,
     memory_retries: NonNegativeInt = 1,
     seed: NonNegativeInt = 0,
+    choose: dict[str, str] | None = None,
     overwrite: bool = False,
 ) -> None:
     """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again goes on.
@@ -67,6 +69,9 @@ def sweep(
         retries: How often a run is begun again whose process or machine was lost.
         memory_retries: How often one is for which memory did not suffice.
         seed: Seed of the draws of a random search.
+        choose: Variants of a method, such as those of swept hyperparameters, that become one row of the leaderboard
+            which is then written when all runs are complete, by the row's name: --choose.ridge='ridge (*'. On each data
+            set the row is that variant which is best on the other data sets.
         overwrite: Replace results that other code, photos, weights or versions gave.
     """
     require_one_engine(workers, ray)
@@ -99,6 +104,8 @@ def sweep(
         with Display(asked.name, len(tasks)) as display, closing(Keeper(folder, traces, table, display)) as keeper:
             run_tasks(engine, tasks, keeper, retries, memory_retries)
     _conclude(table, folder)
+    if choose:
+        leaderboard(str(folder), str(folder / "leaderboard"), choose=choose, overwrite=True)
 
 
 def _read_environment(path: Path) -> dict[str, Any]:

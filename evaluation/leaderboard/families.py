@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
 import numpy as np
 
-from evaluation.leaderboard.settings import Setting, differing_within, values_of
+from evaluation.leaderboard.settings import Asked, Setting, differing_within, values_of
 from metrics.sample_efficiency.held_out_choice import choose_on_others
 from metrics.sample_efficiency.scores import restricted
 from output.errors import UserError
 
 
-def choose_families(settings: Sequence[Setting], families: Mapping[str, str]) -> list[Setting]:
+def choose_families(settings: Sequence[Setting], asked: Asked) -> list[Setting]:
     """Put one row in the place of each family, with the variant that is best on the other data sets.
 
     The others are those of settings that differ in the data set alone; where there is none, the variants stay.
 
     Args:
         settings: The settings.
-        families: Patterns of the variants' names, by the name of the row.
+        asked: Patterns of the variants' names, by the name of the row; and what the baseline is called, which a row
+            may be.
 
     Raises:
         UserError: A pattern matches fewer than two methods, or the name of a row is a method's.
     """
     found = list(settings)
-    for name, pattern in families.items():
+    for name, pattern in asked.choose.items():
         names = dict.fromkeys(each for setting in found for each in setting.curves.methods)
         if name in names:
             raise UserError(f"choose: {name!r} is a method; give the row another name")
@@ -40,7 +41,12 @@ def choose_families(settings: Sequence[Setting], families: Mapping[str, str]) ->
         for places in groups.values():
             for place, chosen in zip(places, _choose([found[each] for each in places], name, pattern), strict=True):
                 found[place] = chosen
-    return found
+    return [
+        replace(each, baseline=asked.baseline)
+        if each.baseline is None and asked.baseline in each.curves.methods
+        else each
+        for each in found
+    ]
 
 
 def _choose(settings: Sequence[Setting], name: str, pattern: str) -> list[Setting]:

@@ -100,7 +100,7 @@ def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int
         UserError: Nothing is found, or nothing can be compared.
     """
     settings, left_out = read_settings(folders, asked)
-    return rank_settings(choose_families(settings, asked.choose), left_out, folders, asked, accuracy_at)
+    return rank_settings(choose_families(settings, asked), left_out, folders, asked, accuracy_at)
 
 
 def rank_settings(

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from evaluation.joined_runs import in_common, join, known_until, require_same_methods
+from evaluation.leaderboard.variants import name_variants
 from evaluation.runs import FILES, Run, read_runs
 from evaluation.stored_traces import (
     BASELINE,
@@ -52,7 +53,7 @@ class Setting:
         curves: The traces of all methods in the orderings that all have, in the order of their numbers.
         provenances: What each method is, by name.
         baseline: The method that the others are compared with; None where there is none.
-        folders: Where the traces come from.
+        runs: Where the traces come from, ledgers among them.
         remarks: What a reader must know.
         tuned: How the hyperparameters of methods were chosen, by name.
     """
@@ -62,9 +63,14 @@ class Setting:
     curves: Curves
     provenances: dict[str, dict[str, Any]]
     baseline: str | None
-    folders: list[str]
+    runs: list[Run]
     remarks: list[str]
     tuned: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def folders(self) -> list[str]:
+        """The folders of the runs and ledgers."""
+        return [*dict.fromkeys(str(run.folder) for run in self.runs)]
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,7 @@ def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting],
     for found in read_runs([escape(folder) for folder in runs]):
         run = replace(found, curves=replace(found.curves, **asked.criterion))
         groups.setdefault(digest_of(_identity(run)), []).append(run)
+    groups = name_variants(groups)
     for folder in ledgers:
         try:
             _add_stored(groups, folder, asked)
@@ -268,10 +275,9 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
                 f"samples ({ends}), and no trace has met it by then; take a lower one, or run train.py with it"
             )
         remarks.append(f"Restricted at {limit} samples instead of {curves.limit}: {ends}.")
-    folders = [*dict.fromkeys(str(run.folder) for run in runs)]
     tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]
     marked = {found: TUNED for each in tuned if (found := _find(chosen, provenances, each)) is not None}
-    return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, folders, remarks, marked)
+    return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, [*runs], remarks, marked)
 
 
 def _find(there: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], name: str) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from glob import escape
 from pathlib import Path
@@ -13,9 +13,8 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 from evaluation.leaderboard.families import choose_families
 from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, texts
 from evaluation.leaderboard.leaderboard import ask, rank_settings
-from evaluation.leaderboard.settings import Setting, read_settings
+from evaluation.leaderboard.settings import read_settings
 from evaluation.report.material import find_material
-from evaluation.runs import read_runs
 from evaluation.stored_traces import BASELINE, is_ledger
 from output.errors import UserError, naming
 from output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
@@ -78,10 +77,13 @@ def report(
         refuse_other_results([path.parent / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
         with naming("folder", about="runs: "):
             settings, left_out = read_settings([escape(folder)], asked)
-            runs = read_runs([escape(each) for each in _run_folders(settings)])
-        settings = choose_families(settings, asked.choose)
+        runs = {str(run.folder): run for each in settings for run in each.runs if not is_ledger(run.folder)}
+        settings = choose_families(settings, asked)
         document = rank_settings(settings, left_out, [folder], asked)
-        page, tables = comparison_page(document, [each.curves for each in settings], runs, material), texts(document)
+        page, tables = (
+            comparison_page(document, [each.curves for each in settings], [*runs.values()], material),
+            texts(document),
+        )
     html = render(page)
     if drawn is not None:
         print_lines([f"wrote {len(_write_figures(drawn, figure_writers(page)))} figures into {drawn}"])
@@ -93,11 +95,6 @@ def _require_page(path: Path) -> None:
     """Check that a file that is there may be replaced."""
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:ITS_HEAD]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
-
-
-def _run_folders(settings: Sequence[Setting]) -> list[str]:
-    folders = dict.fromkeys(folder for setting in settings for folder in setting.folders)
-    return [folder for folder in folders if not is_ledger(Path(folder))]
 
 
 def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:

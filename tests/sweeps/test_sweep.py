@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -266,9 +267,13 @@ def test_a_cluster_of_which_a_machine_dies_measures_the_same(file: Path, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("engine", ["serial", "workers"])
+@pytest.mark.parametrize(("engine", "times"), [("serial", 6), ("workers", 7), ("ray", 7)])
 def test_killed_again_and_again_it_ends_with_the_same_tables(
-    engine: str, tmp_path: Path, small_comparison: Callable[[Path], list[str]]
+    engine: str,
+    times: int,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    small_comparison: Callable[[Path], list[str]],
 ) -> None:
     file = write(
         tmp_path, [*small_comparison(tmp_path), "--trainer.logger=false"], seed_everything={"values": [*range(6)]}
@@ -276,16 +281,27 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(
     run(file, tmp_path / "a")
     output, chance, kills = tmp_path / "b", random.Random(0), 0
     command = [sys.executable, "sweep.py", str(file), f"--output={output}", f"--ledger={output}-ledger"]
-    command += ["--workers=2"] * (engine == "workers")
-    while kills < 10:
+    killers: list[Callable[[int], bool]] = [lambda driver: end([driver], chance)]
+    if engine == "workers":
+        command += ["--workers=2"]
+        killers += [lambda driver: end(processes("-P", str(driver), "-f", "spawn_main"), chance)]
+    if engine == "ray":
+        cluster = request.getfixturevalue("cluster")
+        nodes = [cluster.add_node(num_cpus=1) for _ in range(2)]
+        command += [f"--ray={cluster.address}"]
+
+        def lose_a_node(_: int) -> bool:
+            cluster.remove_node(nodes.pop(chance.randrange(2)), allow_graceful=False)
+            nodes.append(cluster.add_node(num_cpus=1))
+            return True
+
+        killers += [lambda driver: end(processes("-f", "^ray::_perform"), chance), lose_a_node]
+    while kills < times:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.2, 12))
-        victims = [process.pid] if engine == "serial" else [process.pid, *children(process.pid)]
-        victim = chance.choice(victims)
         if process.poll() is None:
-            os.kill(victim, chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
-            kills += 1
-        process.wait(60)
+            kills += chance.choice(killers)(process.pid)
+        process.wait(90)
         if process.returncode == 0:
             # What is done is begun anew, so that there is something to kill.
             for path in output.glob("*/results.json"):
@@ -297,8 +313,14 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(
     assert results(output) == results(tmp_path / "a")
 
 
-def children(process: int) -> list[int]:
-    found = subprocess.run(
-        ["pgrep", "-P", str(process), "-f", "spawn_main"], capture_output=True, text=True, check=False
-    )
+def end(running: list[int], chance: random.Random) -> bool:
+    """End one of several processes; say whether there was one."""
+    with suppress(ProcessLookupError, IndexError):
+        os.kill(chance.choice(running), chance.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT]))
+        return True
+    return False
+
+
+def processes(*which: str) -> list[int]:
+    found = subprocess.run(["pgrep", *which], capture_output=True, text=True, check=False)
     return [int(line) for line in found.stdout.split()]

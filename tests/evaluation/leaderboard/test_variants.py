@@ -1,0 +1,117 @@
+"""Variants of a method that runs call by one name: named apart, and chosen on other data sets."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.leaderboard.leaderboard import leaderboard
+from evaluation.report.replication import replication
+from evaluation.runs import read_runs
+from output.errors import UserError
+from tests.material.ledgers import reach
+from tests.material.runs import write_run
+
+# Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
+SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
+
+
+def write_variant(folder: Path, alpha: float, samples: int, dataset: str, name: str = "ridge", code: str = "a") -> None:
+    """Write a run of a baseline and of one variant of a method, four orderings each."""
+    correct = np.stack([reach([need, need + 1, need + 2, need + 3], 60) for need in (40, samples)])
+    methods = ("baseline", name) if name != "baseline" else ("other", name)
+    write_run(folder, correct, limit=60, dataset=dataset, methods=methods)
+    kinds = {
+        methods[0]: {"class": "modules.GradientDescent", "hyperparameters": {}, "digests": {"modules.method": "a"}},
+        methods[1]: {"class": "modules.Ridge", "hyperparameters": {"alpha": alpha}, "digests": {"modules.ridge": code}},
+    }
+    document = json.loads((folder / "results.json").read_text())
+    document["methods"] = {name: {"provenance": kind} for name, kind in kinds.items()}
+    (folder / "results.json").write_text(json.dumps(document))
+
+
+@pytest.fixture
+def swept(tmp_path: Path) -> Path:
+    (tmp_path / "runs").mkdir()
+    for dataset, variants in SAMPLES.items():
+        for alpha, samples in variants.items():
+            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset)
+    return tmp_path / "runs"
+
+
+def rank(folder: Path, **options: Any) -> dict[str, Any]:
+    return leaderboard(str(folder), output=str(folder.parent / "out"), consecutive=10, overwrite=True, **options)
+
+
+def restricted_means(document: dict[str, Any]) -> dict[str, dict[str, float]]:
+    return {
+        setting["dataset"]: {each["name"]: each["restricted_mean"] for each in setting["methods"]}
+        for setting in document["settings"]
+    }
+
+
+def test_variants_are_named_by_what_was_swept(swept: Path) -> None:
+    document = rank(swept)
+    assert restricted_means(document) == {
+        dataset: {"baseline": 41.5, **{f"ridge (alpha {alpha})": need + 1.5 for alpha, need in variants.items()}}
+        for dataset, variants in SAMPLES.items()
+    }
+    assert not document["left_out"]
+    names = ["ridge (alpha 0.1)", "ridge (alpha 1)", "ridge (alpha 10)"]
+    assert any(f"{', '.join(sorted(names))} are one class" in remark for remark in document["remarks"])
+    # The same in all settings, so that they are compared over them.
+    assert {each["name"] for each in document["over_settings"]["methods"]} == {"baseline", *names}
+
+
+def test_one_that_was_run_on_some_data_sets_only_has_its_name_there(swept: Path, tmp_path: Path) -> None:
+    write_variant(swept / "cars", 0.1, 22, "cars")
+    assert restricted_means(rank(swept))["cars"] == {"baseline": 41.5, "ridge (alpha 0.1)": 23.5}
+
+
+def test_the_honest_choice_of_a_data_set_is_made_on_the_others(swept: Path) -> None:
+    document = rank(swept, choose={"ridge": "ridge (*"})
+    # By the products of the samples on the two others, counted by hand.
+    chosen = {"pets": 1, "flowers": 0.1, "birds": 1}
+    for setting in document["settings"]:
+        row = next(each for each in setting["methods"] if each["name"] == "ridge")
+        alpha = chosen[setting["dataset"]]
+        assert row["tuned"] == f"ridge (alpha {alpha}), chosen on other data sets"
+        assert row["restricted_mean"] == SAMPLES[setting["dataset"]][alpha] + 1.5
+        assert len(setting["methods"]) == 2
+
+
+def test_a_baseline_is_chosen_as_honestly(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for dataset, variants in SAMPLES.items():
+        for alpha, samples in variants.items():
+            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset, name="baseline")
+    assert all(setting["baseline"] is None for setting in rank(tmp_path / "runs")["settings"])
+    for setting in rank(tmp_path / "runs", choose={"baseline": "baseline (*"})["settings"]:
+        assert setting["baseline"] == "baseline"
+        [other] = [each for each in setting["methods"] if each["name"] == "other"]
+        assert other["relative_improvement"] is not None
+
+
+def test_what_differs_in_its_code_is_no_variant(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    write_variant(tmp_path / "runs" / "a", 0.1, 12, "pets")
+    write_variant(tmp_path / "runs" / "b", 1, 20, "pets", code="b")
+    with pytest.raises(UserError, match=r"differs from .* in the method ridge; give one of them another name"):
+        rank(tmp_path / "runs")
+
+
+def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
+    from evaluation.leaderboard.settings import Asked, read_settings
+
+    settings, _ = read_settings([str(swept)], Asked(criterion={"consecutive": 10}))
+    document = rank(swept)
+    runs = [run for setting in settings for run in setting.runs]
+    assert [str(run.folder) for run in runs] == [str(run.folder) for run in read_runs(str(swept / "*"))]
+    pets = next(part for part in replication(document, runs).parts if "pets" in part.title)
+    [rows] = [text.text for text in pets.files if text.title == "Command of each row"]
+    [line] = [line for line in rows.splitlines() if "ridge (alpha 10)" in line and not line.startswith("#")]
+    assert str(swept / "pets-10" / "config.yaml") in line
