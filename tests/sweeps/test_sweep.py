@@ -212,6 +212,32 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
     assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
 
 
+@pytest.mark.slow
+def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    file = write(
+        tmp_path,
+        ["--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100"],
+        data__photos__noise={"values": [0, 1]},
+        model__methods__recursive_least_squares__ridge={"values": [0.001, 100]},
+    )
+    run(file, tmp_path / "a", "--choose.ridge=recursive_least_squares (*")
+    document = json.loads((tmp_path / "a" / "leaderboard" / "leaderboard.json").read_text())
+    assert [setting["dataset"] for setting in document["settings"]] == ["drawn_pets, noise 0", "drawn_pets"]
+    means = {
+        (run["protocol"]["dataset"], method["provenance"]["hyperparameters"]["ridge"]): method["restricted_mean"]
+        for run in results(tmp_path / "a").values()
+        for name, method in run["methods"].items()
+        if name == "recursive_least_squares"
+    }
+    assert len(means) == 4
+    for setting, other in zip(document["settings"], reversed(document["settings"]), strict=True):
+        [row] = [each for each in setting["methods"] if each["name"] == "ridge"]
+        best = min((0.001, 100), key=lambda ridge: means[other["dataset"], ridge])
+        assert row["restricted_mean"] == means[setting["dataset"], best]
+        assert row["tuned"] == f"recursive_least_squares (ridge {float(best)}), chosen on other data sets"
+
+
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
