@@ -126,5 +126,8 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
         "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
         "The lower, the more a claim needs to be repeated over it; that of half of the orderings is the ceiling."
     ]
-    parts = [Part(tables=[Table("Setup stability", columns, rows)])]
+    caption = "Setup stability: agreement of the rankings where one part varies, with its 95 % interval"
+    figure = Figure("setup_stability", "stability", caption, "setup stability", series.stabilities(found["parts"]))
+    drawn = [figure] * any(each["stability"] is not None for each in found["parts"])
+    parts = [Part(tables=[Table("Setup stability", columns, rows)], figures=drawn)]
     return Section("setup-stability", "What moves the ranking", paragraphs, parts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -80,13 +81,27 @@ def intervals(methods: Iterable[Mapping[str, Any]], key: str, places: Mapping[st
     Returns:
         CSV with the columns method, estimate, low and high.
     """
-    rows = []
-    for each in methods:
-        value, interval = each[key], each[f"{key}_interval"]
+    return _forest("method", ((places[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
+
+
+def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
+    """Give the setup stability of parts of the setup, as it stands in `leaderboard.json`, the least stable first.
+
+    Returns:
+        CSV with the columns part, estimate, low and high; `labels`, the names of the parts.
+    """
+    known = sorted((each for each in parts if each["stability"] is not None), key=lambda each: each["stability"])
+    found = _forest("part", ((place, each["stability"], each["interval"]) for place, each in enumerate(known)))
+    return replace(found, values={"labels": [each["part"] for each in known]})
+
+
+def _forest(column: str, estimates: Iterable[tuple[int, float | None, Sequence[Any] | None]]) -> Series:
+    rows: list[Sequence[float]] = []
+    for place, value, interval in estimates:
         if value is not None:
-            low, high = interval if interval and None not in interval else (value, value)
-            rows.append((places[each["name"]], value, low, high))
-    return Series(csv("method,estimate,low,high", rows), height=ROW * len(rows))
+            ends = interval if interval and None not in interval else (value, value)
+            rows.append((place, value, *ends))
+    return Series(csv(f"{column},estimate,low,high", rows), height=ROW * len(rows))
 
 
 def _axis(first: float, last: float) -> dict[str, float]:

@@ -61,14 +61,25 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
         palette: The colours.
 
     Returns:
-        The charts, by name: `learning_curves`, `reached`, `improvement` and `aggregate`.
+        The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
+        the parts of a setup.
     """
     looks = marks(count)
+    chosen = alt.condition(_is_shown(), _colour(looks, palette._replace(legend=False)), alt.value(palette.pale))
+    relative, to_all = "improvement over the baseline, %", "samples, 1 being the mean of all methods"
     return {
         "learning_curves": _learning_curves(looks, palette),
         "reached": _reached(looks, palette),
-        "improvement": _intervals("improvement", "improvement over the baseline, %", 0, looks, palette),
-        "aggregate": _intervals("aggregate", "samples, 1 being the mean of all methods", 1, looks, palette),
+        "improvement": _forest("improvement", "method", relative, 0, palette, chosen),
+        "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
+        "stability": _forest(
+            "stability",
+            "part",
+            "Kendall's tau-b of two rankings that differ in it",
+            1,
+            palette,
+            alt.value(palette.lines[0]),
+        ),
     }
 
 
@@ -109,19 +120,18 @@ def _reached(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     )
 
 
-def _intervals(name: str, title: str, reference: float, looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
-    """Define a forest plot: an estimate with its interval for each method, and a line at a reference."""
-    rows = _chart(name, "method", "estimate", "low", "high")
-    colour = alt.condition(_is_shown(), _colour(looks, palette._replace(legend=False)), alt.value(palette.pale))
+def _forest(name: str, rows: str, title: str, reference: float, palette: Palette, colour: Any) -> alt.LayerChart:  # noqa: ANN401 - whatever Altair takes for a colour
+    """Define a forest plot: an estimate with its interval for each row, and a line at a reference."""
+    numbers = _chart(name, rows, "estimate", "low", "high")
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
-    shared = {"y": alt.Y("method:O", title=None, sort=None, axis=axis), "color": colour}
-    told = [_name(), alt.Tooltip("estimate:Q", format=".4~g")]
+    shared = {"y": alt.Y(f"{rows}:O", title=None, sort=None, axis=axis), "color": colour}
+    told = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
     return _layered(
         alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
-        rows.mark_rule(strokeWidth=WIDTH).encode(
+        numbers.mark_rule(strokeWidth=WIDTH).encode(
             x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=told, **shared
         ),
-        rows.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=told, **shared),
+        numbers.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=told, **shared),
         names_width=220,
     )
 
@@ -129,7 +139,7 @@ def _intervals(name: str, title: str, reference: float, looks: Sequence[Mark], p
 def _chart(name: str, *columns: str) -> alt.Chart:
     numbers: Any = dict.fromkeys(columns, "number")
     chart = alt.Chart(alt.NamedData(name=name, format=alt.CsvDataFormat(type="csv", parse=numbers)))
-    return chart.transform_calculate(name="labels[datum.method]")
+    return chart.transform_calculate(name=f"labels[datum.{columns[0]}]")
 
 
 def _layered(*layers: alt.Chart, **parameters: float) -> alt.LayerChart:

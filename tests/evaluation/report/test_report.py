@@ -304,7 +304,10 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     show(runs, figures=str(runs.parent / "figures"))
     names = {path.name for path in (runs.parent / "figures").iterdir()}
     kinds = ("learning_curves", "reached", "improvement")
-    expected = {f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds} | {"over_settings"}
+    expected = {f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds} | {
+        "over_settings",
+        "setup_stability",
+    }
     assert names == {f"{name}.{form}" for name in expected for form in ("png", "svg")}
     drawing = ElementTree.parse(runs.parent / "figures" / "setting-1-improvement.svg")
     texts = {element.text for element in drawing.iter() if element.tag.endswith("text")}

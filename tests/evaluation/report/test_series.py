@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.report.series import POINTS, intervals, learning_curves, reached, thin
+from evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
 from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from output.page.layout import Series
 from tests.material.runs import TRACES, reaching, write_run
@@ -49,6 +49,17 @@ def test_intervals_that_are_not_bounded_are_not_drawn() -> None:
     ]
     found = intervals(methods, "x", {"a": 0, "b": 1, "c": 2})
     assert found.data == "method,estimate,low,high\n0,1.5,1,2\n2,3,3,3"
+
+
+def test_the_part_that_moves_the_ranking_most_comes_first() -> None:
+    parts: list[dict[str, Any]] = [
+        {"part": "threshold", "stability": 0.7, "interval": [0.5, 0.9]},
+        {"part": "batch size", "stability": None, "interval": None},
+        {"part": "data set", "stability": 0.4, "interval": None},
+    ]
+    found = stabilities(parts)
+    assert found.values == {"labels": ["data set", "threshold"]}
+    assert found.data == "part,estimate,low,high\n0,0.4,0.4,0.4\n1,0.7,0.5,0.9"
 
 
 def test_a_curve_ends_with_its_shortest_ordering() -> None:

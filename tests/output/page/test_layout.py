@@ -17,6 +17,7 @@ NUMBERS = {
     "reached": "method,samples,share\n0,1,0\n0,9,100",
     "improvement": "method,estimate,low,high\n0,5,4,6",
     "aggregate": "method,estimate,low,high\n0,0.9,0.8,1",
+    "stability": "part,estimate,low,high\n0,0.5,0.4,0.6",
 }
 
 
