@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
     from modules.methods.replay import Replay as Replay
     from modules.methods.samples_seen import SamplesSeen as SamplesSeen
+    from modules.methods.scikit_learn_classifier import ScikitLearnClassifier as ScikitLearnClassifier
     from modules.methods.semantic_class_mean import SemanticClassMean as SemanticClassMean
     from modules.methods.shrunken_class_mean import ShrunkenClassMean as ShrunkenClassMean
     from modules.methods.streaming_lda import StreamingLDA as StreamingLDA

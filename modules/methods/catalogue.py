@@ -45,6 +45,10 @@ METHODS = {
     "LogisticRegression": ShippedMethod(
         "logistic regression, refitted on all samples seen", "modules.methods.logistic_regression"
     ),
+    "ScikitLearnClassifier": ShippedMethod(
+        "a classifier with scikit-learn's interface, TabICL by default, refitted on all samples seen",
+        "modules.methods.scikit_learn_classifier",
+    ),
     "CosineClassifier": ShippedMethod("cosine classifier with imprinted weights", "modules.methods.cosine_classifier"),
     "Replay": ShippedMethod("gradient descent with replay", "modules.methods.replay", ("features",)),
     "SemanticClassMean": ShippedMethod(

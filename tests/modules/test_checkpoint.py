@@ -65,7 +65,12 @@ class PerOrdering(Method):
         return torch.stack([-scores, scores], -1)
 
 
-OWN: dict[str, Callable[[], Method]] = {"Scheduled": Scheduled, "PerOrdering": PerOrdering}
+OWN: dict[str, Callable[[], Method]] = {
+    "Scheduled": Scheduled,
+    "PerOrdering": PerOrdering,
+    "ScikitLearnClassifier": lambda: modules.ScikitLearnClassifier("sklearn.linear_model.LogisticRegression"),
+}
+ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
 
 
 def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int = 20) -> Tensor:
@@ -101,7 +106,7 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int 
         return logits
 
 
-@pytest.mark.parametrize("name", [*(name for name, method in METHODS.items() if "features" in method.inputs), *OWN])
+@pytest.mark.parametrize("name", dict.fromkeys([*ON_FEATURES, *OWN]))
 def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
     make = OWN.get(name) or getattr(modules, name)
     whole = _run(make, False, None)

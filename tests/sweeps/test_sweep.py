@@ -321,7 +321,11 @@ def test_killed_again_and_again_it_ends_with_the_same_tables(
             nodes.append(cluster.add_node(num_cpus=1))
             return True
 
-        killers += [lambda driver: end(processes("-f", "^ray::_perform"), chance), lose_a_node]
+        def lose_a_task(_: int) -> bool:
+            raylets = [str(each.process.pid) for node in nodes for each in node.all_processes["raylet"]]
+            return end(processes("-P", ",".join(raylets), "-f", "^ray::_perform"), chance)
+
+        killers += [lose_a_task, lose_a_node]
     while kills < times:
         process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(chance.uniform(0.2, 12))

@@ -1,0 +1,109 @@
+"""A classifier with scikit-learn's interface, refitted on all samples seen."""
+
+from __future__ import annotations
+
+import pkgutil
+from typing import Any
+
+import numpy as np
+import torch
+from jsonargparse.typing import PositiveInt
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modules.method import Method, Start
+from modules.methods.samples_seen import SamplesSeen
+from output.errors import UserError, reason_of
+
+TABICL = "tabicl.TabICLClassifier"
+
+
+class ScikitLearnClassifier(Method):
+    """A classifier of another library, such as one that was pre-trained on tables, refitted at every evaluation.
+
+    Any class with scikit-learn's `fit`, `predict_proba` and `get_params` will do. The default is TabICL, a network
+    that reads the samples and answers without being trained on them: Jingang Qu, David Holzmueller, Gael Varoquaux,
+    Marine Le Morvan, "TabICL: A Tabular Foundation Model for In-Context Learning on Large Data", ICML, 2025; pip
+    install 'headstart[tabular]'. It fetches its weights from huggingface.co/jingang/TabICL when it is first used.
+
+    Features are reduced to the leading principal components of the samples seen, as classifiers for tables take few
+    columns. What the classifier draws is seeded by the comparison's seed, unless the options have a `random_state`.
+    Orderings are fitted one after the other. A class without a sample is never predicted.
+
+    Args:
+        classifier: Import path of the class.
+        options: What it is made with.
+        components: The most principal components that it is given.
+    """
+
+    independent_of_limit = True
+
+    def __init__(
+        self, classifier: str = TABICL, options: dict[str, Any] | None = None, components: PositiveInt = 64
+    ) -> None:
+        super().__init__()
+        self.classifier = classifier
+        self.kind = _import(classifier)
+        self.options = dict(options or {})
+        self.components = components
+        try:
+            known = self.kind(**self.options).get_params()
+        except (TypeError, AttributeError) as error:
+            raise UserError(f"options: {classifier} cannot be made with {self.options} ({error})") from error
+        self.draws = "random_state" in known and "random_state" not in self.options
+
+    def begin(self, start: Start) -> None:
+        """Start without any sample."""
+        super().begin(start)
+        self.seen = SamplesSeen(start)
+
+    @torch.no_grad()
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Keep the batch."""
+        self.seen.append(self.features(inputs), labels, self.places)
+
+    @torch.no_grad()
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give the logarithms of the probabilities of a classifier that is fitted to all samples seen."""
+        features = self.features(inputs).double().cpu().numpy()
+        labels = self.seen.labels.cpu().numpy()
+        logits = np.full((self.start.orderings, features.shape[-2], self.start.classes), -np.inf, dtype=np.float32)
+        for ordering in range(self.start.orderings if self.seen.count else 0):
+            samples = self.seen.gather(slice(ordering, ordering + 1))[0].double().cpu().numpy()
+            asked = features if features.ndim == 2 else features[ordering]
+            classes, chances = self._predict(samples, labels[ordering], asked)
+            with np.errstate(divide="ignore"):
+                logits[ordering][:, classes] = np.log(chances)
+        return torch.from_numpy(logits).to(inputs.device)
+
+    def _predict(
+        self, samples: NDArray[np.float64], labels: NDArray[np.int64], asked: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Give the classes that there are samples of, and their probabilities, `[asked, classes]`."""
+        classes = np.unique(labels)
+        if len(classes) == 1:
+            return classes, np.ones((len(asked), 1))
+        from sklearn.decomposition import PCA
+
+        axes = PCA(min(self.components, *samples.shape), svd_solver="full")
+        # Of samples that are all the same the share of the variance that an axis has is undefined.
+        with np.errstate(invalid="ignore"):
+            columns = axes.fit_transform(samples)
+        classifier = self.kind(**self.options, **({"random_state": self.start.seed} if self.draws else {}))
+        try:
+            classifier.fit(columns, labels)
+        except (OSError, ValueError) as error:
+            raise UserError(f"classifier: {self.classifier} cannot be fitted ({reason_of(error)})") from error
+        return np.asarray(classifier.classes_), np.asarray(classifier.predict_proba(axes.transform(asked)))
+
+
+def _import(path: str) -> Any:  # noqa: ANN401 - a class of another library
+    """Give the class of an import path."""
+    try:
+        found = pkgutil.resolve_name(path)
+    except (ImportError, AttributeError, ValueError) as error:
+        extra = "; pip install 'headstart[tabular]'" if path == TABICL else "; give the import path of a class"
+        raise UserError(f"classifier: {path!r} cannot be imported ({error}){extra}") from error
+    if not all(hasattr(found, name) for name in ("fit", "predict_proba", "get_params")):
+        raise UserError(f"classifier: {path!r} has no fit, predict_proba and get_params; give one that has")
+    return found
