@@ -1,24 +1,19 @@
-"""Compare transfer methods by the samples that they need: feed one stream to all and evaluate after every batch.
+"""Compare transfer methods by the samples that they need: `python train.py --config configs/demo.yaml`.
 
-    python train.py --config configs/demo.yaml
-
-prints a table and writes results.json, curves.npz, config.yaml and two pictures into trainer.default_root_dir.
 Every option of a YAML file can be given on the command line with dots, `--data.batch_size=8`.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from output.errors import INCOMPLETE
 from output.parser import import_from_working_folder, mistakes_of_users, one_line_errors
+from output.sub_commands import as_arguments
 from output.version import describe_version
-
-# What the system calls a temporary failure: the same command again goes on.
-INCOMPLETE = 75
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -48,19 +43,15 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
     Raises:
         UserError: What would end the command in one line.
     """
-    values = {
-        name: value if isinstance(value, str) else json.dumps(value, default=str)
-        for name, value in (options or {}).items()
-    }
     with mistakes_of_users():
-        return _run([f"--config={config}", *(f"--{name}={value}" for name, value in values.items())])
+        return _run([f"--config={config}", *as_arguments(options or {})])
 
 
 def _run(options: list[str]) -> dict[str, Any]:
+    import_from_working_folder()
     # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
     from cli.comparison import ComparisonCLI
 
-    import_from_working_folder()
     return ComparisonCLI(options).run()
 
 

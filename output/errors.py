@@ -7,6 +7,8 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
+# Exit code of what is to be gone on with by the same command: what the system calls a temporary failure.
+INCOMPLETE = 75
 # An argument's name, as messages begin with it: `root: there is no folder ...`.
 _ARGUMENT = re.compile(r"[a-z_][\w.]*: ")
 

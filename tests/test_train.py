@@ -24,6 +24,7 @@ from scipy import stats
 import train
 from callbacks import SampleEfficiency, checkpoints
 from modules.comparison import Comparison
+from output.errors import INCOMPLETE
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -277,7 +278,7 @@ def test_run_that_the_trainer_stops_early_is_incomplete(tmp_path: Path, monkeypa
     monkeypatch.setattr(SampleEfficiency, "on_validation_end", stop)
     with pytest.raises(SystemExit) as caught:
         run(tmp_path, *SMALL, "--criterion.threshold=1.0")
-    assert caught.value.code == train.INCOMPLETE
+    assert caught.value.code == INCOMPLETE
     results = json.loads((tmp_path / "results.json").read_text())
     assert not results["complete"]
     assert "trainer" in results["stopped_because"]
@@ -303,7 +304,7 @@ def test_evaluations_off_the_grid_do_not_count(tmp_path: Path, monkeypatch: pyte
 def test_run_without_time_writes_nothing(tmp_path: Path) -> None:
     with pytest.raises(SystemExit) as caught:
         train.main([*SMALL, "--trainer.max_time=00:00:00:00", f"--trainer.default_root_dir={tmp_path / 'run'}"])
-    assert caught.value.code == train.INCOMPLETE
+    assert caught.value.code == INCOMPLETE
     assert not (tmp_path / "run").exists()
 
 

@@ -18,6 +18,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 import evaluate
 from output.errors import UserError
 from output.parser import one_line_errors
+from output.sub_commands import load
 
 Fit = Callable[..., Path]
 
@@ -261,7 +262,7 @@ def test_help_lists_every_sub_command_with_its_first_line(capsys: pytest.Capture
     # Lines are broken at spaces and hyphens.
     text = "".join(capsys.readouterr().out.split())
     for name, place in evaluate.COMMANDS.items():
-        summary = (evaluate._load(place).__doc__ or "").splitlines()[0].rstrip(".")
+        summary = (load(place).__doc__ or "").splitlines()[0].rstrip(".")
         assert "".join(f"{name}{summary}".split()) in text
 
 

@@ -1,0 +1,65 @@
+"""Sub-commands that are found by their names, and arguments as users write them and as parsers know them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Collection, Mapping, Sequence
+from importlib import import_module
+from itertools import pairwise
+from typing import Any
+
+from output.docstrings import first_line
+
+
+def plain_arguments(args: Sequence[str], several: Collection[str]) -> list[str]:
+    """Write arguments as the parser knows them.
+
+    Args:
+        args: The sub-command and its options, which may be written with dashes for underscores.
+        several: Sub-commands that are about several folders, which become one list.
+    """
+    return _joined([_underscored(arg) for arg in args], several)
+
+
+def as_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Write options that were given from Python, by their names, as a parser reads them from the command line."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, default=str) for name, value in options.items()
+    }
+    return [f"--{name}={text}" for name, text in texts.items()]
+
+
+def _underscored(arg: str) -> str:
+    """Let options be written with dashes, too; what follows a dot may be a name of the user's own."""
+    name = re.split("[.=]", arg, maxsplit=1)[0]
+    return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}" if name.startswith("--") else arg
+
+
+def _joined(args: list[str], several: Collection[str]) -> list[str]:
+    """Make one list of several folders that a command is about."""
+    if not args or args[0] not in several:
+        return args
+    pairs = list(pairwise(args))
+    # An option without an equals sign has its value behind it.
+    free = [arg for before, arg in pairs if not arg.startswith("--") and ("=" in before or not before.startswith("--"))]
+    if len(free) < 2:
+        return args
+    others = [arg for before, arg in pairs if arg.startswith("--") or (before.startswith("--") and "=" not in before)]
+    return [args[0], json.dumps(free), *others]
+
+
+def load(place: str) -> Callable[..., Any]:
+    """Import the function of a sub-command, `module:function`."""
+    module, name = place.split(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function
+
+
+def placeholder(place: str) -> Callable[[], None]:
+    """Stand in for a sub-command in the list of all."""
+
+    def command() -> None: ...
+
+    command.__doc__ = first_line(*place.split(":"))
+    return command
