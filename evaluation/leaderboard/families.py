@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from evaluation.leaderboard.settings import Asked, Setting, differing_within, values_of
+from evaluation.leaderboard.settings import DATA_SET, Asked, Setting, differing_within, values_of
 from metrics.sample_efficiency.held_out_choice import choose_on_others
 from metrics.sample_efficiency.scores import restricted
 from output.errors import UserError
@@ -32,9 +32,10 @@ def choose_families(settings: Sequence[Setting], asked: Asked) -> list[Setting]:
         names = dict.fromkeys(each for setting in found for each in setting.curves.methods)
         if name in names:
             raise UserError(f"choose: {name!r} is a method; give the row another name")
-        if sum(fnmatchcase(each, pattern) for each in names) < 2:
-            raise UserError(f"choose: {pattern!r} matches fewer than two of the methods {', '.join(names)}")
-        keys = differing_within([setting.protocol for setting in found], ["dataset"])
+        if len({each for setting in found for each in _family(setting, pattern)}) < 2:
+            others = [each for each in names if any(each != setting.baseline for setting in found)]
+            raise UserError(f"choose: {pattern!r} matches fewer than two of the methods {', '.join(others)}")
+        keys = differing_within([setting.protocol for setting in found], DATA_SET)
         groups: dict[tuple[str, ...], list[int]] = {}
         for place, setting in enumerate(found):
             groups.setdefault(values_of(setting.protocol, keys), []).append(place)
@@ -56,9 +57,12 @@ def _choose(settings: Sequence[Setting], name: str, pattern: str) -> list[Settin
     if len(settings) < 2 or not variants:
         remark = f"No other data set has the variants {pattern}, so that none could be chosen on it."
         return [replace(setting, remarks=[*setting.remarks, remark]) for setting in settings]
-    scores = {str(setting.protocol["dataset"]): _score(setting, variants) for setting in settings}
-    chosen = choose_on_others(scores)
-    return [_keep(setting, name, chosen[str(setting.protocol["dataset"])], pattern) for setting in settings]
+    chosen = choose_on_others({_data_set(setting): _score(setting, variants) for setting in settings})
+    return [_keep(setting, name, chosen[_data_set(setting)], pattern) for setting in settings]
+
+
+def _data_set(setting: Setting) -> str:
+    return ", ".join(values_of(setting.protocol, DATA_SET))
 
 
 def _family(setting: Setting, pattern: str) -> list[str]:

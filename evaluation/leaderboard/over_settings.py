@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.rows import Scored, interval
-from evaluation.leaderboard.settings import CHOICES, differing_within, values_of
+from evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
 from evaluation.stored_traces import describe_differences
 from metrics.ranking.aggregates import (
     bootstrap_counts,
@@ -23,34 +23,52 @@ from metrics.sample_efficiency.scores import t_interval
 
 Values = NDArray[np.float64]
 # What is compared over. A file of weights is the same wherever it lies.
-OVER = ("dataset", "backbone", "weights_sha256")
+OVER = (*DATA_SET, "backbone", "weights_sha256")
 
 
 def choose_comparable(scored: Sequence[Scored]) -> tuple[list[Scored], list[str]]:
-    """Take settings of which no two are of the same data set and backbone, and say which others are left out.
-
-    Where several are of the same, settings are grouped by what differs between those, and of these the ones in the
-    largest group count.
-    """
-    keys = differing_within([each.protocol for each in scored], OVER)
-    cells = Counter(values_of(each.protocol, OVER) for each in scored)
-    [(most, _)] = Counter(values_of(each.protocol, keys) for each in scored).most_common(1)
-    chosen: dict[tuple[str, ...], Scored] = {}
-    for each in scored:
-        cell = values_of(each.protocol, OVER)
-        if cells[cell] == 1 or values_of(each.protocol, keys) == most:
-            chosen.setdefault(cell, each)
-    names = [each.setting.name for each in chosen.values()]
+    """Take settings of which no two are of the same data set and backbone, and say which others are left out."""
+    chosen, shown = one_of_each(scored, OVER)
+    names = [each.setting.name for each in chosen]
     left_out = [each.setting.name for each in scored if each.setting.name not in names]
     remarks = []
     if left_out:
-        shown = ", ".join(f"{key} {value}" for key, value in zip(keys, most, strict=True)) or "one stream each"
         others = f"others of the same data sets and backbones are left out: {'; '.join(left_out)}"
         remarks.append(f"Over settings of {shown}; {others}. --where chooses them.")
-    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen.values()]
+    choices = [{key: each.protocol.get(key) for key in CHOICES} for each in chosen]
     differing = ", ".join(f"{key} ({values})" for key, values in describe_differences(choices).items())
     remarks += [f"The settings differ also in {differing}."] * bool(differing)
-    return list(chosen.values()), remarks
+    return chosen, remarks
+
+
+def one_of_each(scored: Sequence[Scored], keys: Sequence[str]) -> tuple[list[Scored], str]:
+    """Take settings of which no two agree in some keys of their protocols.
+
+    Where several do, the one is taken that is of the kind that most of them are of, by what differs between them; where
+    none is, the first.
+
+    Args:
+        scored: The settings.
+        keys: The keys.
+
+    Returns:
+        Those that are taken, and the kind.
+    """
+    cells: dict[tuple[str, ...], list[Scored]] = {}
+    for each in scored:
+        cells.setdefault(values_of(each.protocol, keys), []).append(each)
+    every = [each.protocol for each in scored]
+    several = [each.protocol for same in cells.values() if len(same) > 1 for each in same]
+    differing = differing_within(every, keys)
+    alike, all_alike = (Counter(values_of(each, differing) for each in protocols) for protocols in (several, every))
+    most = max(alike, key=lambda kind: (alike[kind], all_alike[kind]), default=())
+    chosen, without = [], []
+    for same in cells.values():
+        of_kind = [each for each in same if values_of(each.protocol, differing) == most]
+        chosen.append((of_kind or same)[0])
+        without += [same[0].setting.name] * (len(same) > 1 and not of_kind)
+    shown = ", ".join(f"{key} {value}" for key, value in zip(differing, most, strict=True)) or "one stream each"
+    return chosen, shown + f" (where there is none such, of {'; '.join(without)})" * bool(without)
 
 
 def common_methods(scored: Sequence[Scored]) -> tuple[list[str], list[str]]:
@@ -64,8 +82,9 @@ def common_methods(scored: Sequence[Scored]) -> tuple[list[str], list[str]]:
 
 
 def _same(name: str, scored: Sequence[Scored]) -> bool:
-    first = scored[0].setting.provenances[name]
-    return all(each.setting.provenances[name] == first for each in scored)
+    # Data sets may have limits of their own.
+    kinds = [{**each.setting.provenances[name], "max_samples": None} for each in scored]
+    return all(kind == kinds[0] for kind in kinds)
 
 
 def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | None, list[str]]:
@@ -78,7 +97,7 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
         return None, [*remarks, few]
     values = [each.restricted[[each.names.index(name) for name in methods]] for each in chosen]
     resamples = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
-    middle, ends = _interquartile_means(values, resamples)
+    middle, ends = relative_interquartile_means(values, resamples)
     placed = np.stack([ranks(each.mean(1)) for each in values])
     order = np.argsort(middle, kind="stable")
     rows = [
@@ -86,7 +105,7 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
             "name": methods[place],
             "interquartile_mean": float(middle[place]),
             "interquartile_mean_interval": interval(*ends[:, place]),
-            **_mean_rank(placed[:, place], [each.protocol["dataset"] for each in chosen], len(methods)),
+            **_mean_rank(placed[:, place], [values_of(each.protocol, DATA_SET) for each in chosen], len(methods)),
             "ranks": placed[:, place].tolist(),
         }
         for place in order
@@ -100,13 +119,21 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
     }, []
 
 
-def _interquartile_means(values: Sequence[Values], resamples: list[Values]) -> tuple[Values, Values]:
-    """Give the interquartile means of samples over their geometric mean in the setting, and their intervals.
+def relative_interquartile_means(values: Sequence[Values], resamples: list[Values]) -> tuple[Values, Values]:
+    """Give the interquartile means of samples over the geometric mean of all methods in the ordering, with intervals.
 
     A factor of two then counts the same where 20 samples are needed as where 200 are, and a run is unusual, and
-    trimmed, for what it is in its setting, not because that is a hard one.
+    trimmed, for what it is among those of its ordering, not because that is a hard one. What is drawn again are
+    orderings, each with its own mean, so that the intervals belong to the estimate.
+
+    Args:
+        values: Restricted samples to criterion of each setting, `[methods, orderings]`.
+        resamples: How often each ordering comes in every resample of each setting, `[resamples, orderings]`.
+
+    Returns:
+        The means, `[methods]`, and the ends of their intervals, `[2, methods]`.
     """
-    logarithms = [np.log(each) - np.log(each).mean() for each in values]
+    logarithms = [np.log(each) - np.log(each).mean(0) for each in values]
     [middle] = np.exp(interquartile_means(logarithms, [np.ones((1, each.shape[1])) for each in values]))
     return middle, _ends(np.exp(interquartile_means(logarithms, resamples)), values)
 
@@ -117,7 +144,7 @@ def _ends(resampled: Values, values: Sequence[Values]) -> Values:
     return percentile_interval(resampled) * (np.nan if alone else 1)
 
 
-def _mean_rank(placed: Values, data_sets: Sequence[str], methods: int) -> dict[str, Any]:
+def _mean_rank(placed: Values, data_sets: Sequence[tuple[str, ...]], methods: int) -> dict[str, Any]:
     """Give the mean over data sets of a method's ranks, with the t interval over these.
 
     Settings of one data set are alike, so that they count together; with one data set alone, settings count apart.

@@ -32,6 +32,8 @@ from store.json_digest import digest_of
 from store.ledger import LedgerError
 from store.ledger_reader import LedgerReader
 
+# A data set is its photos: folders of one name may hold others.
+DATA_SET = ("dataset", "train_photos_sha256")
 # What a user chooses besides data set and backbone, by the keys of the protocol.
 CHOICES = (
     *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "seed", "inputs"),

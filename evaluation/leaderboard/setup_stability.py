@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.over_settings import common_methods
+from evaluation.leaderboard.over_settings import common_methods, one_of_each
 from evaluation.leaderboard.rows import Scored, interval_if_known
 from evaluation.leaderboard.sensitivity import TIES, Cell
-from evaluation.leaderboard.settings import CHOICES, differing_within, values_of
+from evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
 from metrics.sample_efficiency.scores import t_half_width
 
 Values = NDArray[np.float64]
 # The parts of a setup, and the keys of the protocol that are such a part.
 PARTS = {
-    "data set": ("dataset",),
+    "data set": DATA_SET,
     "backbone": ("backbone", "weights_sha256"),
     "batch size": ("batch_size",),
 }
-# What each data set may have of its own, and settings of one data set and backbone must not differ in.
+# What each data set may have of its own, and settings of one data set must not differ in.
 OWN = ("threshold", "max_samples")
 # How often the orderings of a setting are halved.
 HALVINGS, SEED = 20, 0
@@ -102,7 +102,7 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
         return None
     rows = [[each.names.index(name) for name in methods] for each in scored]
     restricted = [each.restricted[its] for each, its in zip(scored, rows, strict=True)]
-    over = {part: _over_settings(scored, restricted, keys) for part, keys in PARTS.items()}
+    over = {part: _over_settings(scored, restricted, part) for part in PARTS}
     read = [
         # Where traces are undecided all are cut, at another place for each criterion, which moves the ranking as well.
         [(cell, cell.values[its]) for cell in cells if cell.values is not None and not cell.undecided]
@@ -113,14 +113,20 @@ def describe_setup_stability(scored: Sequence[Scored], grids: Sequence[list[Cell
     return {"methods": methods, "parts": [experiments.describe(part) for part, experiments in over.items()]}
 
 
-def _over_settings(scored: Sequence[Scored], restricted: Sequence[Values], varied: Sequence[str]) -> Experiments:
+def _over_settings(scored: Sequence[Scored], restricted: Sequence[Values], part: str) -> Experiments:
     """Compare settings that differ in one part alone."""
-    keys = dict.fromkeys(key for key in (*chain(*PARTS.values()), *CHOICES) if key not in OWN)
+    varied, compared = PARTS[part], scored
+    keys = dict.fromkeys((*chain(*PARTS.values()), *CHOICES))
     keys |= dict.fromkeys(differing_within([each.protocol for each in scored], list(keys)))
+    if varied == DATA_SET:
+        keys = dict.fromkeys(key for key in keys if key not in OWN)
+        compared, _ = one_of_each(scored, list(keys))
+    names = {each.setting.name for each in compared}
     fixed = [key for key in keys if key not in varied]
     found = Experiments()
     for each, values in zip(scored, restricted, strict=True):
-        found.add(values.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))
+        if each.setting.name in names:
+            found.add(values.mean(1), values_of(each.protocol, fixed), values_of(each.protocol, varied))
     return found
 
 

@@ -19,9 +19,10 @@ def over_settings(document: Mapping[str, Any], places: Places) -> Section | None
         return None
     methods = found["methods"]
     paragraphs = [
-        "Samples to criterion are divided by their geometric mean over all methods and orderings of a setting, and the "
-        "middle half of all is averaged: 1 is the mean of all methods, and lower is better. Its intervals are of a "
-        "bootstrap over the orderings, stratified by setting; those of mean ranks are t intervals over data sets."
+        "Samples to criterion are divided by the geometric mean of all methods in the same ordering, and the middle half "
+        "of all runs is averaged, each setting counting the same: 1 is the mean of all methods, and lower is better. Its "
+        "intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t intervals "
+        "over data sets."
     ]
     columns = [
         Column("method"),

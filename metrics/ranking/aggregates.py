@@ -39,12 +39,13 @@ def percentile_interval(resampled: Values, level: float = LEVEL) -> Values:
 
 
 def interquartile_means(values: list[Values], counts: list[Values]) -> Values:
-    """Give the mean of the middle half of all runs of all settings, of every resample.
+    """Give the mean of the middle half of all runs of all settings, each setting counting the same, of every resample.
 
     Source: Rishabh Agarwal, Max Schwarzer, Pablo Samuel Castro, Aaron Courville and Marc G. Bellemare, "Deep
     Reinforcement Learning at the Edge of the Statistical Precipice", NeurIPS, 2021, sections 4.1 and 4.3: the mean
-    trimmed by a quarter, rounded down, of the runs at either end, of resamples that keep the number of runs of each
-    setting.
+    without a quarter at either end, of resamples that keep the number of runs of each setting. Two things differ: of
+    settings with more orderings each run weighs less, and of a run at the border of the middle half a part counts,
+    where they count it whole.
 
     Args:
         values: Of each setting, `[methods, orderings]`.
@@ -54,17 +55,21 @@ def interquartile_means(values: list[Values], counts: list[Values]) -> Values:
     Returns:
         `[resamples, methods]`.
     """
-    # Counts are exact in 32 bits.
-    runs, weights = np.concatenate(values, axis=1), np.concatenate(counts, axis=1).astype(np.float32)
-    total = int(weights[0].sum())
-    cut = total // 4
+    most = max(each.shape[1] for each in values)
+    shares = [each * (most / each.shape[1]) for each in counts]
+    runs, weights = np.concatenate(values, axis=1), np.concatenate(shares, axis=1)
+    if all(each.shape[1] == most for each in values):
+        # Counts are exact in 32 bits.
+        weights = weights.astype(np.float32)
+    total = most * len(values)
+    cut = total / 4
     found = np.empty((len(weights), len(runs)))
     orders = np.argsort(runs, axis=1, kind="stable")
-    step = max(1, AT_ONCE // total)
+    step = max(1, AT_ONCE // runs.shape[1])
     for start in range(0, len(weights), step):
         part = slice(start, start + step)
         for method, (its, order) in enumerate(zip(runs, orders, strict=True)):
-            # Runs of the middle half up to each value; those above it count as the next value, step by step.
+            # Weight of the middle half up to each value; what lies above it counts as the next value, step by step.
             middle = np.clip(np.cumsum(weights[part, order], axis=1), cut, total - cut)
             found[part, method] = its[order[-1]] - (middle[:, :-1] - cut) @ np.diff(its[order]) / (total - 2 * cut)
     return found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -19,16 +21,22 @@ VALUES = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.floa
 COUNTS = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(SIZES)]
 
 
-def test_interquartile_means_are_means_trimmed_by_a_quarter() -> None:
-    found = interquartile_means(VALUES, COUNTS)
+@pytest.mark.parametrize("sizes", [SIZES, (20,), (17, 17, 17)])
+def test_interquartile_means_are_means_trimmed_by_a_quarter_of_settings_that_count_the_same(
+    sizes: tuple[int, ...],
+) -> None:
+    values = [np.random.default_rng(size).integers(10, 60, (5, size)).astype(np.float64) for size in sizes]
+    counts = [bootstrap_counts(size, stratum, 4) for stratum, size in enumerate(sizes)]
+    found, often = interquartile_means(values, counts), 4 * math.lcm(*sizes)
     assert found.shape == (4, 5)
     for resample in range(4):
         for method in range(5):
+            # Runs are repeated until all settings have equally many, which a quarter of is a whole number.
             runs = [
-                np.repeat(values[method], counts[resample].astype(int))
-                for values, counts in zip(VALUES, COUNTS, strict=True)
+                np.repeat(its[method], its_counts[resample].astype(int) * (often // its.shape[1]))
+                for its, its_counts in zip(values, counts, strict=True)
             ]
-            assert found[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-5)
+            assert found[resample, method] == pytest.approx(stats.trim_mean(np.concatenate(runs), 0.25), rel=1e-6)
 
 
 def test_probability_of_improvement_is_the_mann_whitney_statistic() -> None:
@@ -44,15 +52,15 @@ def test_probability_of_improvement_is_the_mann_whitney_statistic() -> None:
 def test_aggregates_are_those_of_rliable() -> None:
     metrics = pytest.importorskip("rliable.metrics", reason="rliable is not installed")
     library = pytest.importorskip("rliable.library")
-    values = [each[:, :17] for each in VALUES]
-    once = [np.ones((1, 17))] * 3
+    values = [each[:, :16] for each in VALUES]
+    once = [np.ones((1, 16))] * 3
     # It takes scores of runs by tasks, higher is better.
     scores = {str(method): np.stack([-each[method] for each in values], axis=1) for method in range(2)}
     [found] = interquartile_means(values, once)
     assert found[0] == pytest.approx(-metrics.aggregate_iqm(scores["0"]), rel=1e-6)
     improvement = np.mean([probabilities_of_improvement(each, once[0])[0, 0, 1] for each in values])
     assert improvement == pytest.approx(metrics.probability_of_improvement(scores["0"], scores["1"]))
-    counts = [bootstrap_counts(17, stratum, 2_000) for stratum in range(3)]
+    counts = [bootstrap_counts(16, stratum, 2_000) for stratum in range(3)]
     interval = percentile_interval(interquartile_means(values, counts))[:, 0]
     _, ends = library.get_interval_estimates(scores, lambda its: np.array([metrics.aggregate_iqm(its)]), reps=2_000)
     assert interval == pytest.approx(-ends["0"][::-1, 0], abs=0.4)
