@@ -26,7 +26,7 @@ from evaluation.stored_traces import (
     show,
     telling_apart,
 )
-from metrics.sample_efficiency.curves import CONSECUTIVE, THRESHOLD, Curves
+from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
 from output.errors import UserError
 from store.json_digest import digest_of
 from store.ledger import LedgerError
@@ -255,15 +255,23 @@ def _require_found(settings: Sequence[Setting], asked: Asked) -> None:
 def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: Asked) -> Setting:
     """Put the runs of a setting together."""
     require_same_methods(runs)
-    # Of a ledger alone no limit is known.
-    limits = [run.curves.limit for run in runs if "unfinished" not in run.document]
+    measured = [run for run in runs if "unfinished" not in run.document]
+    # Of a ledger alone no limit is known. Incomplete runs end before theirs, which `known_until` sees.
+    limits = [run.protocol.get("max_samples", run.curves.limit) for run in measured]
     curves = join(runs, min(limits, default=None))
     provenances = {each: run.describe(each) for run in runs for each in run.curves.methods}
     baseline, chosen = _choose(curves.methods, provenances, asked)
+    lacking = _lacking(curves, measured) if asked.methods is None else []
+    chosen = [each for each in chosen if each == baseline or each not in lacking]
     rows, order = [curves.methods.index(each) for each in chosen], np.argsort(curves.orderings)
     correct = curves.correct[np.array(rows)[:, None], order]
     curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=correct)
     curves, remarks = in_common(curves)
+    if left_out := [each for each in lacking if each != baseline]:
+        remarks.append(
+            f"Of the ledger alone, without all orderings of the runs, and left out: {', '.join(left_out)}. --methods "
+            "has them nevertheless."
+        )
     unfinished = sum(run.document.get("unfinished", 0) for run in runs)
     remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
     remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
@@ -280,6 +288,15 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
     tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]
     marked = {found: TUNED for each in tuned if (found := _find(chosen, provenances, each)) is not None}
     return Setting(name, protocol, replace(curves, limit=limit), provenances, baseline, [*runs], remarks, marked)
+
+
+def _lacking(curves: Curves, runs: Sequence[Run]) -> list[str]:
+    """Give the methods that are in no run and lack orderings that runs have."""
+    measured = {name for run in runs for name in run.curves.methods}
+    numbers = {number for run in runs for number in run.curves.orderings.tolist()}
+    there = curves.correct[..., 0] != NOT_EVALUATED
+    whole = there[:, [number in numbers for number in curves.orderings.tolist()]].all(1)
+    return [name for name, every in zip(curves.methods, whole, strict=True) if not every and name not in measured]
 
 
 def _find(there: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], name: str) -> str | None:

@@ -272,6 +272,36 @@ def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: 
     assert setting["folders"] == [str(tmp_path / "below" / "run"), str(three)]
 
 
+def test_methods_of_the_ledger_alone_do_not_shrink_what_runs_have(three: Path, tmp_path: Path) -> None:
+    from store.ledger_reader import LedgerReader
+
+    with LedgerReader(three) as ledger:
+        [stream] = ledger.streams()
+    store(three, {"tried": reach(FAST[:5], 60), "whole": reach(FAST, 60)})
+    (tmp_path / "below").mkdir()
+    traces = np.stack([reach(SLOW, 60), reach(FAST, 60)])
+    write_run(tmp_path / "below" / "run", traces, limit=60, stream_sha256=stream)
+    [setting] = leaderboard(str(tmp_path), output=str(tmp_path / "out"))["settings"]
+    names = {each["name"] for each in setting["methods"]}
+    assert (names >= {"whole", "mine"}, "tried" in names, len(setting["orderings"])) == (True, False, 20)
+    assert any("left out: tried. --methods has them" in remark for remark in setting["remarks"])
+    options: dict[str, Any] = {"methods": ["mine", "tried"], "overwrite": True}
+    [chosen] = leaderboard(str(tmp_path), output=str(tmp_path / "out"), **options)["settings"]
+    assert ("tried" in {each["name"] for each in chosen["methods"]}, len(chosen["orderings"])) == (True, 5)
+
+
+def test_an_incomplete_run_beside_a_complete_one_of_its_traces_cuts_nothing(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    counts = np.stack([reach(SLOW, 60), reach(FAST, 60)])
+    write_run(tmp_path / "runs" / "whole", counts, limit=60)
+    write_run(tmp_path / "runs" / "cut", counts[..., :25], limit=25, max_samples=60, complete=False)
+    [setting] = leaderboard(str(tmp_path / "runs"), output=str(tmp_path / "out"))["settings"]
+    assert setting["restricted_at"] == 60
+    assert [each["reached"] for each in setting["methods"]] == [20, 20]
+    [alone] = leaderboard(str(tmp_path / "runs" / "cut"), output=str(tmp_path / "out"), overwrite=True)["settings"]
+    assert alone["restricted_at"] == 25
+
+
 def test_other_methods_of_one_name_are_refused(tmp_path: Path) -> None:
     write_run(tmp_path / "one", rate=0.1)
     write_run(tmp_path / "two", rate=0.2, first=2)
