@@ -74,17 +74,16 @@ def first_streaks(
         Samples seen at the last evaluation of the first full streak (samples to criterion) and at its first (onset),
         `[lengths, 2, ...]`, infinite where the trace never meets the criterion.
     """
-    # Evaluations first, so that the loop over them works on whole rows.
-    passed = np.ascontiguousarray(np.moveaxis(correct >= required, -1, 0))
-    streaks = passed.astype(np.min_scalar_type(len(passed)))
-    for place in range(1, len(passed)):
-        streaks[place] += streaks[place - 1] * passed[place]
-    found = np.full((len(consecutive), 2, *passed.shape[1:]), np.inf)
+    evaluations = correct.shape[-1]
+    places = np.arange(evaluations, dtype=np.min_scalar_type(-max(evaluations, 1)))
+    # A streak is as long as it is since the last evaluation that did not pass.
+    streaks = places - np.maximum.accumulate(np.where(correct >= required, places.dtype.type(-1), places), axis=-1)
+    found = np.full((len(consecutive), 2, *correct.shape[:-1]), np.inf)
     for place, length in enumerate(consecutive):
         full = streaks == length
-        met = full.any(axis=0)
+        met = full.any(axis=-1)
         if met.any():
-            first = full.argmax(axis=0)
+            first = full.argmax(axis=-1)
             found[place, 0] = np.where(met, samples_seen[first], np.inf)
             found[place, 1] = np.where(met, samples_seen[first - length + 1], np.inf)
     return found

@@ -169,9 +169,9 @@ def sign_patterns(count: int) -> NDArray[np.float32 | np.int8]:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
         return (1 - 2 * flipped).astype(kind)
     generator, left = np.random.default_rng(PERMUTATION_SEED), range(0, PERMUTATIONS, BATCH)
-    # Drawn as SciPy does: each difference and its negative are put into either order.
-    both = np.tile(np.array([1, -1], dtype=np.int8), (BATCH, count, 1))
-    return np.concatenate([generator.permuted(both, axis=-1)[..., 0].astype(kind) for _ in left])[:PERMUTATIONS]
+    # What SciPy draws, which puts each difference and its negative into either order by the last bit of a number.
+    drawn = (generator.integers(2**32, size=(BATCH, count), dtype=np.uint32).astype(np.int8) & 1 for _ in left)
+    return np.concatenate([(2 * each - 1).astype(kind) for each in drawn])[:PERMUTATIONS]
 
 
 def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
