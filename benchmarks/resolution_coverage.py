@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.ranking.aggregates import percentile_interval, ranks
-from metrics.sample_efficiency.resolution import LEVEL, all_pairs_p_values, orderings_needed, rank_intervals
-from metrics.sample_efficiency.scores import median_interval, sign_flip_p_values, t_interval
+from metrics.sample_efficiency.resolution import LEVEL, compare_all_pairs, orderings_needed, rank_intervals
+from metrics.sample_efficiency.scores import median_interval, t_interval
 
 # Samples that nine methods need, on average.
 FIELDS = {
@@ -21,6 +21,9 @@ FIELDS = {
 }
 SPREAD, CORRELATION, FEWEST = 0.35, 0.6, 10
 MANY = 200_000
+# What else is compared beside two methods that need 20 samples and a little more: nothing, some that need more, and
+# many, most of which are alike.
+OTHERS: tuple[tuple[float, ...], ...] = ((), (30, 36, 43, 52, 62, 74, 89), (30,) * 12)
 Values = NDArray[np.float64]
 
 
@@ -58,7 +61,7 @@ def rank_coverage(means: tuple[float, ...], orderings: int, leaderboards: int) -
     held, false = np.zeros((2, leaderboards, len(means)), dtype=bool), 0
     for each in range(leaderboards):
         values = draw(generator, means, orderings)
-        apart = all_pairs_p_values(values) < LEVEL
+        apart = compare_all_pairs(values).p_values < LEVEL
         false += equal and bool(apart.any())
         counts = generator.multinomial(orderings, np.full(orderings, 1 / orderings), 500)
         found = [rank_intervals(values.mean(1), apart).T, percentile_interval(ranks(counts @ values.T))]
@@ -75,25 +78,25 @@ def rank_coverage(means: tuple[float, ...], orderings: int, leaderboards: int) -
     }
 
 
-def attained_power(better: float, worse: float, observed: int, pilots: int, experiments: int) -> list[float]:
+def attained_power(means: tuple[float, ...], observed: int, pilots: int, experiments: int) -> list[float]:
     """Take the number of orderings that pilots ask for, and count how often experiments of that size find a difference.
 
     Args:
-        better: What one method needs.
-        worse: What the other needs.
+        means: What methods need, the two that are to be told apart first.
         observed: Orderings of a pilot.
         pilots: How many pilots; their median number of orderings is taken.
         experiments: How many experiments of that number.
 
     Returns:
-        The number, and the share of experiments in which the sign-flip test refuses equality at 5 %.
+        The number, and the share of experiments in which the two are told apart, among all pairs.
     """
-    generator = np.random.default_rng(1)
-    drawn = [-np.diff(draw(generator, (worse, better), observed), axis=0).T for _ in range(pilots)]
-    asked = [orderings_needed(each)[0] for each in drawn]
+    generator, asked = np.random.default_rng(1), []
+    for _ in range(pilots):
+        values = draw(generator, means, observed)
+        asked += orderings_needed(np.diff(values[:2], axis=0).T, compare_all_pairs(values).levels[:1])
     needed = int(np.median([np.inf if each is None else each for each in asked]))
-    found = np.stack([np.diff(draw(generator, (worse, better), needed), axis=0)[0] for _ in range(experiments)], axis=1)
-    return [needed, float((sign_flip_p_values(found) < LEVEL).mean())]
+    found = [compare_all_pairs(draw(generator, means, needed)).p_values[0, 1] for _ in range(experiments)]
+    return [needed, float(np.mean(np.array(found) < LEVEL))]
 
 
 def interval_coverage(orderings: int, limit: float, comparisons: int) -> list[float]:
@@ -127,10 +130,11 @@ def main(leaderboards: int = 1_000) -> None:
             found = rank_coverage(means, orderings, leaderboards)
             shares = "  ".join(f"{what} {share:.1%}" for what, share in found.items())
             print(f"{name}, {orderings} orderings:  {shares}", flush=True)
-    for worse, observed in product((21, 22, 25), (30, 1_000)):
-        needed, power = attained_power(20, worse, observed, 200, leaderboards)
+    for worse, others, observed in product((22, 25), OTHERS, (30, 1_000)):
+        needed, power = attained_power((20, worse, *others), observed, 50, leaderboards)
         asked = f"{needed:.0f} orderings needed by pilots of {observed}"
-        print(f"20 samples against {worse}: {asked}, power then {power:.1%}", flush=True)
+        among = f"20 samples against {worse} among {len(others)} other methods"
+        print(f"{among}: {asked}, power then {power:.1%}", flush=True)
     for orderings in (10, 30, 100):
         median, mean = interval_coverage(orderings, 30, 10 * leaderboards)
         print(f"{orderings} orderings: median {median:.1%}, restricted mean {mean:.1%}", flush=True)

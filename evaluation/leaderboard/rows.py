@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from string import ascii_letters
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,8 @@ from evaluation.leaderboard.settings import Setting
 from metrics.sample_efficiency.curves import required_correct
 from metrics.sample_efficiency.resolution import (
     LEVEL,
-    all_pairs_p_values,
+    AllPairs,
+    compare_all_pairs,
     maximal_groups,
     orderings_needed,
     rank_intervals,
@@ -77,12 +79,15 @@ def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
     """
     setting, curves = scored.setting, scored.setting.curves
     protocol, orderings = scored.protocol, len(curves.orderings)
-    adjusted = all_pairs_p_values(scored.restricted)
-    apart = adjusted < LEVEL
-    groups = [[scored.names[place] for place in group] for group in maximal_groups(apart)]
+    compared = compare_all_pairs(scored.restricted)
+    apart = compared.p_values < LEVEL
+    sets = maximal_groups(apart)
+    groups = [[scored.names[place] for place in group] for group in sets]
     methods = _scores(scored, accuracy_at)
     against = _against_baseline(scored)
-    for place, (each, comparison, standing) in enumerate(zip(methods, against, _standings(scored, apart), strict=True)):
+    for place, (each, comparison, standing) in enumerate(
+        zip(methods, against, _standings(scored, apart, sets), strict=True)
+    ):
         methods[place] = {**each, **comparison, **standing}
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
@@ -101,7 +106,7 @@ def describe(scored: Scored, accuracy_at: Sequence[int]) -> dict[str, Any]:
         "restricted_at": curves.limit,
         "remarks": [*setting.remarks, *_remarks(scored, groups, orderings)],
         "methods": methods,
-        "pairs": _pairs(scored, adjusted),
+        "pairs": _pairs(scored, compared),
         "not_told_apart": groups,
         "protocol": protocol,
     }
@@ -165,22 +170,21 @@ def _against_baseline(scored: Scored) -> list[dict[str, Any]]:
     return found
 
 
-def _standings(scored: Scored, apart: NDArray[np.bool_]) -> list[dict[str, Any]]:
-    """Give groups and intervals of ranks."""
+def _standings(scored: Scored, apart: NDArray[np.bool_], sets: Sequence[Sequence[int]]) -> list[dict[str, Any]]:
+    """Give the letters of the sets that each method is in, and intervals of ranks."""
+    letters = [""] * len(scored.names)
+    for number, members in enumerate(sets):
+        # Behind z come capitals, then numbers.
+        letter = ascii_letters[number] if number < len(ascii_letters) else f" {number + 1}"
+        for place in members:
+            letters[place] += letter
     places = rank_intervals(scored.restricted.mean(1), apart).tolist()
-    standings: list[dict[str, Any]] = []
-    # A group is its first method and all after it that are not told apart from that, nor in a group before.
-    firsts: list[int] = []
-    for place in range(len(scored.names)):
-        group = next((group for group, first in enumerate(firsts) if not apart[first, place]), len(firsts))
-        firsts += [place] * (group == len(firsts))
-        standings.append({"group": group, "rank_interval": places[place]})
-    return standings
+    return [{"group": its, "rank_interval": ends} for its, ends in zip(letters, places, strict=True)]
 
 
-def _pairs(scored: Scored, adjusted: Values) -> list[dict[str, Any]]:
+def _pairs(scored: Scored, compared: AllPairs) -> list[dict[str, Any]]:
     """Compare neighbours."""
-    differences = np.diff(scored.restricted, axis=0).T
+    differences, adjusted = np.diff(scored.restricted, axis=0).T, compared.p_values
     pairs = _compare_neighbours(differences)
     return [
         {
@@ -191,7 +195,7 @@ def _pairs(scored: Scored, adjusted: Values) -> list[dict[str, Any]]:
             "told_apart": bool(adjusted[place, place + 1] < LEVEL),
             "orderings_needed": needed,
         }
-        for place, (pair, needed) in enumerate(zip(pairs, orderings_needed(differences), strict=True))
+        for place, (pair, needed) in enumerate(zip(pairs, orderings_needed(differences, compared.levels), strict=True))
     ]
 
 

@@ -37,7 +37,7 @@ def setting_rows(setting: dict[str, Any], escape: Escape = str, accuracies: int 
     for each in setting["methods"]:
         cells = [
             each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
-            str(each["group"] + 1),
+            each["group"],
             _range(each["rank_interval"], "g"),
             f"{each['reached']}/{each['orderings']}",
             _with_interval(each["median"], each["median_interval"], "g"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from string import ascii_letters
 from typing import Any
 
 from evaluation.report import series
@@ -52,12 +51,15 @@ def overview(document: Mapping[str, Any], places: Places) -> Section:
 
 
 def _overview_row(place: int, setting: Setting, places: Places) -> list[Cell]:
-    best, *others = setting["methods"]
-    name, tied = best["name"], [each["name"] for each in others if each["group"] == best["group"]]
+    best = setting["methods"][0]
+    name = best["name"]
+    sets = [{*names} for names in setting["not_told_apart"]]
+    tied = [each["name"] for each in setting["methods"][1:] if any({name, each["name"]} <= names for names in sets)]
+    shown = ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"
     return [
         Cell(numbered(place, setting["name"]), link=setting_id(place)),
         Cell(name, mark=places[name]) if best["reached"] else Cell("none met the criterion"),
-        text(", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"),
+        text(shown if sets else "too many sets to name"),
         number(best["restricted_mean"], ".1f", best["restricted_mean_interval"]),
         number(best["relative_improvement"], ".0f", best["relative_improvement_interval"]),
         number(best["orderings"], ".0f"),
@@ -120,13 +122,12 @@ def _part(place: int, setting: Setting, curves: Curves, places: Places) -> Part:
 def _table(setting: Setting, places: Places) -> Table:
     samples = list(dict.fromkeys(number for method in setting["methods"] for number in method["accuracy_at"]))
     columns = [*COLUMNS, *(Column(f"accuracy at {number}", f"mean accuracy at {number} samples") for number in samples)]
-    letters = _letters(setting["not_told_apart"])
-    rows = [_row(method, places, letters, samples) for method in setting["methods"]]
+    rows = [_row(method, places, samples) for method in setting["methods"]]
     tuned = [f"* Hyperparameters of {each['name']}: {each['tuned']}." for each in setting["methods"] if each["tuned"]]
     return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(tuned))
 
 
-def _row(method: Mapping[str, Any], places: Places, letters: Mapping[str, str], samples: Sequence[str]) -> list[Cell]:
+def _row(method: Mapping[str, Any], places: Places, samples: Sequence[str]) -> list[Cell]:
     tuned = " *" if method["tuned"] else ""
     low, high = method["rank_interval"] or (None, None)
     return [
@@ -137,19 +138,10 @@ def _row(method: Mapping[str, Any], places: Places, letters: Mapping[str, str], 
         number(method["relative_improvement"], ".1f", method["relative_improvement_interval"]),
         p_value(method["p_value_holm"]),
         number(method["onset"], "g"),
-        Cell(letters.get(method["name"], "")),
+        Cell(method["group"]),
         Cell(f"{format_number(low, 'g')}–{format_number(high, 'g')}"),
         *(share(method["accuracy_at"].get(at)) for at in samples),
     ]
-
-
-def _letters(groups: Sequence[Sequence[str]]) -> dict[str, str]:
-    """Give each method the letters of the groups that it is in; behind z come capitals, then numbers."""
-    found: dict[str, str] = {}
-    for place, group in enumerate(groups):
-        letter = ascii_letters[place] if place < len(ascii_letters) else f" {place + 1}"
-        found |= {name: found.get(name, "") + letter for name in group}
-    return found
 
 
 def _pairs(setting: Setting, places: Places) -> list[Table]:

@@ -3,22 +3,37 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from metrics.sample_efficiency.scores import PERMUTATIONS, sign_patterns
+from metrics.sample_efficiency.scores import sign_patterns
 
 LEVEL, POWER = 0.05, 0.8
-# Sign patterns of the tests of all pairs where not all are enumerated.
+# Sign patterns of the tests of all pairs at most; all are taken of up to 13 orderings.
 PATTERNS = 9_999
 MOST_GROUPS = 500
 # Numbers of orderings that are simulated, each this many times; with fewer than six no sign-flip test reaches 5 %.
 FEWEST, MOST, STEP, SIMULATED, SEED = 6, 10_000, 1.35, 500, 0
 
 
-def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
+class AllPairs(NamedTuple):
+    """What the tests of all pairs say.
+
+    Attributes:
+        p_values: Adjusted, symmetric, `[methods, methods]`; 1 where two methods are the same throughout, and for a
+            single ordering.
+        levels: The level at which each method and the next one would have to differ alone to be told apart among all,
+            `[methods - 1]`: that of a normal variable for the critical value of the pair's step.
+    """
+
+    p_values: NDArray[np.float64]
+    levels: NDArray[np.float64]
+
+
+def compare_all_pairs(values: NDArray[np.float64]) -> AllPairs:
     """Test all pairs of methods for a difference of their means, two-sided, adjusted for testing all of them.
 
     The signs of all pairs' differences are flipped together, ordering by ordering, and each pair's difference, over the
@@ -30,21 +45,15 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Args:
         values: Restricted samples to criterion on the same orderings, `[methods, orderings]`.
-
-    Returns:
-        Adjusted p values, symmetric, `[methods, methods]`; 1 where two methods are the same throughout, and for a
-        single ordering.
     """
     methods, orderings = values.shape
-    adjusted = np.ones((methods, methods))
+    adjusted, levels = np.ones((methods, methods)), np.full(max(methods - 1, 0), LEVEL)
     first, second = np.triu_indices(methods, 1)
     scale = np.sqrt(((values[first] - values[second]) ** 2).sum(-1))
     first, second, scale = (each[scale > 0] for each in (first, second, scale))
     if orderings < 2 or not len(first):
-        return adjusted
-    patterns = sign_patterns(orderings)
-    drawn = len(patterns) == PERMUTATIONS
-    patterns = patterns[:PATTERNS] if drawn else patterns
+        return AllPairs(adjusted, levels)
+    patterns, drawn = _patterns(orderings)
     # Differences are those of what is above the first method, which is less. 32 bits are exact for whole numbers, as
     # samples are, and enough for others. The last column is the observed one.
     values = values - values[0]
@@ -57,13 +66,24 @@ def all_pairs_p_values(values: NDArray[np.float64]) -> NDArray[np.float64]:
         null = flipped[first[pair], :-1] - flipped[second[pair], :-1]
         np.maximum(largest, np.abs(null, out=null) / np.float32(scale[pair]), out=largest)
         exceeded[pair] = np.count_nonzero(largest >= np.float32(observed[pair] * (1 - 1e-6)))
+        if second[pair] == first[pair] + 1:
+            levels[first[pair]] = min(2 * special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
     # Of patterns that are drawn, the observed one is one more.
     p_values = (exceeded + drawn) / (len(patterns) + drawn)
     # A pair that differs more is never less sure.
     falling = order[::-1]
     p_values[falling] = np.maximum.accumulate(p_values[falling])
     adjusted[first, second] = adjusted[second, first] = p_values
-    return adjusted
+    return AllPairs(adjusted, levels)
+
+
+@lru_cache(maxsize=1)
+def _patterns(orderings: int) -> tuple[NDArray[np.float32 | np.int8], bool]:
+    """Give all sign patterns where they are few, else some that are drawn, and whether they are."""
+    patterns = sign_patterns(orderings)
+    if len(patterns) <= PATTERNS:
+        return patterns, False
+    return patterns[np.random.default_rng(SEED).choice(len(patterns), PATTERNS, replace=False)], True
 
 
 def rank_intervals(means: NDArray[np.float64], apart: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -113,25 +133,26 @@ def maximal_groups(apart: NDArray[np.bool_]) -> list[list[int]]:
     return sorted(sorted(group) for group in groups)
 
 
-def orderings_needed(differences: NDArray[np.float64]) -> list[int | None]:
+def orderings_needed(differences: NDArray[np.float64], levels: NDArray[np.float64]) -> list[int | None]:
     """Give the number of orderings that would tell methods apart, by simulation from the observed pairs.
 
     Experiments of n orderings are drawn with replacement from the observed differences, whose mean is so taken for the
-    true one. What is given is the least n for which a paired t test refuses equality at 5 % in 80 % of them,
-    interpolated between the simulated numbers.
+    true one. What is given is the least n for which a paired t test refuses equality in 80 % of them, interpolated
+    between the simulated numbers.
 
     Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, section
     25.6.
 
     Args:
         differences: Of several pairs of methods on the same orderings, `[orderings, pairs]`.
+        levels: Levels of the tests, `[pairs]`.
 
     Returns:
         Of each pair, None where more than `MOST` are needed or the methods do not differ, and for a single ordering.
     """
     if len(differences) < 2:
         return [None] * differences.shape[1]
-    power = np.array([_power(differences, n) for n in _simulated()])
+    power = np.array([_power(differences, levels, n) for n in _simulated()])
     return [_first_above(each) for each in power.T]
 
 
@@ -140,14 +161,14 @@ def _simulated() -> list[int]:
     return [*dict.fromkeys(round(FEWEST * STEP**k) for k in range(steps + 1)), MOST]
 
 
-def _power(differences: NDArray[np.float64], orderings: int) -> NDArray[np.float64]:
+def _power(differences: NDArray[np.float64], levels: NDArray[np.float64], orderings: int) -> NDArray[np.float64]:
     """Give the share of experiments of so many orderings that find each pair's difference, `[pairs]`."""
     counts = _draws(len(differences), orderings).astype(np.float64)
     mean = counts @ differences / orderings
     variance = np.maximum(counts @ differences**2 / orderings - mean**2, 0) * orderings / (orderings - 1)
     # Rounding leaves a little where all that was drawn is equal.
     variance[variance <= 1e-12 * mean**2] = 0
-    half = special.stdtrit(orderings - 1, 1 - LEVEL / 2) * np.sqrt(variance / orderings)
+    half = special.stdtrit(orderings - 1, 1 - levels / 2) * np.sqrt(variance / orderings)
     found: NDArray[np.float64] = (np.abs(mean) > half).mean(0)
     return found
 

@@ -80,7 +80,7 @@ def test_resolution_is_stated(three: Path) -> None:
     [setting] = rank(three)["settings"]
     first, second, last = setting["methods"]
     assert {first["name"], second["name"]} == {"fast", "close"}
-    assert [each["group"] for each in setting["methods"]] == [0, 0, 1]
+    assert [each["group"] for each in setting["methods"]] == ["a", "a", "b"]
     assert [each["rank_interval"] for each in setting["methods"]] == [[1, 2], [1, 2], [3, 3]]
     assert setting["not_told_apart"] == [[first["name"], second["name"]], [last["name"]]]
     close, far = setting["pairs"]
@@ -89,6 +89,17 @@ def test_resolution_is_stated(three: Path) -> None:
     assert (far["worse"], far["told_apart"]) == ("baseline", True)
     assert far["orderings_needed"] < 20
     assert far["interval"][0] < far["difference"] < far["interval"][1]
+
+
+def test_methods_between_two_others_have_the_letters_of_both(tmp_path: Path) -> None:
+    # The middle one is told apart from neither, these are from each other.
+    noise = np.random.default_rng(1).integers(-9, 10, (3, 20))
+    traces = {name: reach(27 + 3 * k + noise[k], 60) for k, name in enumerate(("baseline", "middle", "worst"))}
+    [setting] = rank(store(tmp_path / "stored", traces))["settings"]
+    assert [each["group"] for each in setting["methods"]] == ["a", "ab", "b"]
+    names = [each["name"] for each in setting["methods"]]
+    assert setting["not_told_apart"] == [names[:2], names[1:]]
+    assert f"| {names[1]} | ab |" in (tmp_path / "out" / "leaderboard.md").read_text()
 
 
 def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
@@ -101,7 +112,7 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
         assert (fast["name"], fast["median"], fast["relative_improvement"]) == ("fast", 15, 50)
         assert fast["relative_improvement_interval"] is None
         assert fast["median_interval"] == fast["restricted_mean_interval"] == [None, None]
-        assert (fast["p_value"], fast["group"], baseline["group"]) == (1, 0, 0)
+        assert (fast["p_value"], fast["group"], baseline["group"]) == (1, "a", "a")
         assert fast["rank_interval"] == baseline["rank_interval"] == [1, 2]
         [pair] = setting["pairs"]
         assert (pair["told_apart"], pair["orderings_needed"], pair["p_value"]) == (False, None, 1)
@@ -116,7 +127,7 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
 def test_two_orderings_cannot_tell_methods_apart(tmp_path: Path) -> None:
     store(tmp_path / "stored", {"baseline": reach([30, 40], 60), "fast": reach([15, 16], 60)})
     [setting] = rank(tmp_path / "stored")["settings"]
-    assert [each["group"] for each in setting["methods"]] == [0, 0]
+    assert [each["group"] for each in setting["methods"]] == ["a", "a"]
     assert setting["pairs"][0]["p_value"] == 0.5
     assert setting["methods"][0]["median_interval"] == [None, None]
 
@@ -130,7 +141,7 @@ def test_methods_that_never_reach_the_criterion_are_tied_and_last(tmp_path: Path
     for each in setting["methods"][1:]:
         assert (each["reached"], each["median"], each["restricted_mean"], each["onset"]) == (0, None, 60, None)
         assert (each["median_interval"], each["restricted_mean_interval"]) == ([None, None], [60, 60])
-        assert (each["group"], each["rank_interval"]) == (1, [2, 3])
+        assert (each["group"], each["rank_interval"]) == ("b", [2, 3])
     assert setting["methods"][0]["relative_improvement"] == pytest.approx(100 * (1 - FAST.mean() / 60))
     assert setting["pairs"][1] == {
         "better": "baseline",
@@ -148,7 +159,7 @@ def test_all_methods_censored_leave_one_group(tmp_path: Path) -> None:
     never = reach([INF] * 20, 60)
     store(tmp_path / "stored", {"baseline": never, "lost": never})
     document = rank(tmp_path / "stored")
-    assert [each["group"] for each in document["settings"][0]["methods"]] == [0, 0]
+    assert [each["group"] for each in document["settings"][0]["methods"]] == ["a", "a"]
     [grid] = document["sensitivity"]["settings"]
     assert all(cell["tau"] is None and cell["order"] == [] for cell in grid["grid"])
     assert [part["stability"] for part in document["setup_stability"]["parts"]] == [None] * 7
@@ -157,7 +168,7 @@ def test_all_methods_censored_leave_one_group(tmp_path: Path) -> None:
 def test_equal_traces_are_one_group(tmp_path: Path) -> None:
     store(tmp_path / "stored", {"baseline": reach(FAST, 60), "twin": reach(FAST, 60)})
     [setting] = rank(tmp_path / "stored")["settings"]
-    assert [each["group"] for each in setting["methods"]] == [0, 0]
+    assert [each["group"] for each in setting["methods"]] == ["a", "a"]
     assert setting["methods"][1]["relative_improvement"] == 0
     assert setting["methods"][1]["p_value_holm"] == 1
 

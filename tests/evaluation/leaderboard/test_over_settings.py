@@ -313,7 +313,9 @@ def test_data_sets_of_one_name_are_those_of_their_photos(tmp_path: Path) -> None
     assert document["setup_stability"]["parts"][0]["compared"] == 3
     for seed, setting in enumerate(document["settings"]):
         scores = {
-            name: np.mean([np.log(each[METHODS.index(name)]).mean() for place, each in enumerate(samples) if place != seed])
+            name: np.mean(
+                [np.log(each[METHODS.index(name)]).mean() for place, each in enumerate(samples) if place != seed]
+            )
             for name in ("two", "three")
         }
         [row] = [each for each in setting["methods"] if each["name"] == "family"]
