@@ -43,9 +43,9 @@ class Cell:
 
 
 def read_grid(scored: Scored) -> list[Cell]:
-    """Read the traces of a setting by all criteria, methods in the order of the leaderboard."""
+    """Read the traces of a setting by all criteria and its own threshold, methods in the order of the leaderboard."""
     curves, ends, cells = scored.setting.curves, scored.setting.curves.ends, []
-    for threshold in THRESHOLDS:
+    for threshold in sorted({*THRESHOLDS, curves.threshold}):
         required = required_correct(threshold, curves.all_correct)
         found = first_streaks(curves.correct, curves.samples_seen, required, CONSECUTIVE)[:, 0]
         for consecutive, samples in zip(CONSECUTIVE, found, strict=True):
@@ -90,7 +90,6 @@ def _describe_cell(scored: Scored, cell: Cell) -> dict[str, Any]:
 def describe_sensitivity(scored: Sequence[Scored], grids: Sequence[list[Cell]]) -> dict[str, Any]:
     """Give the sensitivity of all settings as it stands in `leaderboard.json`."""
     return {
-        "thresholds": list(THRESHOLDS),
         "consecutive": list(CONSECUTIVE),
         "settings": [describe_grid(each, cells) for each, cells in zip(scored, grids, strict=True)],
     }

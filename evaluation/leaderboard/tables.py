@@ -86,10 +86,10 @@ def sensitivity_rows(document: dict[str, Any], setting: dict[str, Any], escape: 
     sensitivity = document["sensitivity"]
     cells = {(cell["threshold"], cell["consecutive"]): cell for cell in setting["grid"]}
     rows = [["threshold", *(f"{consecutive} in a row" for consecutive in sensitivity["consecutive"])]]
-    for threshold in sensitivity["thresholds"]:
+    for threshold in dict.fromkeys(threshold for threshold, _ in cells):
         row = [cells[threshold, consecutive] for consecutive in sensitivity["consecutive"]]
         shown = [_criterion_cell(cell) for cell in row]
-        rows.append([f"{threshold:.0%}", *map(escape, shown)])
+        rows.append([f"{100 * threshold:g}%", *map(escape, shown)])
     return rows
 
 

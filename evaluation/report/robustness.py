@@ -19,10 +19,10 @@ def over_settings(document: Mapping[str, Any], places: Places) -> Section | None
         return None
     methods = found["methods"]
     paragraphs = [
-        "Samples to criterion are divided by the geometric mean of all methods in the same ordering, and the middle half "
-        "of all runs is averaged, each setting counting the same: 1 is the mean of all methods, and lower is better. Its "
-        "intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t intervals "
-        "over data sets."
+        "Samples to criterion are divided by the geometric mean of all methods in the same ordering, and the middle "
+        "half of all runs is averaged, each setting counting the same: 1 is the mean of all methods, and lower is "
+        "better. Its intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t "
+        "intervals over data sets."
     ]
     columns = [
         Column("method"),
@@ -83,26 +83,24 @@ def sensitivity(document: Mapping[str, Any], places: Places) -> Section | None:
         "all methods there and that of the leaderboard: 1 is the same order, and the strongest colour. A dash stands "
         "where no method meets the criterion, or traces end before that is decided."
     ]
-    parts = [
-        Part(tables=[_grid(each, found["thresholds"], found["consecutive"], places)]) for each in found["settings"]
-    ]
+    parts = [Part(tables=[_grid(each, found["consecutive"], places)]) for each in found["settings"]]
     return Section("sensitivity", "Sensitivity to the criterion", paragraphs, parts)
 
 
-def _grid(setting: Mapping[str, Any], thresholds: Sequence[float], consecutive: Sequence[int], places: Places) -> Table:
+def _grid(setting: Mapping[str, Any], consecutive: Sequence[int], places: Places) -> Table:
     at = {(each["threshold"], each["consecutive"]): each for each in setting["grid"]}
     columns = [Column("threshold"), *(Column(f"{count} in a row") for count in consecutive)]
     rows = [
-        [Cell(f"{threshold:.0%}"), *(_criterion(at.get((threshold, count)), places) for count in consecutive)]
-        for threshold in thresholds
+        [Cell(f"{100 * threshold:g}%"), *(_criterion(at[threshold, count], places) for count in consecutive)]
+        for threshold in dict.fromkeys(threshold for threshold, _ in at)
     ]
     undecided = any(each["undecided"] for each in setting["grid"])
     note = "* Some traces end before this criterion is decided: all are cut where the first of them ends."
     return Table(setting["name"], columns, rows, note if undecided else "")
 
 
-def _criterion(found: Mapping[str, Any] | None, places: Places) -> Cell:
-    if found is None or found["tau"] is None or not found["order"]:
+def _criterion(found: Mapping[str, Any], places: Places) -> Cell:
+    if found["tau"] is None or not found["order"]:
         return Cell("–")
     best, tau = found["order"][0], found["tau"]
     undecided = " *" if found["undecided"] else ""
