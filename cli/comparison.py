@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 import re
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from callbacks.measurement import measure
 from cli.comparison_parser import ComparisonParser, TrainerHelp
 from datamodules.registry_backbone import read_network
 from modules.networks.backbone import RANDOM, BackboneSpec
+from modules.provenance import keep_sources
 from output.errors import UserError, naming
 from output.files import output_folder
 
@@ -76,14 +78,14 @@ class ComparisonCLI(LightningCLI):
 
     Args:
         args: Options; those of the process by default.
-        group: The run's group in the dashboard where none is given; by default what lines up with it.
+        dashboard: What a sweep says of the run in the dashboard: `group` where none is given, `project`, `entity`.
     """
 
     criterion: SampleEfficiency
     results: Results
 
-    def __init__(self, args: ArgsType = None, group: str | None = None) -> None:
-        self.group = group
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
+        self.dashboard = dashboard or {}
         _quieten_lightning()
         _import_exports()
         super().__init__(
@@ -128,7 +130,7 @@ class ComparisonCLI(LightningCLI):
         if isinstance(trainer["logger"], DashboardLogger):
             comparison = configuration_digest(self.config_text, over_seeds=True)
             described = describe_run(self.config, dataset, _weights(backbone), comparison)
-            trainer["logger"].fill_in({"dir": folder, **described, **({"group": self.group} if self.group else {})})
+            trainer["logger"].fill_in({"dir": folder, **described}, self.dashboard)
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Name the run, and add the progress bar, which shows the state of the criterion.
@@ -225,9 +227,9 @@ def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
 
 def _import_exports() -> None:
     """Import all methods and data sets: a class is known by its name alone, and to the help, once it is imported."""
-    for package in (modules, datamodules):
-        for name in package.__all__:
-            getattr(package, name)
+    exports = [getattr(package, name) for package in (modules, datamodules) for name in package.__all__]
+    # A process that lives long may outlive an edit of them.
+    keep_sources(each for each in exports if inspect.isclass(each))
 
 
 def _quieten_lightning() -> None:

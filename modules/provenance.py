@@ -13,9 +13,8 @@ import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from output.files import digest_file
 
 if TYPE_CHECKING:
     from modules.method import Method
@@ -80,16 +79,40 @@ def source_digests(classes: Iterable[object]) -> dict[str, str]:
     found = {}
     for one in classes:
         module = getattr(one, "__module__", None) or "builtins"
-        outermost = module.partition(".")[0]
-        if outermost not in LIBRARIES and outermost not in sys.stdlib_module_names - {"__main__"}:
-            file = getattr(sys.modules.get(module), "__file__", None)
+        if _counts(module):
+            there = sys.modules.get(module)
+            file = getattr(there, "__file__", None)
             name = module if file else f"{module}.{getattr(one, '__qualname__', '')}"
-            found[name] = _digest_of_file(file) if file else _digest_of_object(one)
+            found[name] = _digest_of_module(there) if there and file else _digest_of_object(one)
     return dict(sorted(found.items()))
 
 
-def _digest_of_file(file: str) -> str:
-    return _digest(Path(file).read_bytes()) if file.endswith(".py") else digest_file(Path(file))
+def keep_sources(classes: Iterable[type]) -> None:
+    """Take what the files of classes hold now as the code that this process runs, whatever becomes of them later.
+
+    The files of others are read when they are first digested.
+
+    Args:
+        classes: Classes that were just imported, whose parents' files are kept, too.
+    """
+    for name in {parent.__module__ for one in classes for parent in inspect.getmro(one)}:
+        if _counts(name):
+            _source_of(sys.modules[name])
+
+
+def _counts(module: str) -> bool:
+    outermost = module.partition(".")[0]
+    return outermost not in LIBRARIES and outermost not in sys.stdlib_module_names - {"__main__"}
+
+
+@cache
+def _source_of(module: ModuleType) -> bytes:
+    return Path(str(module.__file__)).read_bytes()
+
+
+def _digest_of_module(module: ModuleType) -> str:
+    source = _source_of(module)
+    return _digest(source) if str(module.__file__).endswith(".py") else hashlib.sha256(source).hexdigest()
 
 
 @cache

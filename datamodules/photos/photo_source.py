@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from mmap import mmap
 from pathlib import Path
-from types import MappingProxyType
 from typing import BinaryIO
 
 import numpy as np
@@ -107,7 +106,7 @@ class Photos(Pictures):
 
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
-    left_out: Mapping[str, str] = MappingProxyType({})
+    left_out: Mapping[str, str] = {}
 
     def fingerprint(self) -> str:
         """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
@@ -237,7 +236,7 @@ class PhotoFiles(Photos):
         names: Sequence[str],
         labels: Sequence[int],
         classes: Sequence[str],
-        left_out: Mapping[str, str] = MappingProxyType({}),
+        left_out: Mapping[str, str] = {},
     ) -> None:
         self.root = root
         self.left_out = left_out

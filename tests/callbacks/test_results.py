@@ -190,7 +190,7 @@ def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     run = script(COUNTS, results=Results(), config=CONFIG)
     before = files(run.folder)
-    monkeypatch.setattr("modules.provenance._digest_of_file", lambda file: "edited")
+    monkeypatch.setattr("modules.provenance._digest_of_module", lambda module: "edited")
     with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
         script(COUNTS, results=Results(), config=CONFIG)
     assert files(run.folder) == before

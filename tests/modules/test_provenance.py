@@ -14,7 +14,7 @@ import pytest
 from modules import NearestClassMean, Replay
 from modules.method import Method
 from modules.methods.catalogue import METHODS
-from modules.provenance import provenance, source_digests
+from modules.provenance import keep_sources, provenance, source_digests
 
 ROOT = Path(__file__).parents[2]
 MINE = '''\
@@ -86,6 +86,18 @@ def test_an_edit_of_an_inherited_file_changes_its_digest_alone(write: Write) -> 
 def test_comments_docstrings_and_layout_do_not_count(write: Write) -> None:
     changed = MINE.replace("It scales.", "It multiplies.").replace("SCALE = 2", "\n# Twice.\nSCALE = (2)")
     assert source_of(write()) == source_of(write(changed))
+
+
+def test_code_is_that_which_was_imported(write: Write, tmp_path: Path) -> None:
+    module, file = write(), tmp_path / "my_method.py"
+    keep_sources([module.Mine])
+    file.write_text(MINE.replace("SCALE = 2", "SCALE = 3"))
+    kept = source_of(module)
+    assert kept == source_of(write()) != source_of(write(MINE.replace("SCALE = 2", "SCALE = 3")))
+    # What is digested once stays, too.
+    first = source_of(module := write(parent=PARENT.replace("1", "2")))
+    (tmp_path / "my_parts.py").write_text(PARENT)
+    assert source_of(module) == first
 
 
 def test_what_hyperparameters_name_counts(write: Write) -> None:

@@ -1,0 +1,53 @@
+"""Pictures of every kind travel to the processes that decode them."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from torchvision.datasets import FakeData
+
+from datamodules import DrawnObjects, DrawnPets, UnsplitClassFolders
+from datamodules.photos.class_folders import ClassFolders
+from datamodules.photos.class_subset import ClassSubset
+from datamodules.photos.csv_photos import CsvPhotos
+from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from datamodules.photos.stimuli import Stimuli
+from datamodules.photos.torchvision_dataset import DatasetPhotos
+
+
+def list_in_csv(root: Path) -> Path:
+    lines = [f"{path},{path.parent.name},{path.parent.parent.name}" for path in sorted(root.glob("*/*/*.jpg"))]
+    (root / "photos.csv").write_text("\n".join(["path,label,split", *lines]))
+    return root / "photos.csv"
+
+
+MAKERS: dict[str, Callable[[Path], Pictures]] = {
+    "class folders": lambda root: ClassFolders(str(root)).train(),
+    "one folder, split": lambda root: UnsplitClassFolders(str(root / "train")).train(),
+    "CSV": lambda root: CsvPhotos(str(list_in_csv(root))).train(),
+    "classes of a set": lambda root: ClassSubset(
+        ClassFolders(str(root)), list(ClassFolders(str(root)).train().classes)
+    ).train(),
+    "files": lambda root: PhotoFiles(
+        root, [str(path.relative_to(root)) for path in root.glob("*/*/*.jpg")], [0] * 36, ["a"]
+    ),
+    "torchvision": lambda root: DatasetPhotos(FakeData(4, (3, 8, 8), 2)),
+    "drawn pets": lambda root: DrawnPets(4, 4).train(),
+    "drawn objects": lambda root: DrawnObjects(4, 4).train(),
+    "stimuli": lambda root: Stimuli(["a", "b", "c"], sorted(root.glob("*/*/*.jpg"))[:3]),
+}
+
+
+@pytest.mark.parametrize("kind", MAKERS)
+def test_pictures_are_the_same_on_the_other_side(kind: str, photo_folder: Path) -> None:
+    pictures = MAKERS[kind](photo_folder)
+    parts = [pictures, pictures.subset(np.array([2, 0]))] if isinstance(pictures, Photos) else [pictures]
+    for sent in parts:
+        come = pickle.loads(pickle.dumps(sent))
+        assert come.names == sent.names
+        assert come.digest(1) == sent.digest(1)
+        assert come.read(1) == sent.read(1)
