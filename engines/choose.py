@@ -31,10 +31,7 @@ def choose_engine(
         return RayCluster(ray, needs, runtime_environment or {})
     there, used = count_processors(), needs.cpus * (workers or 1)
     if used < there:
-        print(
-            f"{used} of {there} processors are used; --workers runs more side by side, --cpus gives each run more",
-            flush=True,
-        )
+        print(f"{used} of {there} processors are used; --workers runs more side by side", flush=True)
     return Serial() if workers is None else Workers(workers, list_gpus())
 
 

@@ -18,11 +18,12 @@ def deferred_signals() -> Iterator[None]:
         yield  # which signals do not reach
         return
     came: list[tuple[int, FrameType | None]] = []
-    before = {number: signal.signal(number, lambda *given: came.append(given)) for number in STOPS}
+    heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    before = {number: signal.signal(number, lambda *given: came.append(given)) for number in heeded}
     try:
         yield
     finally:
-        for stop in STOPS:
+        for stop in heeded:
             signal.signal(stop, before[stop])
         for number, frame in came[:1]:
             handler = before[signal.Signals(number)]

@@ -7,8 +7,9 @@ import itertools
 import os
 import signal
 import socket
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,6 +59,12 @@ class RayCluster:
         except ImportError as error:
             raise UserError("ray: Ray is not installed; pip install 'headstart[ray]'") from error
         self.ray = ray
+        try:
+            ray.runtime_env.RuntimeEnv(**runtime_environment)
+        except (TypeError, ValueError) as error:
+            raise UserError(
+                f"runtime_env: {reason_of(error)}; see Ray's documentation of runtime environments"
+            ) from error
         _require_reachable(address)
         # Ray puts a handler of its own in place of the command's.
         on_sigterm = signal.getsignal(signal.SIGTERM)
@@ -69,11 +76,12 @@ class RayCluster:
             ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
+        memory = None if needs.memory is None else int(needs.memory * 1e9)
+        _warn_of_no_room(ray.nodes(), {"CPU": needs.cpus, "GPU": needs.gpus, "memory": memory or 0})
         here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
             ray.get_runtime_context().get_node_id(), soft=False
         )
         self.mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
-        memory = None if needs.memory is None else int(needs.memory * 1e9)
         # Retries are counted by the command, for those who look at its table.
         self.remote = ray.remote(_perform).options(
             num_cpus=needs.cpus, num_gpus=needs.gpus, memory=memory, max_retries=0
@@ -179,9 +187,17 @@ def _require_reachable(address: str) -> None:
         ) from error
 
 
+def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, float]) -> None:
+    """Say that no machine has what a task needs, which Ray waits for in silence."""
+    machines = [node["Resources"] for node in nodes if node["Alive"]]
+    if not any(all(has.get(kind, 0) >= needed for kind, needed in needs.items()) for has in machines):
+        listed = ", ".join(f"{needed:g} {kind}" for kind, needed in needs.items() if needed)
+        print(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", file=sys.stderr)
+
+
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
     """Let tasks import the suite from where it lies on this machine, if they cannot from elsewhere."""
-    variables = environment.get("env_vars", {})
+    variables = environment.get("env_vars") or {}
     paths = [*filter(None, [variables.get("PYTHONPATH")]), str(ROOT)]
     return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(paths)}}
 

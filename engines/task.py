@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import socket
+import threading
 import traceback
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -113,27 +115,40 @@ class Engine(Protocol):
 
 
 class _Lines(io.TextIOBase):
-    """A stream that hands on whole lines."""
+    """A stream that hands on whole lines while a task is done; what holds on to it may write to it ever after."""
 
-    def __init__(self, take: Callable[[str], object]) -> None:
-        self.take = take
-        self.rest = ""
+    def __init__(self) -> None:
+        self.take: Callable[[str], object] | None = None
+        # Of each thread, lest two share a line.
+        self.rest = threading.local()
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        *lines, self.rest = (self.rest + text.replace("\r", "\n")).split("\n")
+        *lines, self.rest.text = (getattr(self.rest, "text", "") + text.replace("\r", "\n")).split("\n")
         for line in lines:
-            if line:
+            if line and self.take is not None:
                 self.take(line)
         return len(text)
 
     def close(self) -> None:
-        rest, self.rest = self.rest, ""
-        if rest:
-            self.take(rest)
-        super().close()
+        """Stay open, for the next task."""
+
+    @contextmanager
+    def handed_to(self, take: Callable[[str], object]) -> Iterator[None]:
+        self.take = take
+        try:
+            with redirect_stdout(self), redirect_stderr(self):
+                yield
+        finally:
+            try:
+                self.write("\n")
+            finally:
+                self.take = None
+
+
+_LINES = _Lines()
 
 
 def perform(task: Task, ask: Ask) -> Outcome:
@@ -152,16 +167,13 @@ def perform(task: Task, ask: Ask) -> Outcome:
         CommandGoneError: Nobody is there to be told.
     """
     where = socket.gethostname()
-    lines = _Lines(lambda line: ask(Said(line)))
     try:
         ask(Started(where))
-        with closing(lines), redirect_stdout(lines), redirect_stderr(lines), _in_folder(task.folder, where):
+        with _LINES.handed_to(lambda line: ask(Said(line))), _in_folder(task.folder, where):
             module, name = task.function.split(":")
             with mistakes_of_users():
                 result = getattr(import_module(module), name)(task.argument, ask)
         return Outcome("done", result, where=where)
-    except MemoryError as error:
-        return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
     except UserError as error:
         return Outcome("failed", error=" ".join(str(error).split()), where=where)
     except Terminated:
@@ -169,9 +181,21 @@ def perform(task: Task, ask: Ask) -> Outcome:
     except SystemExit as error:
         return Outcome("failed", error=f"it ended by {error!r}", where=where)
     except Exception as error:
+        if _is_want_of_memory(error):
+            return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
         for line in traceback.format_exc().splitlines():
             ask(Said(line))
         return Outcome("failed", error=f"{type(error).__name__}: {reason_of(error)}", where=where)
+
+
+def _is_want_of_memory(error: Exception) -> bool:
+    """Tell what Python, the system and torch raise where memory does not suffice; torch need not be there."""
+    return (
+        isinstance(error, MemoryError)
+        or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
+        or type(error).__name__ == "OutOfMemoryError"
+        or (isinstance(error, RuntimeError) and "can't allocate memory" in str(error))
+    )
 
 
 @contextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import multiprocessing
 import os
 import signal
 import socket
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -89,7 +89,7 @@ class _Worker:
         if self.process is None:
             self.connection, theirs = CONTEXT.Pipe()
             # No daemon: it decodes photos in processes of its own. It ends when the connection does.
-            self.process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu))
+            self.process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
             self.process.start()
             # So that the connection ends with the process.
             theirs.close()
@@ -107,8 +107,7 @@ class _Worker:
             if isinstance(message, Outcome):
                 self.task = None
                 return message
-            number, asked = message
-            self.connection.send((number, *_answer(answer, self.task, asked)))
+            self.connection.send(_answer(answer, self.task, message))
         except (EOFError, OSError):
             self.process.join(SECONDS_TO_WAIT)
             code = self.process.exitcode
@@ -137,25 +136,30 @@ def _answer(answer: Callable[[Task, Any], Any], task: Task, message: Any) -> tup
         return None, error
 
 
-def _serve(connection: Connection[Any, Any], gpu: str | None) -> None:
+def _serve(connection: Connection[Any, Any], gpu: str | None, method: str) -> None:
     """Do tasks until the command that gives them is gone."""
     # Ctrl-C reaches all processes of a terminal; the command says which of its tasks are to end, and how.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
+    # What tasks begin themselves begins as it does in the command: forked decoders need not import torch again.
+    multiprocessing.set_start_method(method, force=True)
+    # The command hears of this process's end by the connection's.
+    os.register_at_fork(after_in_child=connection.close)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
 
-    numbers = itertools.count()
+    lock, doing = threading.Lock(), False
 
     def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
-        number, answered = next(numbers), -1
-        try:
-            connection.send((number, message))
-            # The answer to a question whose asking was interrupted may come first.
-            while answered != number:
-                answered, answer, error = connection.recv()
-        except (EOFError, OSError) as gone:
-            raise CommandGoneError from gone
+        # Half a message would be waited for, and so would the answer to another thread's question.
+        with lock, deferred_signals():
+            if not doing:
+                return None  # to a thread that outlives its task
+            try:
+                connection.send(message)
+                answer, error = connection.recv()
+            except (EOFError, OSError) as gone:
+                raise CommandGoneError from gone
         if error is not None:
             raise error
         return answer
@@ -163,12 +167,14 @@ def _serve(connection: Connection[Any, Any], gpu: str | None) -> None:
     # The command is gone, or asked this process to end between two tasks.
     with suppress(EOFError, OSError, Terminated, CommandGoneError):
         while True:
-            task = connection.recv()
+            task, doing = connection.recv(), True
             try:
                 outcome = perform(task, ask)
             except Terminated:
                 outcome = Outcome("stopped")
-            connection.send(outcome)
+            with lock, deferred_signals():
+                doing = False
+                connection.send(outcome)
     # Whatever threads a library has left do not keep it.
     os._exit(0)
 

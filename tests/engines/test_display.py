@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import time
+from collections.abc import Callable
 
 import pytest
 
@@ -36,11 +37,46 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
         "a: begun on host",
         "[0/2] a: lost (killed), it is begun again",
         "a: begun on host",
-        "[1/2] a: complete, after 0.0 s",
+        "[1/2] a: complete, after 0.0 s; about 0:00:00 left",
     ]
     assert run(monkeypatch, io.StringIO()).splitlines() == lines
     monkeypatch.setattr(display, "SECONDS_BETWEEN_LINES", 0.0)
     assert "a: training: [bold] 3/9" in run(monkeypatch, io.StringIO()).splitlines()
+
+
+@pytest.mark.parametrize("stream", [io.StringIO, Terminal])
+def test_time_left_is_told_however_long_tasks_take(
+    stream: Callable[[], io.StringIO], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told, now = stream(), [0.0]
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys, "stderr", told)
+    monkeypatch.setattr("engines.display.time.monotonic", lambda: now[0])
+    with Display("sweep", 4) as shown:
+        for name in "ab":
+            shown.started(name, "host")
+            now[0] += 100
+            shown.ended(name, "complete", "", again=False)
+        if shown._live is not None:
+            shown._live.refresh()
+    assert "[1/4] a: complete, after 100.0 s; about 0:05:00 left" in told.getvalue()
+    assert "[2/4] b: complete, after 100.0 s; about 0:03:20 left" in told.getvalue()
+    # In the bar's own line.
+    assert (re.search(r"2/4.*0:03:20 left", told.getvalue().rpartition("[2/4]")[2]) is not None) == told.isatty()
+
+
+def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", told := io.StringIO())
+    with Display("sweep", 3) as shown:
+        for name, where in (("a", "one"), ("b", "one"), ("c", "other")):
+            shown.started(name, where)
+            shown.ended(name, "failed", "root: there is no folder", again=False)
+    ends = [line.partition(",")[0] for line in told.getvalue().splitlines() if line.startswith("[")]
+    assert ends == [
+        "[1/3] a: failed (root: there is no folder)",
+        "[2/3] b: failed (as a)",
+        "[3/3] c: failed (root: there is no folder)",
+    ]
 
 
 def test_a_bar_and_what_runs_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import sys
 import time
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 from engines.task import Ask
@@ -29,6 +32,10 @@ def fail(argument: str, ask: Ask) -> None:
         ask("what nobody answers")
     if argument == "memory":
         raise MemoryError
+    if argument == "memory of torch":
+        import torch  # slow, and the other tasks do without it
+
+        torch.empty(2**60)
     if argument == "network":
         raise ConnectionResetError(104, "Connection reset by peer")
     if argument == "library":
@@ -58,3 +65,33 @@ def end_when_asked(argument: str, ask: Ask) -> None:
 def give_folder(argument: None, ask: Ask) -> Any:
     """Give the working folder."""
     return str(Path.cwd())
+
+
+def print_from_threads(argument: int, ask: Ask) -> None:
+    """Print lines from several threads at once, one of which goes on after this."""
+    threads = [Thread(target=_print_lines, args=(name, argument)) for name in "abc"]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    Thread(target=_print_lines, args=("late", 10 * argument), daemon=True).start()
+
+
+def _print_lines(name: str, count: int) -> None:
+    for number in range(count):
+        print(f"{name} {number}")
+
+
+def log(argument: str, ask: Ask) -> None:
+    """Log by a handler that the first task of a process has made."""
+    logger = logging.getLogger(__name__)
+    if not logger.handlers:
+        logger.addHandler(logging.StreamHandler(sys.stdout))
+    logger.warning(argument)
+    sys.stdout.flush()
+
+
+def ask_much(argument: int, ask: Ask) -> None:
+    """Send what takes several writes, again and again."""
+    while True:
+        ask(b"x" * argument)
