@@ -25,7 +25,10 @@ def main(args: Sequence[str] | None = None) -> None:
         from sweeps.sweep import sweep
 
         # A switch needs no value.
-        given = [f"{arg}=true" if arg in ("--dry_run", "--dry-run", "--overwrite") else arg for arg in given]
+        given = [
+            f"{arg}=true" if arg in ("--dry_run", "--overwrite") and after.lower() not in ("true", "false") else arg
+            for arg, after in zip(given, [*given[1:], ""], strict=True)
+        ]
         jsonargparse.auto_cli(sweep, args=given, parser_class=OneLineErrorParser)
 
 

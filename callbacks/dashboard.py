@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from lightning.pytorch.loggers import WandbLogger
 from numpy.typing import NDArray
+from scipy import special
 
-from metrics.sample_efficiency.scores import t_interval
+from metrics.sample_efficiency.scores import median_interval, t_interval
 from modules.comparison import BASELINE
 from output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from output.errors import UserError
@@ -59,14 +60,20 @@ class DashboardLogger(WandbLogger):
         # The base class passes on this setting, which wandb gave up and warns about.
         self._wandb_init.pop("anonymous", None)
 
-    def fill_in(self, defaults: Mapping[str, Any]) -> None:
+    def fill_in(self, defaults: Mapping[str, Any], sweep: Mapping[str, str] = {}) -> None:
         """Take what was not given, before the run begins.
 
         Args:
             defaults: Name, group and tags of the run, and `dir`, the folder of the dashboard's own files.
+            sweep: What a sweep's file says: `group`, in place of the default one, `project` and `entity`.
         """
+        if "group" in sweep:
+            defaults = {**defaults, "group": sweep["group"][:LONGEST]}
         self._wandb_init |= {key: self._wandb_init[key] or value for key, value in defaults.items()}
+        # As an agent does, whatever the logger is given.
+        self._wandb_init |= {key: sweep[key] for key in ("project", "entity") if key in sweep}
         self._name, self._save_dir = self._wandb_init["name"], self._wandb_init["dir"]
+        self._project = self._wandb_init["project"]
 
     @property
     def experiment(self) -> Any:  # noqa: ANN401 - wandb's run, which is not imported where nothing is logged
@@ -127,6 +134,11 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
     for name, scores in document["methods"].items():
         values = {key: scores[key] for key in ("median", "restricted_mean", "reached")}
         values |= _uncertainty(samples[name], t_interval(samples[name]))
+        ends = median_interval(
+            np.array([np.inf if each is None else each for each in scores["samples_to_criterion"]], float)
+        )
+        values |= dict(zip(("median_low", "median_high"), map(_known, ends), strict=True))
+        values |= _share(scores["reached"], len(samples[name]))
         summary |= {f"samples_to_criterion/{name}/{key}": value for key, value in values.items()}
     for name, comparison in document["comparisons"].items():
         percent = comparison["relative_improvement_percent"]
@@ -142,8 +154,26 @@ def _uncertainty(values: NDArray[np.float64], interval: Sequence[float | None]) 
     """Give the number of values, the standard error of their mean and an interval; None for what is not known."""
     count = len(values)
     error = float(values.std(ddof=1)) / count**0.5 if count > 1 else None
-    low, high = (None if end is None or not np.isfinite(end) else end for end in interval)
+    low, high = map(_known, interval)
     return {"n": count, "standard_error": error, "low": low, "high": high}
+
+
+def _known(end: float | None) -> float | None:
+    return None if end is None or not np.isfinite(end) else end
+
+
+def _share(reached: int, count: int) -> dict[str, float]:
+    """Give the share of orderings that reached the criterion, its standard error and its 95 % interval.
+
+    Source: Edwin B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
+    American Statistical Association, 1927.
+    """
+    share, z = reached / count, float(special.ndtri(0.975))
+    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
+    half = z / (1 + z**2 / count) * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5
+    error = (share * (1 - share) / count) ** 0.5
+    values = {"": share, "_standard_error": error, "_low": max(0.0, centre - half), "_high": min(1.0, centre + half)}
+    return {f"reached_share{key}": value for key, value in values.items()}
 
 
 def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:

@@ -180,6 +180,8 @@ class Results:
         ]
         self.traces = Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute)
         self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
+        if not self.before:
+            self._require_known()
         criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
         return self.traces
 
@@ -196,6 +198,15 @@ class Results:
             raise UserError(
                 f"trainer.default_root_dir: {str(self.folder)!r} holds results of the same configuration, but of "
                 f"another {', '.join(differing)}; choose another folder, or replace them with --results.overwrite=true"
+            )
+
+    def _require_known(self) -> None:
+        """Refuse to replace results of another origin that lie on another machine, as `_require_same_origin` does."""
+        if self._known and self.identity != self._known and not self.overwrite:
+            raise UserError(
+                "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
+                "code, photos, weights or versions; choose another folder, or replace them with "
+                "--results.overwrite=true"
             )
 
     def finish(self, trainer: Trainer) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -11,7 +12,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from contract.schema import ModelEntry
 from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy
+from datamodules.row_policy import Means, NotStoredError, Policy
 from datamodules.rows import rows
 from engines.choose import choose_engine, require_one_engine
 from engines.collect import collect
@@ -101,16 +102,33 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
         UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
     """
     require_one_engine(engines.workers, engines.ray)
-    if engines != HERE:
+    stored = _find_stored(jobs) if engines.ray is None else {}
+    wanted = {name: job for name, job in jobs.items() if name not in stored}
+    if engines != HERE and wanted:
         allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
         needs = Needs(allowed, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
         here = engines.ray is None
-        tasks = [Task(name, f"{__name__}:embed_task", (job, allowed, not here)) for name, job in jobs.items()]
+        tasks = [Task(name, f"{__name__}:embed_task", (job, allowed, not here)) for name, job in wanted.items()]
         outcomes = collect(choose_engine(engines.workers, engines.ray, needs), tasks, "embeddings")
         if not here:
             return {name: outcome.required(name) for name, outcome in outcomes.items()}
-    # What failed beside fails here again, and says why.
-    return {name: embed(job.network, job.taps, job.pictures, job.options) for name, job in jobs.items()}
+        for name, outcome in outcomes.items():
+            # What failed beside fails here again, and says why; what ended a process might end this one.
+            if outcome.kind != "failed":
+                outcome.required(name)
+    return {
+        name: stored[name] if name in stored else embed(job.network, job.taps, job.pictures, job.options)
+        for name, job in jobs.items()
+    }
+
+
+def _find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
+    """Give what needs no network to be run."""
+    found = {}
+    for name, job in jobs.items():
+        with suppress(NotStoredError):
+            found[name] = embed(job.network, job.taps, job.pictures, job.options, only_stored=True)
+    return found
 
 
 def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
@@ -127,7 +145,9 @@ def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
     return replace(found, rows=np.array(found.rows)) if give else None
 
 
-def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction) -> StoredRows:
+def embed(
+    network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction, only_stored: bool = False
+) -> StoredRows:
     """Give the embeddings of one model, running its network on those pictures only that have no row yet.
 
     Args:
@@ -135,12 +155,14 @@ def embed(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options
         taps: Where embeddings are taken.
         pictures: The pictures.
         options: How embeddings are computed.
+        only_stored: Whether no network is to be run.
 
     Raises:
+        NotStoredError: It would have to be.
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
     title = f"embeddings of {network.name}"
-    means = Means(cache_folder(options.cache_dir), title, options.num_workers)
+    means = Means(cache_folder(options.cache_dir), title, options.num_workers, only_stored)
     try:
         with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
             return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)

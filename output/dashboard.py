@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import ssl
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -180,7 +181,11 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
             raise
         _warn_of_going_offline(str(error).partition("\n")[0])
         run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
-    where = f"logs offline; to upload: wandb sync {Path(run.dir).parent}" if run.offline else f"logs to {run.url}"
+    where = (
+        f"logs offline; to upload: wandb sync {shlex.quote(str(Path(run.dir).parent))}"
+        if run.offline
+        else f"logs to {run.url}"
+    )
     if not run.disabled:
         print(f"Weights & Biases {where}")
     return run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import shlex
 import shutil
 import tarfile
@@ -20,6 +19,8 @@ from sweeps.request import Files
 from sweeps.runs_table import RunsTable
 
 LOGS = "logs"
+# Where folders that are sent lie until they are complete; what looks for runs passes over it.
+INCOMING = ".incoming"
 
 
 class Keeper:
@@ -35,8 +36,11 @@ class Keeper:
     def __init__(self, folder: Path, ledger: Path, table: RunsTable, display: Display) -> None:
         self.folder, self.ledger, self.table, self.display = folder, ledger, table, display
         (folder / LOGS).mkdir(exist_ok=True)
+        # Of a command that was killed.
+        shutil.rmtree(folder / INCOMING, ignore_errors=True)
         self._lent: dict[str, Ledger] = {}
         self._logged: set[str] = set()
+        self._cannot_log = False
 
     def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
         """Answer a run.
@@ -52,10 +56,7 @@ class Keeper:
             case Asked(method, arguments):
                 return getattr(self._ledger(task.name), method)(*arguments)
             case Said(line):
-                mode = "a" if task.name in self._logged else "w"
-                self._logged.add(task.name)
-                with (self.folder / LOGS / f"{task.name}.log").open(mode, encoding="utf-8") as log:
-                    log.write(f"{line}\n")
+                self._log(task.name, line)
                 self.display.said(task.name, line)
             case Started(where):
                 row = self.table.rows[task.name]
@@ -92,6 +93,18 @@ class Keeper:
         for name in list(self._lent):
             self._take_back(name)
 
+    def _log(self, name: str, line: str) -> None:
+        """Log a line; that it cannot be, which is no mistake of the run, is told once."""
+        path, mode = self.folder / LOGS / f"{name}.log", "a" if name in self._logged else "w"
+        try:
+            with path.open(mode, encoding="utf-8", errors="backslashreplace") as log:
+                log.write(f"{line}\n")
+            self._logged.add(name)
+        except OSError as error:
+            if not self._cannot_log:
+                self.display.tell(f"warning: {str(path)!r} cannot be written ({error}); the runs go on without")
+            self._cannot_log = True
+
     def _ledger(self, name: str) -> Ledger:
         """Give a run its own hold on the ledger, so that runs leave each other's traces alone."""
         if name not in self._lent:
@@ -104,7 +117,8 @@ class Keeper:
 
     def _unpack(self, folder: Path, archive: bytes) -> None:
         """Put a run's folder in place of the one before, which is there until the new one is."""
-        new, old = (folder.with_name(f"{folder.name}.{secrets.token_hex(4)}") for _ in range(2))
+        incoming = self.folder / INCOMING
+        new, old = (incoming / folder.name / age for age in ("new", "old"))
         try:
             with tarfile.open(fileobj=BytesIO(archive)) as packed:
                 packed.extractall(new, filter="data")
@@ -112,8 +126,7 @@ class Keeper:
                 folder.replace(old)
             new.replace(folder)
         finally:
-            for leftover in (new, old):
-                shutil.rmtree(leftover, ignore_errors=True)
+            shutil.rmtree(incoming, ignore_errors=True)
 
 
 class Looker:
@@ -121,10 +134,14 @@ class Looker:
 
     Args:
         ledger: Folder of the ledger, which may be missing.
+
+    Attributes:
+        mistaken: Number of runs that cannot be looked at.
     """
 
     def __init__(self, ledger: Path) -> None:
         self.ledger = ledger
+        self.mistaken = 0
 
     def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
         """Answer a run.
@@ -152,5 +169,6 @@ class Looker:
             again: Whether it is begun again.
         """
         if not again:
+            self.mistaken += outcome.kind != "done"
             print(f"{task.name}: {outcome.result if outcome.kind == 'done' else outcome.error or outcome.kind}")
             print(f"  python train.py {shlex.join(task.argument.options)}", flush=True)

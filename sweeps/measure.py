@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import tarfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import torch
@@ -32,17 +32,17 @@ def measure(request: Request, ask: Ask) -> dict[str, Any]:
     Returns:
         Whether the run is complete, what ended it, `identity` of its results and how many traces were computed.
     """
-    with _on(request.cpus):
-        cli = _prepare(request, ask)
+    with ExitStack() as stack:
+        stack.enter_context(_on(request.cpus))
+        folder, shared = Path(request.folder), _shares_disk(request)
+        if not shared:
+            folder = Path(stack.enter_context(TemporaryDirectory(prefix="headstart-"))) / folder.name
+        cli = _prepare(request, folder, ask)
         document = cli.run()
-    folder = Path(request.folder)
-    complete = bool(document.get("complete", cli.results.is_known))
-    if folder.exists() and not _shares_disk(request):
-        archive = _pack(folder)
-        shutil.rmtree(folder)
+        complete = bool(document.get("complete", cli.results.is_known))
         # Complete results are not replaced by others.
-        if complete or not request.known:
-            ask(Files(archive))
+        if folder.exists() and not shared and (complete or not request.known):
+            ask(Files(_pack(folder)))
     return {
         "complete": complete,
         "because": document.get("stopped_because") or cli.criterion.cut_off_because,
@@ -58,8 +58,8 @@ def look(request: Request, ask: Ask) -> str:
         request: What is asked for.
         ask: By which the command is asked for the ledger.
     """
-    with _on(request.cpus):
-        cli = _prepare(request, ask)
+    with _on(request.cpus), TemporaryDirectory(prefix="headstart-") as folder:
+        cli = _prepare(request, Path(folder) / "run", ask)
         stream = cli.datamodule
         stream.trainer, stream.only_stored = cli.trainer, True
         try:
@@ -72,9 +72,9 @@ def look(request: Request, ask: Ask) -> str:
     return f"{missing.sum()} of {missing.size} traces to measure"
 
 
-def _prepare(request: Request, ask: Ask) -> ComparisonCLI:
+def _prepare(request: Request, folder: Path, ask: Ask) -> ComparisonCLI:
     import_from_working_folder()
-    cli = ComparisonCLI([*request.options, f"--trainer.default_root_dir={request.folder}"], request.group)
+    cli = ComparisonCLI([*request.options, f"--trainer.default_root_dir={folder}"], request.dashboard)
     cli.results.lend(LentLedger(cache_folder() / "lent", ask), request.known)
     return cli
 
@@ -97,5 +97,6 @@ def _on(cpus: int) -> Iterator[None]:
 def _pack(folder: Path) -> bytes:
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        archive.add(folder, ".")
+        # The dashboard links to a log of its own elsewhere, which nobody would unpack.
+        archive.add(folder, ".", filter=lambda each: None if each.issym() else each)
     return packed.getvalue()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -11,17 +12,17 @@ class Request:
 
     Attributes:
         options: Of train.py.
-        folder: The run's folder.
-        group: Group in the dashboard.
+        folder: The run's folder on the command's disk.
+        dashboard: Group, project and entity in the dashboard, as far as the sweep says.
         cpus: Processors that the run may use.
         known: `Results.identity` of the files in the folder, empty where there are none.
-        mark: A file on the command's disk; where there is no such, the run's folder is sent to the command.
+        mark: A file on the command's disk; where there is no such, the run's files are sent to the command.
         token: What is in it.
     """
 
     options: tuple[str, ...]
     folder: str
-    group: str
+    dashboard: Mapping[str, str]
     cpus: int
     known: str
     mark: str

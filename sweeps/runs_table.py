@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
@@ -50,7 +49,10 @@ class RunsTable:
 
     Args:
         folder: The sweep's folder.
-        runs: Its runs; what the folder's table says of them is kept, of other runs it is left out.
+        runs: Its runs; what the folder's table says of them is kept, and so are the rows of other runs.
+
+    Attributes:
+        rows: Those of the runs.
 
     Raises:
         UserError: The folder's table cannot be read.
@@ -60,6 +62,7 @@ class RunsTable:
         self.folder = folder
         before = _read(folder / FILE)
         self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
+        self.others = [row for name, row in before.items() if name not in self.rows]
         for row in self.rows.values():
             # By a command that was killed.
             row.state = "waiting" if row.state == "running" else row.state
@@ -74,12 +77,8 @@ class RunsTable:
 
     def write(self) -> None:
         """Write the table in place of the one before."""
-        document = {"schema": SCHEMA, "runs": [asdict(row) for row in self.rows.values()]}
+        document = {"schema": SCHEMA, "runs": [asdict(row) for row in (*self.rows.values(), *self.others)]}
         write_texts(self.folder, {FILE: json.dumps(document, indent=1)})
-
-    def counts(self) -> Counter[State]:
-        """Count the runs by their states."""
-        return Counter(row.state for row in self.rows.values())
 
 
 def _read(path: Path) -> dict[str, Row]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shlex
 import socket
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +76,19 @@ def sweep(
         overwrite: Replace results that other code, photos, weights or versions gave.
     """
     require_one_engine(workers, ray)
+    if gpus > 1 and gpus % 1:
+        raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
     asked = read_sweep(Path(file), seed)
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
     environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
-    with _alone_in(folder) as token:
+    with nullcontext("") if dry_run else _alone_in(folder) as token:
         table = RunsTable(folder, asked.runs)
         requests = {
             run.name: Request(
                 options=(*run.options, *["--results.overwrite=true"] * overwrite),
-                folder=str(folder / run.name),
-                group=asked.name,
+                folder=str((folder / run.name).absolute()),
+                dashboard=asked.dashboard,
                 cpus=cpus,
                 known="" if overwrite else table.known(run.name),
                 mark=str((folder / MARK).absolute()),
@@ -99,7 +102,10 @@ def sweep(
         tasks = [Task(name, function, request, working) for name, request in requests.items()]
         engine = choose_engine(workers, ray, Needs(cpus, gpus, memory), environment)
         if dry_run:
-            run_tasks(engine, tasks, Looker(traces), retries, memory_retries)
+            looker = Looker(traces)
+            run_tasks(engine, tasks, looker, retries, memory_retries)
+            if looker.mistaken:
+                raise SystemExit(FAILED)
             return
         with Display(asked.name, len(tasks)) as display, closing(Keeper(folder, traces, table, display)) as keeper:
             run_tasks(engine, tasks, keeper, retries, memory_retries)
@@ -155,9 +161,10 @@ def _conclude(table: RunsTable, folder: Path) -> None:
         print(f"{count} {'run' if count == 1 else 'runs'} {state} on {where or 'no machine'}: {error or 'see the log'}")
     listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     print(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
-    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {folder}")
+    quoted = shlex.quote(str(folder))
+    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {quoted}")
     if any(folder.glob("*/wandb/offline-run-*")):
-        print(f"To put the runs on the dashboard: wandb sync {folder}/*/wandb/offline-run-*")
+        print(f"To put the runs on the dashboard: wandb sync {quoted}/*/wandb/offline-run-*")
     if counts.keys() - {"complete", "incomplete"}:
         raise SystemExit(FAILED)
     if counts["incomplete"]:

@@ -25,6 +25,8 @@ COMMAND = ["${env}", "${interpreter}", "${program}", "${args}"]
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
 # What stands for the parameters in a command.
 ARGUMENTS = "${args}"
+# How an environment variable begins there.
+VARIABLE = "${envvar:"
 IGNORED = {"${env}", "${interpreter}", "${program}"}
 LONGEST_NAME = 80
 
@@ -49,10 +51,12 @@ class Sweep:
     Attributes:
         name: What its runs are grouped by.
         runs: The runs, in the order of the grid or of the draws.
+        dashboard: `group`, `project` and `entity` of the runs in the dashboard, the latter two where they are given.
     """
 
     name: str
     runs: list[Run]
+    dashboard: dict[str, str]
 
 
 def read_sweep(path: Path, seed: int) -> Sweep:
@@ -87,7 +91,9 @@ def read_sweep(path: Path, seed: int) -> Sweep:
         options = (*before, *(f"--{key}={_write(value)}" for key, value in point.items()), *after)
         run = Run(_name([point[key] for key in varied], options), options)
         runs.setdefault(run.name, run)
-    return Sweep(str(content.get("name", path.stem)), list(runs.values()))
+    name = str(content.get("name") or path.stem)
+    given = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
+    return Sweep(name, list(runs.values()), {"group": name, **given})
 
 
 def _require(content: Mapping[str, Any]) -> None:
@@ -118,7 +124,7 @@ def _flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[
             raise UserError(f"file: parameter {name} is {parameter!r}; give it value, values or a distribution")
         if name in OWN:
             raise UserError(f"file: parameter {name} is the sweep's own; give {OWN[name]} instead")
-        if isinstance(parameter.get("parameters"), dict):
+        if isinstance(parameter.get("parameters"), dict) and parameter["parameters"]:
             flat |= _flatten(parameter["parameters"], f"{name}.")
         elif "values" in parameter and not (isinstance(parameter["values"], list) and parameter["values"]):
             raise UserError(f"file: values of parameter {name} are {parameter['values']!r}; give a list")
@@ -150,22 +156,22 @@ def _draw_value(name: str, parameter: Mapping[str, Any], generator: np.random.Ge
     """Draw one value by the distributions that Weights & Biases documents."""
     if "value" in parameter:
         return parameter["value"]
-    if "values" in parameter:
-        return parameter["values"][generator.choice(len(parameter["values"]), p=parameter.get("probabilities"))]
     whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
-    kind = parameter.get("distribution", "int_uniform" if whole else "uniform")
+    kind = str(parameter.get("distribution", "int_uniform" if whole else "uniform"))
     try:
+        if "values" in parameter:
+            return parameter["values"][generator.choice(len(parameter["values"]), p=parameter.get("probabilities"))]
         value = _distributions(parameter, generator)[kind.removeprefix("q_")]()
+        if kind.startswith("q_"):
+            step = parameter.get("q", 1)
+            value = type(step)(round(value / step) * step)
+        return value
     except KeyError as error:
         raise UserError(
             f"file: parameter {name} has distribution {kind!r} without its {error}, or it is none that is known here"
         ) from error
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, ArithmeticError) as error:
         raise UserError(f"file: parameter {name} cannot be drawn ({error})") from error
-    if kind.startswith("q_"):
-        step = parameter.get("q", 1)
-        value = type(step)(round(value / step) * step)
-    return value
 
 
 def _distributions(parameter: Mapping[str, Any], generator: np.random.Generator) -> dict[str, Any]:
@@ -210,7 +216,8 @@ def _join(parts: list[str]) -> list[str]:
     """Join options with values that are parts of their own."""
     joined: list[str] = []
     for part in parts:
-        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not part.startswith(("--", "$"))
+        is_own = part.startswith("--") or (part.startswith("$") and not part.startswith(VARIABLE))
+        is_value = joined and joined[-1].startswith("--") and "=" not in joined[-1] and not is_own
         joined[-1:] = [f"{joined[-1]}={part}"] if is_value else [*joined[-1:], part]
     return joined
 
@@ -231,12 +238,12 @@ def _expand(part: str) -> str:
 
 def _write(value: Any) -> str:  # noqa: ANN401 - YAML
     """Write a value as YAML in one line, which the options are read as."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _name(values: list[Any], options: tuple[str, ...]) -> str:
     """Name a run by its values, of those that are paths the last part; a digest tells apart those that look alike."""
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
-    shown = [Path(value).stem if isinstance(value, str) else json.dumps(value) for value in values]
+    shown = [Path(value).stem if isinstance(value, str) else _write(value) for value in values]
     text = re.sub(r"[^\w.+-]+", "-", "-".join(shown), flags=re.ASCII)[:LONGEST_NAME].strip("-.")
     return f"{text}-{digest}" if text else digest

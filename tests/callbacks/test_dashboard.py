@@ -111,6 +111,13 @@ def test_summary_tells_how_sure_its_scores_are() -> None:
         expected = {"n": 60, "standard_error": error}
         expected |= dict(zip(("low", "high"), stats.t.interval(0.95, 59, values.mean(), error), strict=True))
         assert {key: summary[f"samples_to_criterion/{name}/{key}"] for key in expected} == pytest.approx(expected)
+    assert [summary[f"samples_to_criterion/baseline/median_{end}"] for end in ("low", "high")] == [
+        float(end) for end in stats.quantile_test(baseline, p=0.5).confidence_interval(0.95)
+    ]
+    wilson = stats.binomtest(3, 60).proportion_ci(method="wilson")
+    share = [summary[f"samples_to_criterion/mean/reached_share{key}"] for key in ("", "_low", "_high")]
+    assert share == pytest.approx([0.05, wilson.low, wilson.high])
+    assert summary["samples_to_criterion/mean/reached_share_standard_error"] == pytest.approx((0.05 * 0.95 / 60) ** 0.5)
     found = {key: summary[f"relative_improvement/mean/{key}"] for key in ("n", "low", "high")}
     assert found == {"n": 60, "low": None, "high": 9.0}
     # The jackknife agrees with the delta method to first order.
@@ -216,6 +223,24 @@ def test_mode(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, mode: Any, chosen
         logger.log_hyperparams({})
     assert (begun[0]["mode"], begun[0]["entity"], begun[0]["tags"]) == (chosen, "team", ["a"])
     assert (tmp_path / "made").is_dir()
+
+
+def test_what_a_sweep_says_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    begun: list[dict[str, Any]] = []
+
+    def begin(**options: Any) -> None:
+        begun.append(options)
+        raise wandb.Error("that is far enough")
+
+    monkeypatch.setattr(wandb, "init", begin)
+    defaults = {"dir": str(tmp_path), "name": "n", "group": "default", "tags": []}
+    for group in (None, "mine"):
+        logger = DashboardLogger(mode="offline", group=group)
+        logger.fill_in(defaults, {"group": "sweep" * 40, "project": "pets", "entity": "team"})
+        with pytest.raises(UserError):
+            logger.log_hyperparams({})
+    assert [each["group"] for each in begun] == [("sweep" * 40)[:128], "mine"]
+    assert {(each["project"], each["entity"]) for each in begun} == {("pets", "team")}
 
 
 def test_unknown_mode_of_the_environment_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

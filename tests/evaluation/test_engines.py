@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import evaluate
+from engines.task import Outcome, Task
 from tests.material.arena import ENTRIES, Arena
 
 
@@ -66,6 +67,44 @@ def test_the_mistake_is_the_same(
         told.append(capfd.readouterr().err.splitlines()[-1])
     assert told[0] == told[1]
     assert told[0].startswith("error: ")
+
+
+class Ending:
+    """Stands for workers, in which every task ends as it is told to."""
+
+    def __init__(self, outcome: Outcome) -> None:
+        self.outcome = outcome
+        self.tasks: list[Task] = []
+
+    def room(self) -> int:
+        return not self.tasks
+
+    def start(self, task: Task) -> None:
+        self.tasks.append(task)
+
+    def wait(self, answer: Any) -> list[tuple[Task, Outcome]]:
+        return [(self.tasks.pop(), self.outcome)]
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("kind", ["lost", "memory"])
+def test_what_has_ended_a_process_is_not_run_in_the_command(
+    kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine = Ending(Outcome(kind, error="it was too large", where="host"))
+    monkeypatch.setattr("evaluation.embeddings.choose_engine", lambda *given: engine)
+    monkeypatch.setattr("datamodules.row_computation.load", lambda *given: pytest.fail("a network was loaded here"))
+    with pytest.raises(SystemExit, match="1"):
+        score(arena, "out", "--workers=2")
+    assert f", {kind} on host: it was too large" in capfd.readouterr().err
+
+
+def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
+    here = score(arena, "here")
+    monkeypatch.setattr("evaluation.embeddings.choose_engine", lambda *given: pytest.fail("an engine was opened"))
+    assert score(arena, "there", "--workers=2") == here
 
 
 def test_both_engines_are_refused(arena: Arena, capfd: pytest.CaptureFixture[str]) -> None:

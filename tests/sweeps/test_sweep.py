@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,12 @@ import pytest
 import yaml
 
 import sweep
+from engines.display import Display
+from engines.task import Said, Task
 from sweeps import keeper
+from sweeps.measure import _pack
+from sweeps.request import Files
+from sweeps.runs_table import RunsTable
 from sweeps.sweep_file import read_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -108,8 +113,11 @@ def test_dry_run_tells_and_does_nothing(
 ) -> None:
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
     file = write(tmp_path, options, criterion__evaluate_every={"values": [1, 2]}, seed_everything={"values": [0, 1]})
-    sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    sweep.main(
+        [str(file), f"--output={tmp_path / 'new' / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run", "true"]
+    )
     told = capfd.readouterr().out
+    assert not (tmp_path / "new").exists()
     assert told.count("are still to be passed through the network") == 4
     assert not (tmp_path / "a").exists()
     assert not (tmp_path / "a-ledger").exists()
@@ -120,7 +128,9 @@ def test_dry_run_tells_and_does_nothing(
     )
     rows = run(only, tmp_path / "a")
     before = {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()}
-    sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    # Also while it runs.
+    with sweep_alone(tmp_path / "a"):
+        sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
     told = capfd.readouterr().out
     assert {row["computed_traces"] for row in rows.values()} == {4}
     # Of the one that has run, of one that is evaluated elsewhere, and of two with other random weights.
@@ -129,8 +139,27 @@ def test_dry_run_tells_and_does_nothing(
     assert {path: path.read_bytes() for path in tmp_path.glob("a*/**/*") if path.is_file()} == before
 
 
-def test_workers_measure_the_same_traces(file: Path, tmp_path: Path) -> None:
+def test_dry_run_of_mistakes_ends_as_they_would(file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    shutil.rmtree(tmp_path / "pictures")
+    with pytest.raises(SystemExit) as ended:
+        sweep.main([str(file), f"--output={tmp_path / 'a'}", "--dry_run"])
+    assert ended.value.code == 1
+    assert capfd.readouterr().out.count("data.photos.root: ") == 2
+
+
+def test_workers_measure_the_same_traces(
+    tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = [
+        option for option in small_comparison(tmp_path) if "photos" not in option and "num_workers" not in option
+    ]
+    photos = [f"{path},{path.parent.name},{path.parents[1].name}" for path in sorted(tmp_path.glob("*/*/*/*.jpg"))]
+    (tmp_path / "photos.csv").write_text("\n".join(["path,label,split", *photos]))
+    source = [f"--data.photos.{key}" for key in ("class_path=CsvPhotos", f"init_args.file={tmp_path / 'photos.csv'}")]
+    file = write(tmp_path, [*options, *source, "--data.num_workers=1", "--trainer.logger=false"])
     run(file, tmp_path / "a")
+    # Where they decode the photos themselves.
+    monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "empty"))
     run(file, tmp_path / "b", "--workers=2")
     assert traces(tmp_path / "b") == traces(tmp_path / "a") != {}
     assert results(tmp_path / "b") == results(tmp_path / "a")
@@ -169,9 +198,15 @@ def test_what_is_edited_is_refused_unless_it_is_to_be_overwritten(
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
     file = write(tmp_path, options, seed_everything={"values": [0]})
     run(file, tmp_path / "a")
-    monkeypatch.setattr("modules.provenance._digest_of_file", lambda file: "edited")
-    (row,) = run(file, tmp_path / "a", code=1).values()
-    assert "--results.overwrite=true" in row["error"]
+    monkeypatch.setattr("modules.provenance._digest_of_module", lambda module: "edited")
+    before = results(tmp_path / "a")
+    # Here, and on a machine that does not see these results.
+    for shared in (lambda request: True, lambda request: False):
+        monkeypatch.setattr("sweeps.measure._shares_disk", shared)
+        (row,) = run(file, tmp_path / "a", code=1).values()
+        assert "--results.overwrite=true" in row["error"]
+        assert row["computed_traces"] == 0
+        assert results(tmp_path / "a") == before
     (row,) = run(file, tmp_path / "a", "--overwrite").values()
     assert row["state"] == "complete"
     assert row["computed_traces"] > 0
@@ -206,10 +241,48 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
         unpack(self, folder, archive)
 
     monkeypatch.setattr(keeper.Keeper, "_unpack", note)
+    # What a command left that was killed is none of the runs, and cleared away.
+    (tmp_path / "b" / ".incoming" / "killed").mkdir(parents=True)
     run(file, tmp_path / "b")
     assert len(taken) == 2
     assert results(tmp_path / "b") == results(tmp_path / "a")
     assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
+
+
+def test_links_are_not_sent(tmp_path: Path) -> None:
+    (tmp_path / "there" / "wandb").mkdir(parents=True)
+    (tmp_path / "there" / "wandb" / "core.log").symlink_to("/tmp/core.log")
+    (tmp_path / "there" / "results.json").touch()
+    with Display("sweep", 1) as display:
+        kept = keeper.Keeper(tmp_path, tmp_path / "ledger", RunsTable(tmp_path, []), display)
+        kept.asked(Task("here", "", None), Files(_pack(tmp_path / "there")))
+    assert {path.name for path in (tmp_path / "here").rglob("*")} == {"wandb", "results.json"}
+
+
+def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: Path) -> None:
+    first = run(file, tmp_path / "a")
+    content = yaml.safe_load(file.read_text())
+    file.write_text(yaml.safe_dump({**content, "parameters": {"criterion.evaluate_every": {"values": [2, 3]}}}))
+    both = run(file, tmp_path / "a")
+    assert set(first) < set(both)
+    assert {row["state"] for row in both.values()} == {"complete"}
+    assert len(both) == 3
+
+
+def test_logs_that_cannot_be_written_are_told_of_once_and_odd_text_is_logged(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    table = RunsTable(tmp_path, [])
+    with Display("sweep", 1) as display, closing(keeper.Keeper(tmp_path, tmp_path / "ledger", table, display)) as kept:
+        odd, full = (Task(name, "", None) for name in ("odd", "full"))
+        kept.asked(odd, Said("\udc80"))
+        assert (tmp_path / "logs" / "odd.log").read_text() == "\\udc80\n"
+        # As a disk that is full.
+        (tmp_path / "logs" / "full.log").symlink_to("/dev/full")
+        for _ in range(3):
+            kept.asked(full, Said("line"))
+    told = capfd.readouterr().err
+    assert told.count("cannot be written ([Errno 28] No space left on device); the runs go on without") == 1
 
 
 @pytest.mark.slow
@@ -247,6 +320,7 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
         (["FILE", "--workers=2", "--ray=auto"], 1, "leave out --workers or --ray"),
         (["FILE", "--runtime_env=nowhere.yaml"], 1, "runtime_env: 'nowhere.yaml' cannot be read"),
         (["FILE", "--output=FILE"], 1, "output: "),
+        (["FILE", "--ray=auto", "--gpus=1.5"], 1, "gpus: 1.5 is neither"),
     ],
 )
 def test_mistakes_are_one_line(

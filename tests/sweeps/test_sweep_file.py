@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import itertools
 import math
 from pathlib import Path
@@ -83,6 +84,19 @@ def test_any_value_gives_a_folder_s_name(value: Any, tmp_path: Path) -> None:
     assert (given if isinstance(value, str) else yaml.safe_load(given)) == value
 
 
+def test_a_date_is_a_value(tmp_path: Path) -> None:
+    days = [datetime.date(2020, 1, 2), [datetime.date(2020, 1, 3)]]
+    runs = read(tmp_path, {**GRID, "parameters": {"model.methods.mine": {"values": days}}}).runs
+    given = [run.options[1].partition("=")[2] for run in runs]
+    assert [yaml.safe_load(each) for each in given] == ["2020-01-02", ["2020-01-03"]]
+
+
+def test_what_the_dashboard_is_told(tmp_path: Path) -> None:
+    assert read(tmp_path, {**GRID, "name": None}).dashboard == {"group": "mine"}
+    named = read(tmp_path, {**GRID, "name": "ours", "project": "pets", "entity": "team"})
+    assert named.dashboard == {"group": "ours", "project": "pets", "entity": "team"}
+
+
 def test_values_that_come_twice_run_once(tmp_path: Path) -> None:
     assert len(read(tmp_path, {**GRID, "parameters": {"seed_everything": {"values": [1, 1, 2]}}}).runs) == 2
 
@@ -103,6 +117,8 @@ def test_environment_variables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setenv("PHOTOS", "/my photos")
     command = ["${program}", "--data.photos.root=${envvar:PHOTOS}/x", "${args}"]
     assert read(tmp_path, {**GRID, "command": command}).runs[0].options[0] == "--data.photos.root=/my photos/x"
+    parts = ["${program}", "--data.photos.root", "${envvar:PHOTOS}", "${args}"]
+    assert read(tmp_path, {**GRID, "command": parts}).runs[0].options[0] == "--data.photos.root=/my photos"
     monkeypatch.delenv("PHOTOS")
     with pytest.raises(UserError, match="environment variable PHOTOS of the command is not set"):
         read(tmp_path, {**GRID, "command": command})
@@ -176,6 +192,14 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
         ({"command": ["${program}", "${args}", "${args_json}"]}, "${args_json} of the command cannot be given"),
         ({"command": ["${program}", "stray", "${args}"]}, "'stray' of the command is no option"),
         ({"command": ["${program}", "--results.ledger=x", "${args}"]}, "results.ledger in the command"),
+        (drawn({"values": [1, 2], "probabilities": [0.5, 0.6]}), "parameter a cannot be drawn"),
+        (drawn({"values": [1, 2], "probabilities": [1]}), "parameter a cannot be drawn"),
+        (drawn({"distribution": "q_uniform", "min": 0, "max": 1, "q": 0}), "parameter a cannot be drawn"),
+        (drawn({"distribution": "q_uniform", "min": 0, "max": 1, "q": "x"}), "parameter a cannot be drawn"),
+        (drawn({"distribution": 3, "min": 0, "max": 1}), "distribution '3'"),
+        (drawn({"distribution": None, "min": 0, "max": 1}), "distribution 'None'"),
+        (drawn({"distribution": "inv_log_uniform_values", "min": 0, "max": 1}), "parameter a cannot be drawn"),
+        ({"parameters": {"a": {"parameters": {}}}}, "parameter a has neither value"),
         ("a: [", "is no YAML"),
         ("- a", "holds no mapping"),
     ],
