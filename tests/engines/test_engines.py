@@ -138,6 +138,13 @@ def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
     ]
 
 
+def test_the_end_of_a_process_is_heard_while_those_that_it_forked_live(tmp_path: Path) -> None:
+    notes = run(Workers(1, []), Task("dies", f"{TASKS}:die_beside_a_child", str(tmp_path / "mark")))
+    assert [outcome.kind for _, outcome, _ in notes.ends] == ["lost"]
+    assert not (tmp_path / "mark.ended").exists()
+    (tmp_path / "mark").touch()
+
+
 def test_what_lacks_memory_is_counted_apart() -> None:
     notes = run(Serial(), Task("bad", f"{TASKS}:fail", "memory"), retries=5, memory_retries=2)
     assert [again for _, _, again in notes.ends] == [True, True, False]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import signal
 import sys
@@ -49,6 +50,18 @@ def die_at_first(argument: str, ask: Ask) -> str:
     if not before:
         os.kill(os.getpid(), signal.SIGKILL)
     return "alive"
+
+
+def die_beside_a_child(argument: str, ask: Ask) -> None:
+    """Kill the process that this runs in, but not the one that it has forked, which lives until the file is there."""
+
+    def live() -> None:
+        while not Path(argument).exists():
+            time.sleep(0.05)
+        Path(argument).with_suffix(".ended").touch()
+
+    multiprocessing.Process(target=live).start()
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def end_when_asked(argument: str, ask: Ask) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import shutil
 import signal
 import sqlite3
@@ -26,6 +27,7 @@ from sweeps import keeper
 from sweeps.measure import _pack
 from sweeps.request import Files
 from sweeps.runs_table import RunsTable
+from sweeps.sweep import _conclude
 from sweeps.sweep_file import read_sweep
 
 ROOT = Path(__file__).parents[2]
@@ -249,6 +251,18 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
     assert {path.name for path in (tmp_path / "b").iterdir()} == {path.name for path in (tmp_path / "a").iterdir()}
 
 
+def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my runs"
+    (folder / "a" / "wandb" / "offline-run-1").mkdir(parents=True)
+    _conclude(RunsTable(folder, []), folder)
+    told = capsys.readouterr().out.splitlines()
+    assert shlex.split(told[-1])[-3:] == ["wandb", "sync", f"{folder}/*/wandb/offline-run-*"]
+    # The shell finds them.
+    found = subprocess.run(f"echo {told[-1].partition('sync ')[2]}", shell=True, capture_output=True, text=True)
+    assert found.stdout.strip() == str(folder / "a" / "wandb" / "offline-run-1")
+    assert shlex.split(told[-2])[-1] == str(folder)
+
+
 def test_links_are_not_sent(tmp_path: Path) -> None:
     (tmp_path / "there" / "wandb").mkdir(parents=True)
     (tmp_path / "there" / "wandb" / "core.log").symlink_to("/tmp/core.log")
@@ -364,6 +378,19 @@ def test_a_cluster_of_which_a_machine_dies_measures_the_same(file: Path, tmp_pat
     assert any("it is begun again" in line for line in told)
     assert traces(tmp_path / "b") == traces(tmp_path / "a")
     assert results(tmp_path / "b") == results(tmp_path / "a")
+
+
+@pytest.mark.slow
+def test_results_come_into_a_relative_folder_where_ray_brings_the_files(
+    file: Path, tmp_path: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = cluster.add_node(num_cpus=1)
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    Path("environment.yaml").write_text("working_dir: .")
+    rows = run(file, Path("a"), f"--ray={cluster.address}", "--runtime_env=environment.yaml")
+    assert set(results(Path("a"))) == set(rows) != set()
+    cluster.remove_node(node)
 
 
 @pytest.mark.slow
