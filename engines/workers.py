@@ -148,7 +148,8 @@ def _serve(connection: Connection[Any, Any], gpu: str | None, method: str) -> No
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
 
-    lock, doing = threading.Lock(), False
+    # What is pickled on its way may print a warning.
+    lock, doing = threading.RLock(), False
 
     def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
         # Half a message would be waited for, and so would the answer to another thread's question.

@@ -139,10 +139,14 @@ def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
 
 
 def test_the_end_of_a_process_is_heard_while_those_that_it_forked_live(tmp_path: Path) -> None:
-    notes = run(Workers(1, []), Task("dies", f"{TASKS}:die_beside_a_child", str(tmp_path / "mark")))
+    mark, ended = tmp_path / "mark", tmp_path / "mark.ended"
+    mark.touch()
+    notes = run(Workers(1, []), Task("dies", f"{TASKS}:die_beside_a_child", str(mark)))
     assert [outcome.kind for _, outcome, _ in notes.ends] == ["lost"]
-    assert not (tmp_path / "mark.ended").exists()
-    (tmp_path / "mark").touch()
+    assert not ended.exists()
+    mark.unlink()
+    while not ended.exists():
+        time.sleep(0.05)
 
 
 def test_what_lacks_memory_is_counted_apart() -> None:
@@ -157,6 +161,11 @@ def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
     for task in tasks:
         said = [line for name, line in notes.said if name == task.name]
         assert set(said) >= {f"{name} {number}" for name in "abc" for number in range(40)}
+
+
+def test_what_is_sent_may_print() -> None:
+    notes = run(Workers(1, []), Task("a", f"{TASKS}:send_what_warns", None))
+    assert (notes.ends[0][1].kind, notes.said, notes.asked_for) == ("done", [("a", "it is old")], ["loud"])
 
 
 def test_a_handler_that_an_earlier_task_made_writes_for_the_next(

@@ -53,10 +53,10 @@ def die_at_first(argument: str, ask: Ask) -> str:
 
 
 def die_beside_a_child(argument: str, ask: Ask) -> None:
-    """Kill the process that this runs in, but not the one that it has forked, which lives until the file is there."""
+    """Kill the process that this runs in, but not the one that it has forked, which lives as long as the file."""
 
     def live() -> None:
-        while not Path(argument).exists():
+        while Path(argument).exists():
             time.sleep(0.05)
         Path(argument).with_suffix(".ended").touch()
 
@@ -93,6 +93,19 @@ def print_from_threads(argument: int, ask: Ask) -> None:
 def _print_lines(name: str, count: int) -> None:
     for number in range(count):
         print(f"{name} {number}")
+
+
+class Loud:
+    """What warns when it is pickled."""
+
+    def __reduce__(self) -> tuple[type[str], tuple[str]]:
+        print("it is old")
+        return str, ("loud",)
+
+
+def send_what_warns(argument: None, ask: Ask) -> None:
+    """Ask something whose pickling prints a line."""
+    ask(Loud())
 
 
 def log(argument: str, ask: Ask) -> None:
