@@ -105,14 +105,15 @@ def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting],
         asked: Which are asked for.
 
     Returns:
-        The settings; and those left out, each with its `setting` and the `reason`.
+        The settings; and those left out, each with its `setting`, or the folder of a run, and the `reason`.
 
     Raises:
         UserError: Nothing is found, or no setting can be scored.
     """
-    runs, ledgers = find_folders(patterns)
+    folders, ledgers = find_folders(patterns)
+    runs, unread = _read(folders)
     groups: dict[str, list[Run]] = {}
-    for found in read_runs([escape(folder) for folder in runs]):
+    for found in runs:
         run = replace(found, curves=replace(found.curves, **asked.criterion))
         groups.setdefault(digest_of(_identity(run)), []).append(run)
     groups = name_variants(groups)
@@ -123,10 +124,25 @@ def read_settings(patterns: Sequence[str], asked: Asked) -> tuple[list[Setting],
             raise UserError(f"runs: the ledger {error}; give another folder") from error
     protocols = {key: _protocol(each) for key, each in groups.items()}
     chosen = choose_where(protocols, asked.where)
+    if unread and not groups:
+        raise UserError(unread[0]["reason"])
     if not chosen:
         raise UserError("where: no setting has these values" if asked.where else "runs: there is no finished trace")
     names = dict(zip(chosen, _name(list(chosen.values())), strict=True))
-    return _build([(names[key], protocol, groups[key]) for key, protocol in chosen.items()], asked)
+    settings, left_out = _build([(names[key], protocol, groups[key]) for key, protocol in chosen.items()], asked)
+    return settings, [*unread, *left_out]
+
+
+def _read(folders: Sequence[str]) -> tuple[list[Run], list[dict[str, str]]]:
+    """Read runs; those that are not finished, or damaged, are left out with the reason."""
+    runs: list[Run] = []
+    left_out: list[dict[str, str]] = []
+    for folder in folders:
+        try:
+            runs += read_runs(escape(folder))
+        except UserError as error:
+            left_out.append({"setting": folder, "reason": str(error)})
+    return runs, left_out
 
 
 def values_of(protocol: Mapping[str, Any], keys: Iterable[str]) -> tuple[str, ...]:
@@ -151,7 +167,8 @@ def find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
     runs: dict[str, None] = {}
     ledgers: dict[Path, None] = {}
     for pattern in patterns:
-        there = [Path(path) for path in sorted(glob(pattern))]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        found = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
+        there = [Path(path) for path in found]
         if not there:
             raise UserError(f"runs: there is no {pattern!r}; name folders that train.py wrote")
         below = [folder for path in there for folder in _below(path)]

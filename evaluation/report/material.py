@@ -33,12 +33,14 @@ class Material:
         similarities: Results of `evaluate.py cka`.
         transferability: Results of `evaluate.py transferability`.
         stability: Results of `evaluate.py stability`.
+        foreign: What is called like one of these, and is none.
     """
 
     traces: bool = False
     similarities: dict[Path, Document] = field(default_factory=dict)
     transferability: dict[Path, Document] = field(default_factory=dict)
     stability: dict[Path, Document] = field(default_factory=dict)
+    foreign: list[Path] = field(default_factory=list)
 
 
 def find_material(folder: Path) -> Material:
@@ -58,7 +60,11 @@ def find_material(folder: Path) -> Material:
         path = Path(here)
         found.traces |= FILES[1] in names or is_ledger(path)
         for name in sorted(NEEDED.keys() & set(names)):
-            _documents(found, name)[path / name] = _read(path / name)
+            document = _read(path / name)
+            if document is None:
+                found.foreign.append(path / name)
+            else:
+                _documents(found, name)[path / name] = document
     if not (found.traces or found.similarities or found.transferability or found.stability):
         raise UserError(
             f"folder: {str(folder)!r} holds no run of train.py, no ledger and no results of evaluate.py; give another"
@@ -70,14 +76,21 @@ def _documents(found: Material, name: str) -> dict[Path, Document]:
     return found.similarities if name in SIMILARITY else found.transferability if name[0] == "t" else found.stability
 
 
-def _read(path: Path) -> Document:
+def _read(path: Path) -> Document | None:
+    """Read a document; None where it has nothing of what ours have."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
-        missing = [key for key in NEEDED[path.name] if key not in document]
-        if missing:
-            raise ValueError(f"no {', '.join(missing)}")
-        return dict(document)
-    except (OSError, ValueError, TypeError) as error:
-        raise UserError(
-            f"folder: {str(path)!r} cannot be read ({error}); move it elsewhere, or make it again"
-        ) from error
+    except (OSError, ValueError) as error:
+        raise damaged(path, error) from error
+    needed = NEEDED[path.name]
+    if not isinstance(document, dict) or not any(key in document for key in needed):
+        return None
+    missing = [key for key in needed if key not in document]
+    if missing:
+        raise damaged(path, f"no {', '.join(missing)}")
+    return document
+
+
+def damaged(path: Path, reason: object) -> UserError:
+    """Give the error of a document that is ours, and cannot be shown."""
+    return UserError(f"folder: {str(path)!r} cannot be read ({reason}); move it elsewhere, or make it again")

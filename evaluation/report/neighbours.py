@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from evaluation.alignment.heatmap import cluster
 from evaluation.alignment.scoring import mean_key
-from evaluation.report.material import Document
+from evaluation.report.material import Document, damaged
 from evaluation.stability.table import metric_title
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from metrics.transferability.catalogue import METRICS
@@ -29,9 +29,18 @@ def similarity(documents: Documents) -> Section | None:
         "1 where two networks arrange the same pictures alike. Rows and columns are in the order of a hierarchical "
         "clustering; the stronger the colour, the more alike."
     ]
-    return Section(
-        "similarity", "Similarity of representations", paragraphs, [_matrix(*each) for each in documents.items()]
-    )
+    return Section("similarity", "Similarity of representations", paragraphs, _parts(documents, _matrix))
+
+
+def _parts(documents: Documents, show: Callable[[Path, Document], Part]) -> list[Part]:
+    """Show documents; one whose numbers are not there, or of another kind, is named."""
+    parts = []
+    for path, document in documents.items():
+        try:
+            parts.append(show(path, document))
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            raise damaged(path, f"{type(error).__name__}: {error}") from error
+    return parts
 
 
 def _matrix(path: Path, document: Document) -> Part:
@@ -61,11 +70,11 @@ def transferability(documents: Documents) -> Section | None:
     paragraphs = [
         "What transferability metrics say of source models before any training; in brackets: the rank, 1 being best."
     ]
-    parts = [
-        Part("", "", [str(path)], [_scores(target, document) for target in document["scores"]])
-        for path, document in documents.items()
-    ]
-    return Section("transferability", "Transferability", paragraphs, parts)
+    return Section("transferability", "Transferability", paragraphs, _parts(documents, _targets))
+
+
+def _targets(path: Path, document: Document) -> Part:
+    return Part("", "", [str(path)], [_scores(target, document) for target in document["scores"]])
 
 
 def _scores(target: str, document: Document) -> Table:
@@ -106,11 +115,12 @@ def stability(documents: Documents) -> Section | None:
         "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
         "metrics that differ in one component of the experiment, and how often each metric wins."
     ]
-    parts = [
-        Part("", "", [f"{document['experiments']:,} experiments. {path}"], [_stability(document), _win_rates(document)])
-        for path, document in documents.items()
-    ]
-    return Section("stability", "Stability of transferability metrics", paragraphs, parts)
+    return Section("stability", "Stability of transferability metrics", paragraphs, _parts(documents, _study))
+
+
+def _study(path: Path, document: Document) -> Part:
+    told = f"{document['experiments']:,} experiments. {path}"
+    return Part("", "", [told], [_stability(document), _win_rates(document)])
 
 
 def _stability(document: Document) -> Table:

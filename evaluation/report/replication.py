@@ -18,7 +18,9 @@ from output.page.layout import Cell, Column, Part, Section, Table, Text
 
 # Characters of a digest that are shown.
 SHOWN = 16
+# Folder of the commands' runs, each in one of its own, and the ledger of all of them, at first empty.
 AGAIN = "runs/again"
+LEDGER = f"--results.ledger={AGAIN}/ledger"
 DIGESTS = {
     "stream_sha256": "stream",
     "weights_sha256": "weights",
@@ -36,9 +38,10 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
     """
     paragraphs = [
         "Each command measures the traces of its rows again and writes their table; given the same photos, weights and "
-        "versions, the counts are the same. The configuration of each run stands below its commands.",
+        f"versions, the counts are the same. Each has a folder of its own in {AGAIN}; what one of them has measured, "
+        "the next ones take from the ledger there. The configuration of each run stands below its commands.",
     ]
-    named = {str(run.folder): run for run in runs}
+    named = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
     parts = [_part(setting, named) for setting in document["settings"]]
     tables = [_environments(runs), _digests(runs)] if runs else []
     whole = [
@@ -57,31 +60,36 @@ def _page_command(document: Mapping[str, Any]) -> str:
     return shlex.join(["python", "evaluate.py", "report", *document["folders"], *options])
 
 
-def _part(setting: Mapping[str, Any], runs: Mapping[str, Run]) -> Part:
+def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
     found = [runs[folder] for folder in setting["folders"] if folder in runs]
     methods = [method["name"] for method in setting["methods"]]
-    commands = {name: [command for run in found if (command := _row_command(run, name))] for name in methods}
+    commands = {
+        name: [command for again, run in found if (command := _row_command(run, name, f"{again}-{row}"))]
+        for row, name in enumerate(methods, 1)
+    }
     absent = [name for name in methods if not commands[name]]
     remarks = [f"{', '.join(absent)}: of no run, but of a ledger or chosen among others; no command is known."] * bool(
         absent
     )
     rows = [f"# {name}\n{command}" for name in methods for command in commands[name]]
     files = [Text("Command of each row", "\n".join(rows))] if rows else []
-    files += [Text(str(run.folder / "config.yaml"), _config(run)) for run in found]
-    return Part(setting["name"], "", remarks, commands=[Text("", _command(run)) for run in found], files=files)
+    files += [Text(str(run.folder / "config.yaml"), _config(run)) for _, run in found]
+    whole = [Text("", _command(run, again)) for again, run in found]
+    return Part(setting["name"], "", remarks, commands=whole, files=files)
 
 
-def _command(run: Run, *options: str) -> str:
-    config, again = run.folder / "config.yaml", f"--trainer.default_root_dir={AGAIN}"
-    return shlex.join(["python", "train.py", "--config", str(config), *options, again])
+def _command(run: Run, again: str, *options: str) -> str:
+    """Give the command that runs a configuration again, into a folder."""
+    places = [f"--trainer.default_root_dir={again}", LEDGER]
+    return shlex.join(["python", "train.py", "--config", str(run.folder / "config.yaml"), *options, *places])
 
 
-def _row_command(run: Run, method: str) -> str | None:
+def _row_command(run: Run, method: str, again: str) -> str | None:
     """Give the command that compares one method alone with the baseline; None where the run has no such method."""
     methods = run.model.get("methods") or {}
     if method in methods:
-        return _command(run, f"--model.methods={_flow({method: methods[method]})}")
-    return _command(run, "--model.methods={}") if method in run.curves.methods else None
+        return _command(run, again, f"--model.methods={_flow({method: methods[method]})}")
+    return _command(run, again, "--model.methods={}") if method in run.curves.methods else None
 
 
 def _flow(options: Mapping[str, Any] | list[str]) -> str:

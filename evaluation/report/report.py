@@ -70,6 +70,7 @@ def report(
     except ImportError as error:
         raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
     material = find_material(Path(folder))
+    print_lines([f"passed over: {str(path)!r} is of another kind" for path in material.foreign])
     page, tables = neighbours_page(material), {}
     if material.traces:
         asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)

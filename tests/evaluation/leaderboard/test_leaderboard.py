@@ -361,6 +361,27 @@ def test_folders_without_runs_are_refused(tmp_path: Path) -> None:
     assert refusal(tmp_path / "*").startswith("runs: there is no run and no ledger in ")
 
 
+def test_a_run_that_is_not_finished_is_left_out_by_name(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name in ("whole", "begun", "broken"):
+        write_run(tmp_path / "runs" / name)
+    (tmp_path / "runs" / "begun" / "results.json").unlink()
+    (tmp_path / "runs" / "broken" / "results.json").write_text("{")
+    document = rank(tmp_path / "runs")
+    [setting] = document["settings"]
+    assert setting["folders"] == [str(tmp_path / "runs" / "whole")]
+    reasons = {Path(each["setting"]).name: each["reason"] for each in document["left_out"]}
+    assert "has no results.json" in reasons["begun"]
+    assert "are damaged" in reasons["broken"]
+
+
+def test_a_folder_whose_name_is_a_pattern_is_that_folder(tmp_path: Path) -> None:
+    write_run(tmp_path / "x[1]")
+    write_run(tmp_path / "x1", dataset="others")
+    [setting] = rank(tmp_path / "x[1]")["settings"]
+    assert setting["dataset"] == "pets"
+
+
 def test_folders_that_the_shell_gives_are_passed_over(three: Path) -> None:
     (three.parent / "logs").mkdir()
     given = [f"{path}/" for path in (three.parent / "logs", three)]

@@ -300,6 +300,27 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["page.html"]
 
 
+@pytest.mark.parametrize(
+    "change", [{"pairwise": None}, {"measure": "unknown"}, {"pairwise": {"names": ["a", "b"], "biased": [[1]]}}]
+)
+def test_damaged_results_of_other_commands_are_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    (tmp_path / "all").mkdir()
+    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
+    whole = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
+    (tmp_path / "all" / "cka.json").write_text(json.dumps({**whole, **change}))
+    with pytest.raises(UserError, match=r"^folder: .*cka.json' cannot be read \(.*; move it elsewhere"):
+        show(tmp_path / "all")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_files_of_other_programs_are_passed_over(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, document in {"score.json": {"score": 3}, "stability.json": [1, 2]}.items():
+        (runs / name).write_text(json.dumps(document))
+    assert "Best method of each setting" in show(runs).tables
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("is of another kind") == 2
+
+
 def test_figures_are_files_of_their_own(runs: Path) -> None:
     show(runs, figures=str(runs.parent / "figures"))
     names = {path.name for path in (runs.parent / "figures").iterdir()}
@@ -325,7 +346,14 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
             lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{")),
             r"^folder: .*cka.json' cannot be read",
         ),
-        (lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{}")), r"cka.json.*no pairwise"),
+        (
+            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{}")),
+            r"^folder: .*holds no run of train.py",
+        ),
+        (
+            lambda folder: (folder.mkdir(), (folder / "cka.json").write_text('{"n_stimuli": 9}')),
+            r"^folder: .*cka.json.*no pairwise",
+        ),
         (
             lambda folder: (write_run(folder), (folder / "results.json").unlink()),
             r"^folder.runs: .*has no results.json",
