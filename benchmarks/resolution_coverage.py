@@ -21,6 +21,8 @@ FIELDS = {
 }
 SPREAD, CORRELATION, FEWEST = 0.35, 0.6, 10
 MANY = 200_000
+# Of the logarithms of skewed samples.
+SPREADS = np.linspace(0.1, 1.2, 9)
 # What else is compared beside two methods that need 20 samples and a little more: nothing, some that need more, and
 # many, most of which are alike.
 OTHERS: tuple[tuple[float, ...], ...] = ((), (30, 36, 43, 52, 62, 74, 89), (30,) * 12)
@@ -78,6 +80,23 @@ def rank_coverage(means: tuple[float, ...], orderings: int, leaderboards: int) -
     }
 
 
+def skewed_false_finds(orderings: int, leaderboards: int) -> float:
+    """Give the share of leaderboards with a false find between methods of one mean, which flips of signs do not suit.
+
+    Differences of skewed samples of unlike spread are not symmetric about their mean, 0.
+
+    Args:
+        orderings: How many each leaderboard has.
+        leaderboards: How many to draw.
+    """
+    generator, false = np.random.default_rng(5), 0
+    for _ in range(leaderboards):
+        logarithms = SPREADS[:, None] * generator.standard_normal((len(SPREADS), orderings))
+        values = 20 * np.exp(logarithms - SPREADS[:, None] ** 2 / 2)
+        false += bool((compare_all_pairs(values).p_values < LEVEL).any())
+    return false / leaderboards
+
+
 def attained_power(means: tuple[float, ...], observed: int, pilots: int, experiments: int) -> list[float]:
     """Take the number of orderings that pilots ask for, and count how often experiments of that size find a difference.
 
@@ -130,6 +149,9 @@ def main(leaderboards: int = 1_000) -> None:
             found = rank_coverage(means, orderings, leaderboards)
             shares = "  ".join(f"{what} {share:.1%}" for what, share in found.items())
             print(f"{name}, {orderings} orderings:  {shares}", flush=True)
+    for orderings in (10, 20, 30, 100):
+        share = skewed_false_finds(orderings, leaderboards)
+        print(f"skewed, of one mean, {orderings} orderings: false finds {share:.1%}", flush=True)
     for worse, others, observed in product((22, 25), OTHERS, (30, 1_000)):
         needed, power = attained_power((20, worse, *others), observed, 50, leaderboards)
         asked = f"{needed:.0f} orderings needed by pilots of {observed}"

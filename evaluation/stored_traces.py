@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -116,7 +117,8 @@ def _choose(folder: Path, streams: Mapping[str, dict[str, Any]], where: Mapping[
     if len(flat) > 1:
         differing = [*describe_differences(list(flat.values())).items()]
         listed = "; ".join(f"{key} ({values})" for key, values in differing[:LISTED])
-        example = f"--where.{differing[0][0]}={differing[0][1].partition(', ')[0]}"
+        key = differing[0][0]
+        example = f"--where.{key}={shlex.quote(show(next(iter(flat.values())).get(key)))}"
         raise UserError(
             f"runs: the ledger {str(folder)!r} holds the traces of {len(flat)} streams, which differ in {listed}; "
             f"choose one by --where, such as {example}"
@@ -157,7 +159,7 @@ def _is(found: object, asked: object) -> bool:
 def describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """List the values of each key that differs; those that people know come first."""
     keys = dict.fromkeys(key for document in documents for key in document)
-    values = {key: list(dict.fromkeys(show(document.get(key)) for document in documents)) for key in keys}
+    values = {key: list(dict.fromkeys(_quote(document.get(key)) for document in documents)) for key in keys}
     differing = {
         key: ", ".join([*found[:LISTED], *["…"] * (len(found) > LISTED)])
         for key, found in values.items()
@@ -166,6 +168,12 @@ def describe_differences(documents: Sequence[Mapping[str, Any]]) -> dict[str, st
     return dict(
         sorted(differing.items(), key=lambda item: "." in item[0] or "sha256" in item[0] or item[0] in FOLLOWING)
     )
+
+
+def _quote(value: object) -> str:
+    """Give a value as `show` does, a text with commas in quotation marks: it stands in a list."""
+    shown = show(value)
+    return repr(shown) if isinstance(value, str) and "," in shown else shown
 
 
 def show(value: object) -> str:

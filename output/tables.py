@@ -116,8 +116,8 @@ def markdown_table(rows: Cells) -> list[str]:
 
 def format_number(value: float | None, form: str = ".4g") -> str:
     """Write a number, or a dash where it is missing."""
-    # Added to 0, a negative 0 loses its sign.
-    return "–" if value is None else format(value + 0.0, form)
+    # By z what is rounded to a negative 0 loses its sign.
+    return "–" if value is None else format(value + 0.0, f"z{form}")
 
 
 def print_scores(document: dict[str, Any]) -> None:

@@ -63,9 +63,10 @@ def leaderboard(
     folder = output_folder("output", output)
     given = [runs] if isinstance(runs, str) else list(runs)
     asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
-    made_from = {"folders": given, "asked": asdict(asked)}
+    numbers = [int(at) for at in accuracy_at]
+    made_from = {"folders": given, "asked": asdict(asked), "accuracy_at": numbers}
     refuse_other_results([folder / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
-    document = rank_methods(given, asked, [int(at) for at in accuracy_at])
+    document = rank_methods(given, asked, numbers)
     files = write_texts(folder, texts(document))
     print_leaderboard(document)
     print_lines([f"wrote {', '.join(map(str, files))}"])
@@ -126,6 +127,7 @@ def rank_settings(
         "schema": SCHEMA,
         "folders": list(folders),
         "asked": asdict(asked),
+        "accuracy_at": list(accuracy_at),
         "criterion": {
             key: _only([setting.protocol[key] for setting in settings])
             for key in ("measure", "threshold", "consecutive")

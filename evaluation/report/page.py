@@ -15,7 +15,8 @@ from output.page.layout import Page, Section
 
 # Methods whose lines are drawn when a page of more is opened.
 FIRST = 6
-FOLLOWING = ("classes", "largest_class", "train_size", "validation_size", "weights")
+# What follows from the data set.
+FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
 
 def comparison_page(
@@ -95,9 +96,13 @@ def _protocol(document: Mapping[str, Any]) -> list[str]:
 
 
 def _differences(document: Mapping[str, Any]) -> list[str]:
-    """Say what differs between the settings, but for what follows from data set and weights, which their names tell."""
-    told = {key: values for key, values in document["differences"].items() if "sha256" not in key}
-    found = [f"{key} ({values})" for key, values in told.items() if key not in FOLLOWING]
+    """Say what differs between the settings, but for what follows from the data set; digests where names are equal."""
+    differing = document["differences"]
+    told = {key: values for key, values in differing.items() if "sha256" not in key and key not in FOLLOWING}
+    digest = "weights_sha256"
+    if digest in differing and "weights" not in differing:
+        told[digest] = differing[digest]
+    found = [f"{key} ({values})" for key, values in told.items()]
     return [f"The settings differ in {'; '.join(found)}."] * bool(found)
 
 

@@ -12,7 +12,7 @@ from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
 from evaluation.leaderboard.families import choose_families
 from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, texts
-from evaluation.leaderboard.leaderboard import ask, rank_settings
+from evaluation.leaderboard.leaderboard import ACCURACY_AT, ask, rank_settings
 from evaluation.leaderboard.settings import read_settings
 from evaluation.report.material import find_material
 from evaluation.stored_traces import BASELINE, is_ledger
@@ -74,8 +74,7 @@ def report(
     page, tables = neighbours_page(material), {}
     if material.traces:
         asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
-        made_from = {"folders": [folder], "asked": asdict(asked)}
-        refuse_other_results([path.parent / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
+        _require_tables(path.parent, {"folders": [folder], "asked": asdict(asked)}, overwrite)
         with naming("folder", about="runs: "):
             settings, left_out = read_settings([escape(folder)], asked)
         runs = {str(run.folder): run for each in settings for run in each.runs if not is_ledger(run.folder)}
@@ -96,6 +95,15 @@ def _require_page(path: Path) -> None:
     """Check that a file that is there may be replaced."""
     if path.exists() and GENERATOR.encode() not in path.read_bytes()[:ITS_HEAD]:
         raise UserError(f"output: {str(path)!r} holds something else than a report; choose another file")
+
+
+def _require_tables(folder: Path, made_from: Mapping[str, Any], overwrite: bool) -> None:
+    """Check that the tables beside a page are those of it."""
+    made_from = {**made_from, "accuracy_at": ACCURACY_AT}
+    try:
+        refuse_other_results([folder / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
+    except UserError as error:
+        raise UserError(f"{error}: a page's tables are always called so, and one folder holds one page's") from error
 
 
 def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:

@@ -123,7 +123,8 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     ]
     paragraphs = [
         "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
-        "The lower, the more a claim needs to be repeated over it; that of half of the orderings is the ceiling."
+        "The lower, the more a claim needs to be repeated over it. Two halves of the orderings show how far noise "
+        "alone moves a ranking by half of them; rankings by all orderings are less noisy than that."
     ]
     caption = "Setup stability: agreement of the rankings where one part varies, with its 95 % interval"
     figure = Figure("setup_stability", "stability", caption, "setup stability", series.stabilities(found["parts"]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -167,11 +167,21 @@ def _library() -> str:
     return javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
 
 
+def _without_empty_columns(table: Table) -> Table:
+    """Leave out columns that hold dashes alone, but for the first."""
+    kept = [
+        place for place in range(len(table.columns)) if not place or {row[place].text for row in table.rows} != {"–"}
+    ]
+    rows = [[row[place] for place in kept] for row in table.rows]
+    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
+
+
 def render(page: Page) -> str:
     """Give a page as HTML; whatever is read in it is escaped."""
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     # Quotes need no escaping between tags, and commands have many.
+    environment.filters["filled"] = _without_empty_columns
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
     charts = {figure.chart for figure in page.figures}
     content = {

@@ -160,3 +160,5 @@ def test_markdown() -> None:
 
 def test_numbers() -> None:
     assert [format_number(value) for value in (None, -0.0, 1 / 3)] == ["–", "0", "0.3333"]
+    assert [format_number(value, ".1f") for value in (-0.04, -0.06)] == ["0.0", "-0.1"]
+    assert [format_number(value, ",.0f") for value in (-0.4, -1234, 1234)] == ["0", "-1,234", "1,234"]

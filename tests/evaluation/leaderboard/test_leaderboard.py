@@ -351,6 +351,8 @@ def test_a_leaderboard_of_other_options_is_kept(three: Path) -> None:
     before = (three.parent / "out" / "leaderboard.json").read_bytes()
     with pytest.raises(UserError, match=r"another configuration \(asked\); .* --overwrite=true"):
         leaderboard(str(three), output=output, threshold=0.9)
+    with pytest.raises(UserError, match=r"another configuration \(accuracy_at\)"):
+        leaderboard(str(three), output=output, accuracy_at=[20])
     assert (three.parent / "out" / "leaderboard.json").read_bytes() == before
 
 

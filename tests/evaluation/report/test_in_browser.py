@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -175,3 +176,22 @@ def test_print_shows_every_row_and_chart_on_white(page: Page, tmp_path: Path) ->
     boxes = page.evaluate("[...document.querySelectorAll('.wide')].map((each) => getComputedStyle(each).overflowX)")
     assert set(boxes) == {"visible"}
     assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
+
+
+@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="needs pdftotext")
+def test_no_printed_page_ends_with_what_begins_a_setting(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    names = ("baseline", *(f"method {number}" for number in range(9)))
+    for seed in range(7):
+        options: dict[str, Any] = {"limit": 60, "methods": names, "dataset": f"data{seed}", "batch_size": seed // 4 + 1}
+        write_run(tmp_path / "runs" / f"data{seed}", traces(seed, 10), **options)
+    page = browser.new_page()
+    page.goto(report(str(tmp_path / "runs"), output=str(tmp_path / "page.html")).as_uri())
+    page.wait_for_selector("body[data-drawn]")
+    page.pdf(path=tmp_path / "page.pdf", prefer_css_page_size=True)
+    page.close()
+    text = subprocess.run(["pdftotext", "-layout", tmp_path / "page.pdf", "-"], check=True, capture_output=True).stdout
+    ends = [sheet.strip().splitlines()[-1] for sheet in text.decode().split("\f") if sheet.strip()]
+    assert len(ends) > 10
+    # The title of a setting, or what is told of it above its table.
+    assert not [end for end in ends if end.endswith((" samples.", "(DEFAULT)"))]

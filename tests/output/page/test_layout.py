@@ -70,6 +70,14 @@ def test_a_page_without_methods_has_no_legend(tmp_path: Path) -> None:
     assert found.tables == {"T": [["a", "b"], ["x", "1"]]}
 
 
+def test_columns_of_dashes_alone_are_left_out(tmp_path: Path) -> None:
+    rows = [[Cell("–"), Cell("–"), Cell(""), Cell("–")], [Cell("–"), Cell("–"), Cell(""), Cell("1")]]
+    table = Table("T", [Column(title) for title in "abcd"], rows)
+    none = Table("none", [Column("a"), Column("b")], [])
+    found = write(tmp_path, page(Part(tables=[table, none]))).tables
+    assert found == {"T": [["a", "c", "d"], ["–", "", "–"], ["–", "", "1"]], "none": [["a", "b"]]}
+
+
 def test_texts_are_as_they_are(tmp_path: Path) -> None:
     evil = '</code></pre></script><b>"it\'s" & <!-- {{ 1 }}\n  two'
     table = Table(evil, [Column(evil, evil), Column("b")], [[Cell(evil, mark=0), Cell(evil, link="one")]], evil)
