@@ -81,8 +81,8 @@ def column(page: Page, number: int) -> list[str]:
 
 def test_all_charts_are_drawn(page: Page) -> None:
     places = page.locator(".chart")
-    assert places.count() == 7
-    assert page.locator(".chart svg").count() == 7
+    assert places.count() == 8
+    assert page.locator(".chart svg").count() == 8
     assert lines(page, "setting-1-learning_curves") == 6
 
 
