@@ -1,4 +1,4 @@
-"""The leaderboard of stored traces, from the command line: 10,000 in one setting or ten, and a benchmark of 39."""
+"""The leaderboard of stored traces, from the command line: 10,000 in several shapes, and a benchmark of 39 settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from store.ledger import Ledger, Trace, TraceKey
 
 EVALUATIONS, VALIDATION, BACKBONES = 500, 1_000, 3
 # Settings, methods and orderings.
-SIZES = ((1, 100, 100), (10, 10, 100), (39, 14, 100))
+SIZES = ((1, 100, 100), (10, 10, 100), (1, 10, 1_000), (125, 5, 16), (1_000, 2, 5), (39, 14, 100))
 
 
 def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:

@@ -162,8 +162,10 @@ def _improvements(
 ) -> list[dict[str, Any]]:
     """Give the mean probability over settings that the one method takes fewer samples than the other, of all pairs."""
     whole = np.mean([probabilities_of_improvement(v, np.ones((1, v.shape[1])))[0] for v in values], axis=0)
-    drawn = zip(values, resamples, strict=True)
-    low, high = _ends(np.mean([probabilities_of_improvement(v, counts) for v, counts in drawn], axis=0), values)
+    drawn = np.zeros((len(resamples[0]), len(methods), len(methods)))
+    for v, counts in zip(values, resamples, strict=True):
+        drawn += probabilities_of_improvement(v, counts) / len(values)
+    low, high = _ends(drawn, values)
     return [
         {
             "better": methods[one],

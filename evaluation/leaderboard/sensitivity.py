@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.joined_runs import known_until
-from evaluation.leaderboard.rows import Scored
+from evaluation.leaderboard.rows import Scored, number
 from metrics.ranking.outcome_agreement import agreement_vectors
 from metrics.sample_efficiency.curves import first_streaks, required_correct
 from metrics.sample_efficiency.scores import restricted
@@ -59,6 +59,10 @@ def read_grid(scored: Scored) -> list[Cell]:
 
 def describe_grid(scored: Scored, cells: Sequence[Cell]) -> dict[str, Any]:
     """Give the grid of a setting as it stands in `leaderboard.json`."""
+    own = scored.restricted.mean(1)
+    means = [own if cell.values is None else cell.values.mean(1) for cell in cells]
+    vectors, defined = agreement_vectors(np.stack([own, *means]), TIES)
+    taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan)
     return {
         "name": scored.setting.name,
         "grid": [
@@ -67,23 +71,22 @@ def describe_grid(scored: Scored, cells: Sequence[Cell]) -> dict[str, Any]:
                 "consecutive": cell.consecutive,
                 "restricted_at": cell.limit,
                 "undecided": cell.undecided,
-                **_describe_cell(scored, cell),
+                **(_nothing(scored) if cell.values is None else _order(scored, its, tau)),
             }
-            for cell in cells
+            for cell, its, tau in zip(cells, means, taus.tolist(), strict=True)
         ],
     }
 
 
-def _describe_cell(scored: Scored, cell: Cell) -> dict[str, Any]:
-    if cell.values is None:
-        return {"order": [], "restricted_means": dict.fromkeys(scored.names), "tau": None}
-    means = cell.values.mean(1)
-    pair = np.stack([scored.restricted.mean(1), means])
-    vectors, defined = agreement_vectors(pair, TIES)
+def _nothing(scored: Scored) -> dict[str, Any]:
+    return {"order": [], "restricted_means": dict.fromkeys(scored.names), "tau": None}
+
+
+def _order(scored: Scored, means: Values, tau: float) -> dict[str, Any]:
     return {
         "order": [scored.names[place] for place in np.argsort(means, kind="stable")],
         "restricted_means": dict(zip(scored.names, means.tolist(), strict=True)),
-        "tau": float(vectors[0] @ vectors[1]) if defined.all() else None,
+        "tau": number(tau),
     }
 
 
