@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -251,6 +252,9 @@ def test_an_edited_metric_is_another_configuration(
     path.write_text("def own(features, labels):\n    return 1.0\n")
     run(f"--metrics=[{name}.own]")
     path.write_text("# A comment changes nothing.\ndef own(features, labels):\n    return 1.0\n")
+    # As in another process.
+    monkeypatch.delitem(sys.modules, name)
     run(f"--metrics=[{name}.own]")
     path.write_text("def own(features, labels):\n    return 2.0\n")
+    monkeypatch.delitem(sys.modules, name)
     assert "(digests/metrics)" in refused(lambda: run(f"--metrics=[{name}.own]"))
