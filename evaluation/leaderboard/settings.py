@@ -299,7 +299,8 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
         if not (samples <= limit).any():
             raise UserError(
                 f"threshold: nothing is known of {curves.threshold} at {curves.consecutive} evaluations behind {limit} "
-                f"samples ({ends}), and no trace has met it by then; take a lower one, or run train.py to its end with it"
+                f"samples ({ends}), and no trace has met it by then; take a lower one, or run train.py with it to the "
+                "end"
             )
         remarks.append(f"Restricted at {limit} samples instead of {curves.limit}: {ends}.")
     tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]
