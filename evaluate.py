@@ -27,6 +27,7 @@ COMMANDS = {
 POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
 # What may come several times without a name.
 SEVERAL = {"leaderboard"}
+SWITCHES = {"--overwrite"}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -35,7 +36,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The sub-command and its options; those of the process by default.
     """
-    given = plain_arguments(sys.argv[1:] if args is None else args, SEVERAL)
+    given = plain_arguments(sys.argv[1:] if args is None else args, SEVERAL, SWITCHES)
     with one_line_errors():
         if "--version" in given:
             print(describe_version())

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import jsonargparse
 
 from output.parser import OneLineErrorParser, one_line_errors
+from output.sub_commands import switched_on
 from output.version import describe_version
 
 
@@ -24,11 +25,7 @@ def main(args: Sequence[str] | None = None) -> None:
             return
         from sweeps.sweep import sweep
 
-        # A switch needs no value.
-        given = [
-            f"{arg}=true" if arg in ("--dry_run", "--overwrite") and after.lower() not in ("true", "false") else arg
-            for arg, after in zip(given, [*given[1:], ""], strict=True)
-        ]
+        given = switched_on(given, ("--dry_run", "--overwrite"))
         jsonargparse.auto_cli(sweep, args=given, parser_class=OneLineErrorParser)
 
 

@@ -12,14 +12,28 @@ from typing import Any
 from output.docstrings import first_line
 
 
-def plain_arguments(args: Sequence[str], several: Collection[str]) -> list[str]:
+def plain_arguments(args: Sequence[str], several: Collection[str], switches: Collection[str]) -> list[str]:
     """Write arguments as the parser knows them.
 
     Args:
         args: The sub-command and its options, which may be written with dashes for underscores.
         several: Sub-commands that are about several folders, which become one list.
+        switches: As for `switched_on`.
     """
-    return _joined([_underscored(arg) for arg in args], several)
+    return _joined(switched_on([_underscored(arg) for arg in args], switches), several)
+
+
+def switched_on(args: Sequence[str], switches: Collection[str]) -> list[str]:
+    """Give switches the value that they need not be given.
+
+    Args:
+        args: Arguments.
+        switches: Options that are true where no value follows.
+    """
+    return [
+        f"{arg}=true" if arg in switches and after.lower() not in ("true", "false") else arg
+        for arg, after in pairwise([*args, ""])
+    ]
 
 
 def as_arguments(options: Mapping[str, Any]) -> list[str]:

@@ -328,6 +328,7 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(
     ("options", "code", "words"),
     [
+        ([], 2, "file: it is required"),
         (["nowhere.yaml"], 1, "file: 'nowhere.yaml' cannot be read"),
         (["FILE", "--worker=2"], 2, "worker: there is no such option (closest: workers)"),
         (["FILE", "--workers=0"], 2, "workers"),
