@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import socket
+import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
@@ -119,6 +120,7 @@ class _Lines(io.TextIOBase):
 
     def __init__(self) -> None:
         self.take: Callable[[str], object] | None = None
+        self.process = 0
         # Of each thread, lest two share a line.
         self.rest = threading.local()
 
@@ -126,6 +128,9 @@ class _Lines(io.TextIOBase):
         return True
 
     def write(self, text: str) -> int:
+        if os.getpid() != self.process and self.take is not None:
+            # A process that the task has forked has no hold on the command, which waits for the task's own words.
+            return sys.__stderr__.write(text) if sys.__stderr__ is not None else len(text)
         *lines, self.rest.text = (getattr(self.rest, "text", "") + text.replace("\r", "\n")).split("\n")
         for line in lines:
             if line and self.take is not None:
@@ -137,7 +142,7 @@ class _Lines(io.TextIOBase):
 
     @contextmanager
     def handed_to(self, take: Callable[[str], object]) -> Iterator[None]:
-        self.take = take
+        self.take, self.process = take, os.getpid()
         try:
             with redirect_stdout(self), redirect_stderr(self):
                 yield

@@ -102,7 +102,7 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
         UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
     """
     require_one_engine(engines.workers, engines.ray)
-    stored = _find_stored(jobs) if engines.ray is None else {}
+    stored = _find_stored(jobs) if engines.workers else {}
     wanted = {name: job for name, job in jobs.items() if name not in stored}
     if engines != HERE and wanted:
         allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
@@ -126,7 +126,8 @@ def _find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
     """Give what needs no network to be run."""
     found = {}
     for name, job in jobs.items():
-        with suppress(NotStoredError):
+        # What is wrong with a job is said when its turn has come.
+        with suppress(NotStoredError, UserError):
             found[name] = embed(job.network, job.taps, job.pictures, job.options, only_stored=True)
     return found
 

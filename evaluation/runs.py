@@ -94,6 +94,7 @@ def _read(folder: Path) -> Run:
         run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]
+        missing += ["methods"] * (not isinstance(document.get("methods", {}), dict))
         if missing:
             raise ValueError(f"no {', '.join(missing)}")
         return run

@@ -190,10 +190,12 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
     }
     names = {}
     for name in dict.fromkeys(told.values()):
-        same = {digest: _untold(documents[digest]) for digest in told if told[digest] == name}
-        for digest, apart in name_apart(name, same).items():
-            alone = digest in known or (len(same) == 1 and name not in known.values())
-            names[digest] = name if alone else apart
+        # Variants that have names of their own by now are told apart from.
+        kin = [digest for digest in told if told[digest] == name or told[digest].startswith(f"{name} (")]
+        apart = name_apart(name, {digest: _untold(documents[digest]) for digest in kin})
+        for digest in (each for each in kin if told[each] == name):
+            alone = digest in known or (len(kin) == 1 and name not in known.values())
+            names[digest] = name if alone else apart[digest]
     return names
 
 

@@ -111,7 +111,8 @@ def sweep(
             run_tasks(engine, tasks, keeper, retries, memory_retries)
     _conclude(table, folder)
     if choose:
-        leaderboard(str(folder), str(folder / "leaderboard"), choose=choose, overwrite=True)
+        its = [str(folder / name) for name in table.rows]
+        leaderboard(its, str(folder / "leaderboard"), choose=choose, overwrite=True)
 
 
 def _read_environment(path: Path) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def _keep(setting: Setting, name: str, chosen: str, pattern: str) -> Setting:
     family = _family(setting, pattern)
     kept = [place for place, each in enumerate(curves.methods) if each == chosen or each not in family]
     methods = [name if curves.methods[place] == chosen else curves.methods[place] for place in kept]
-    variants = {each: setting.provenances[each] for each in family}
+    # Data sets may have limits of their own.
+    variants = {each: {**setting.provenances[each], "max_samples": None} for each in family}
     classes = {str(each.get("class")) for each in variants.values()}
     # What is chosen differs between data sets, what it is chosen from does not.
     provenance = {"class": " or ".join(sorted(classes)), "variants": variants}

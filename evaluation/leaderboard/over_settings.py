@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.leaderboard.rows import Scored, interval
-from evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
+from evaluation.leaderboard.settings import CHOICES, DATA_SET, TUNED, differing_within, values_of
 from evaluation.stored_traces import describe_differences
 from metrics.ranking.aggregates import (
     bootstrap_counts,
@@ -103,6 +103,7 @@ def describe_over_settings(scored: Sequence[Scored]) -> tuple[dict[str, Any] | N
     rows = [
         {
             "name": methods[place],
+            "tuned": any(each.setting.tuned.get(methods[place]) == TUNED for each in chosen),
             "interquartile_mean": float(middle[place]),
             "interquartile_mean_interval": interval(*ends[:, place]),
             **_mean_rank(placed[:, place], [values_of(each.protocol, DATA_SET) for each in chosen], len(methods)),

@@ -186,7 +186,8 @@ def _below(folder: Path) -> Iterator[Path]:
         if is_ledger(Path(path)) or FILES[1] in files:
             inner.clear()
             yield Path(path)
-        inner.sort()
+        # What begins with a dot is a command's own, such as what a sweep is just being sent.
+        inner[:] = sorted(each for each in inner if not each.startswith("."))
 
 
 def _identity(run: Run) -> dict[str, Any]:
@@ -262,9 +263,9 @@ def _require_found(settings: Sequence[Setting], asked: Asked) -> None:
         raise UserError(f"baseline: {asked.baseline!r} is none, or several, of {', '.join(methods)} in every setting")
     data_sets = list(dict.fromkeys(str(setting.protocol["dataset"]) for setting in settings))
     for name, chosen_on in asked.tuned.items():
-        unknown = [each for each in chosen_on if each not in data_sets]
-        if unknown:
-            raise UserError(f"tuned.{name}: {', '.join(unknown)} is none of the data sets {', '.join(data_sets)}")
+        if not set(chosen_on).intersection(data_sets):
+            asked_for, there = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
+            raise UserError(f"tuned.{name}: {asked_for} is none of the data sets {there}")
         if not any(name == each or each in setting.tuned for setting in settings for each in setting.curves.methods):
             raise UserError(f"tuned: {name!r} is none of {', '.join(methods)}")
 

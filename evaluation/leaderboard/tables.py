@@ -73,7 +73,7 @@ def over_settings_rows(document: dict[str, Any], escape: Escape = str) -> list[l
     rows = [[escape(each) for each in ("method", "interquartile mean", "mean rank")]]
     for each in document["over_settings"]["methods"]:
         cells = [
-            each["name"],
+            each["name"] + " (tuned)" * each["tuned"],
             _with_interval(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f"),
             _with_interval(each["mean_rank"], each["mean_rank_interval"], ".1f"),
         ]

@@ -10,7 +10,7 @@ from evaluation.runs import Run
 from evaluation.stored_traces import name_apart
 from store.json_digest import digest_of
 
-HYPERPARAMETERS = "hyperparameters"
+HYPERPARAMETERS, DIGESTS = "hyperparameters", "digests"
 
 
 def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]:
@@ -28,10 +28,17 @@ def name_variants(settings: Mapping[str, Sequence[Run]]) -> dict[str, list[Run]]
         for name, documents in _methods(runs).items():
             its = {digest_of(each[HYPERPARAMETERS]): each[HYPERPARAMETERS] for each in documents}
             kinds.setdefault(name, {}).update(its)
-            others = {digest_of({**each, HYPERPARAMETERS: None}) for each in documents}
-            varied |= dict.fromkeys([name] * (len(its) > 1 and len(others) == 1))
+            varied |= dict.fromkeys([name] * (len(its) > 1 and _are_alike_otherwise(documents)))
     names = {name: name_apart(name, kinds[name]) for name in varied}
     return {key: [_rename(run, names) if names else run for run in runs] for key, runs in settings.items()}
+
+
+def _are_alike_otherwise(documents: Sequence[Mapping[str, Any]]) -> bool:
+    """Compare what is not told by hyperparameters; code that they name, such as an optimiser's, is theirs."""
+    modules = set.intersection(*(set(each.get(DIGESTS) or {}) for each in documents))
+    shared = [{module: (each.get(DIGESTS) or {})[module] for module in sorted(modules)} for each in documents]
+    others = [{**each, HYPERPARAMETERS: None, DIGESTS: its} for each, its in zip(documents, shared, strict=True)]
+    return all(each == others[0] for each in others)
 
 
 def _methods(runs: Sequence[Run]) -> dict[str, list[dict[str, Any]]]:

@@ -31,7 +31,7 @@ def over_settings(document: Mapping[str, Any], places: Places) -> Section | None
     ]
     rows = [
         [
-            Cell(each["name"], mark=places[each["name"]]),
+            Cell(each["name"] + " (tuned)" * each["tuned"], mark=places[each["name"]]),
             number(each["interquartile_mean"], ".3f", each["interquartile_mean_interval"]),
             number(each["mean_rank"], ".2f", each["mean_rank_interval"]),
         ]

@@ -123,8 +123,12 @@ def _table(setting: Setting, places: Places) -> Table:
     samples = list(dict.fromkeys(number for method in setting["methods"] for number in method["accuracy_at"]))
     columns = [*COLUMNS, *(Column(f"accuracy at {number}", f"mean accuracy at {number} samples") for number in samples)]
     rows = [_row(method, places, samples) for method in setting["methods"]]
-    tuned = [f"* Hyperparameters of {each['name']}: {each['tuned']}." for each in setting["methods"] if each["tuned"]]
-    return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(tuned))
+    tuned: dict[str, list[str]] = {}
+    for each in setting["methods"]:
+        if each["tuned"]:
+            tuned.setdefault(each["tuned"], []).append(each["name"])
+    notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
+    return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(notes))
 
 
 def _row(method: Mapping[str, Any], places: Places, samples: Sequence[str]) -> list[Cell]:

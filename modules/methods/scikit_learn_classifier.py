@@ -47,10 +47,13 @@ class ScikitLearnClassifier(Method):
         self.options = dict(options or {})
         self.components = components
         try:
-            known = self.kind(**self.options).get_params()
-        except (TypeError, AttributeError) as error:
+            made = self.kind(**self.options)
+        except TypeError as error:
             raise UserError(f"options: {classifier} cannot be made with {self.options} ({error})") from error
-        self.draws = "random_state" in known and "random_state" not in self.options
+        missing = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(made, name)]
+        if missing:
+            raise UserError(f"classifier: {classifier!r} has no {' and no '.join(missing)}; give one that has")
+        self.draws = "random_state" in made.get_params() and "random_state" not in self.options
 
     def begin(self, start: Start) -> None:
         """Start without any sample."""
@@ -92,18 +95,18 @@ class ScikitLearnClassifier(Method):
         classifier = self.kind(**self.options, **({"random_state": self.start.seed} if self.draws else {}))
         try:
             classifier.fit(columns, labels)
-        except (OSError, ValueError) as error:
-            raise UserError(f"classifier: {self.classifier} cannot be fitted ({reason_of(error)})") from error
-        return np.asarray(classifier.classes_), np.asarray(classifier.predict_proba(axes.transform(asked)))
+            chances = classifier.predict_proba(axes.transform(asked))
+        except (OSError, ValueError, AttributeError) as error:
+            raise UserError(
+                f"classifier: {self.classifier} cannot be fitted to {len(labels)} samples ({reason_of(error)})"
+            ) from error
+        return np.asarray(classifier.classes_), np.asarray(chances)
 
 
 def _import(path: str) -> Any:  # noqa: ANN401 - a class of another library
     """Give the class of an import path."""
     try:
-        found = pkgutil.resolve_name(path)
+        return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:
         extra = "; pip install 'headstart[tabular]'" if path == TABICL else "; give the import path of a class"
         raise UserError(f"classifier: {path!r} cannot be imported ({error}){extra}") from error
-    if not all(hasattr(found, name) for name in ("fit", "predict_proba", "get_params")):
-        raise UserError(f"classifier: {path!r} has no fit, predict_proba and get_params; give one that has")
-    return found

@@ -154,6 +154,12 @@ def test_what_lacks_memory_is_counted_apart() -> None:
     assert [again for _, _, again in notes.ends] == [True, True, False]
 
 
+def test_processes_that_a_task_forks_may_print(open_engine: Open) -> None:
+    notes = run(open_engine(), Task("forks", f"{TASKS}:print_in_a_child", ""))
+    assert notes.results == {"forks": 0}
+    assert notes.said == [("forks", "from the task")]
+
+
 def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
     tasks = [Task(str(n), f"{TASKS}:print_from_threads", 40) for n in range(3)]
     notes = run(open_engine(), *tasks)

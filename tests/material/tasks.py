@@ -121,3 +121,18 @@ def ask_much(argument: int, ask: Ask) -> None:
     """Send what takes several writes, again and again."""
     while True:
         ask(b"x" * argument)
+
+
+def print_in_a_child(argument: str, ask: Ask) -> int:
+    """Print and warn in a forked process, as decoders do; give how it ended."""
+
+    def speak() -> None:
+        print("from the child")
+        print("a warning of the child", file=sys.stderr)
+
+    child = multiprocessing.get_context("fork").Process(target=speak)
+    child.start()
+    child.join()
+    print("from the task")
+    assert child.exitcode is not None
+    return child.exitcode

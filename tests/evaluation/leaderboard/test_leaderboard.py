@@ -124,6 +124,35 @@ def test_one_ordering_says_nothing_about_what_is_better(tmp_path: Path) -> None:
     ]
 
 
+def test_what_begins_with_a_dot_is_no_run(tmp_path: Path) -> None:
+    (tmp_path / "runs" / ".incoming").mkdir(parents=True)
+    for name in ("a", ".incoming/a"):
+        write_run(tmp_path / "runs" / name)
+    assert rank(tmp_path / "runs")["settings"][0]["folders"] == [str(tmp_path / "runs" / "a")]
+
+
+def test_a_run_without_methods_is_left_out_by_name(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for name in ("a", "b"):
+        write_run(tmp_path / "runs" / name)
+    path = tmp_path / "runs" / "b" / "results.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "methods": None}))
+    [left_out] = rank(tmp_path / "runs")["left_out"]
+    assert "damaged (no methods)" in left_out["reason"]
+
+
+def test_marks_of_a_suite_hold_for_a_part_of_it(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    write_run(tmp_path / "runs" / "a", dataset="drawn, with noise")
+    [setting] = rank(tmp_path / "runs", tuned={"mine": ["drawn, with noise", "another"]})["settings"]
+    assert {each["name"]: each["tuned"] for each in setting["methods"]} == {
+        "baseline": None,
+        "mine": "on these validation photos",
+    }
+    with pytest.raises(UserError, match=r"tuned.mine: 'x', 'y' is none of the data sets 'drawn, with noise'"):
+        rank(tmp_path / "runs", tuned={"mine": ["x", "y"]})
+
+
 def test_two_orderings_cannot_tell_methods_apart(tmp_path: Path) -> None:
     store(tmp_path / "stored", {"baseline": reach([30, 40], 60), "fast": reach([15, 16], 60)})
     [setting] = rank(tmp_path / "stored")["settings"]
@@ -333,7 +362,7 @@ def test_other_traces_of_one_name_are_refused(tmp_path: Path) -> None:
         ({"methods": ["absent"]}, "methods: 'absent' is none of"),
         ({"baseline": "absent"}, "baseline: 'absent' is none"),
         ({"tuned": {"absent": "pets"}}, "tuned: 'absent' is none of"),
-        ({"tuned": {"fast": "birds"}}, "tuned.fast: birds is none of the data sets pets"),
+        ({"tuned": {"fast": "birds"}}, "tuned.fast: 'birds' is none of the data sets 'pets'"),
         ({"choose": {"family": "f*"}}, "choose: 'f*' matches fewer than two of the methods fast, close"),
         ({"choose": {"family": "[bf]*"}}, "choose: '[bf]*' matches fewer than two"),
         ({"choose": {"fast": "*"}}, "choose: 'fast' is a method"),

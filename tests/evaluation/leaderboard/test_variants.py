@@ -12,23 +12,35 @@ import pytest
 from evaluation.leaderboard.leaderboard import leaderboard
 from evaluation.report.replication import replication
 from evaluation.runs import read_runs
+from evaluation.stored_traces import read_stream
 from output.errors import UserError
-from tests.material.ledgers import reach
+from store.ledger_reader import LedgerReader
+from tests.material.ledgers import reach, store
 from tests.material.runs import write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
 
 
-def write_variant(folder: Path, alpha: float, samples: int, dataset: str, name: str = "ridge", code: str = "a") -> None:
+def write_variant(
+    folder: Path,
+    alpha: Any,
+    samples: int,
+    dataset: str,
+    name: str = "ridge",
+    code: str = "a",
+    named: dict[str, str] | None = None,
+    limit: int | None = None,
+) -> None:
     """Write a run of a baseline and of one variant of a method, four orderings each."""
     correct = np.stack([reach([need, need + 1, need + 2, need + 3], 60) for need in (40, samples)])
     methods = ("baseline", name) if name != "baseline" else ("other", name)
     write_run(folder, correct, limit=60, dataset=dataset, methods=methods)
-    kinds = {
+    kinds: dict[str, dict[str, Any]] = {
         methods[0]: {"class": "modules.GradientDescent", "hyperparameters": {}, "digests": {"modules.method": "a"}},
         methods[1]: {"class": "modules.Ridge", "hyperparameters": {"alpha": alpha}, "digests": {"modules.ridge": code}},
     }
+    kinds[methods[1]] |= {"digests": {"modules.ridge": code, **(named or {})}, "max_samples": limit}
     document = json.loads((folder / "results.json").read_text())
     document["methods"] = {name: {"provenance": kind} for name, kind in kinds.items()}
     (folder / "results.json").write_text(json.dumps(document))
@@ -102,6 +114,41 @@ def test_what_differs_in_its_code_is_no_variant(tmp_path: Path) -> None:
     write_variant(tmp_path / "runs" / "b", 1, 20, "pets", code="b")
     with pytest.raises(UserError, match=r"differs from .* in the method ridge; give one of them another name"):
         rank(tmp_path / "runs")
+
+
+def test_variants_may_name_classes_of_other_files(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for kind, samples in (("one.Classifier", 12), ("other.Classifier", 20)):
+        write_variant(tmp_path / "runs" / kind, kind, samples, "pets", named={kind: kind})
+    names = [f"ridge (alpha {kind})" for kind in ("one.Classifier", "other.Classifier")]
+    assert restricted_means(rank(tmp_path / "runs"))["pets"].keys() == {"baseline", *names}
+
+
+def test_a_choice_is_compared_over_data_sets_that_have_their_own_limits(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for place, (dataset, variants) in enumerate(SAMPLES.items()):
+        for alpha, samples in variants.items():
+            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset, limit=200 + place)
+    over = rank(tmp_path / "runs", choose={"ridge": "ridge (*"})["over_settings"]
+    assert {each["name"] for each in over["methods"]} == {"baseline", "ridge"}
+
+
+def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) -> None:
+    names = ("baseline", "ridge")
+    traces = {name: reach([30, 31], 60) for name in names}
+    for alpha in (0.1, 1, 10):
+        kinds = {"ridge": {"class": "modules.Ridge", "hyperparameters": {"alpha": alpha}}}
+        store(tmp_path / "stored", {name: traces[name] for name in names}, kinds=kinds)
+    with LedgerReader(tmp_path / "stored") as ledger:
+        [(digest, fed)] = ledger.streams().items()
+        methods = ledger.methods(digest)
+        known = {
+            key: f"ridge (alpha {kind['hyperparameters']['alpha']})"
+            for key, kind in methods.items()
+            if kind["hyperparameters"].get("alpha", 1) != 1
+        }
+        found = read_stream(ledger, digest, fed, known, 0.8, 10)
+    assert sorted(found.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]
 
 
 def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:

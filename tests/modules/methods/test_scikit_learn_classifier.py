@@ -54,9 +54,10 @@ def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         ScikitLearnClassifier()
 
 
-def test_what_cannot_be_fitted_is_one_line() -> None:
+@pytest.mark.parametrize("options", [{"metric": "x"}, {"n_neighbors": 13}])
+def test_what_cannot_be_fitted_is_one_line(options: dict[str, Any]) -> None:
     inputs, labels = draw_samples(1, 12, 10, 2)
-    method = feed(ScikitLearnClassifier("sklearn.neighbors.KNeighborsClassifier", {"metric": "x"}), inputs, labels)
+    method = feed(ScikitLearnClassifier("sklearn.neighbors.KNeighborsClassifier", options), inputs, labels)
     with pytest.raises(UserError, match=r"^classifier: sklearn.neighbors.KNeighborsClassifier cannot be fitted"):
         method(inputs[0])
 
@@ -66,7 +67,8 @@ def test_what_cannot_be_fitted_is_one_line() -> None:
     [
         (("nowhere.Classifier",), r"^classifier: 'nowhere.Classifier' cannot be imported"),
         (("sklearn.linear_model.Nothing",), r"^classifier: 'sklearn.linear_model.Nothing' cannot be imported"),
-        (("sklearn.cluster.KMeans",), r"^classifier: 'sklearn.cluster.KMeans' has no fit, predict_proba"),
+        (("sklearn.cluster.KMeans",), r"^classifier: 'sklearn.cluster.KMeans' has no predict_proba"),
+        (("sklearn.svm.SVC",), r"^classifier: 'sklearn.svm.SVC' has no predict_proba"),
         (("sklearn.linear_model.LogisticRegression", {"d": 1}), r"^options: sklearn.linear_model.LogisticRegression"),
     ],
 )
