@@ -15,16 +15,21 @@ if TYPE_CHECKING:
     from modules.method import Method as Method
     from modules.method import Start as Start
     from modules.method import linear_logits as linear_logits
+    from modules.methods.bias_only import BiasOnly as BiasOnly
     from modules.methods.cosine_classifier import CosineClassifier as CosineClassifier
     from modules.methods.gaussian_discriminant_analysis import (
         GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
     )
     from modules.methods.gradient_descent import GradientDescent as GradientDescent
+    from modules.methods.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
+    from modules.methods.head_only import HeadOnly as HeadOnly
     from modules.methods.kernel_ridge import KernelRidge as KernelRidge
+    from modules.methods.l2_sp import L2SP as L2SP
     from modules.methods.learned_semantic_prior import LearnedSemanticPrior as LearnedSemanticPrior
     from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune as LinearProbeThenFineTune
     from modules.methods.logistic_regression import LogisticRegression as LogisticRegression
     from modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
+    from modules.methods.normalization_only import NormalizationOnly as NormalizationOnly
     from modules.methods.random_projection import RandomProjection as RandomProjection
     from modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
     from modules.methods.replay import Replay as Replay

@@ -61,4 +61,13 @@ METHODS = {
     "LinearProbeThenFineTune": ShippedMethod(
         "linear probing, then fine-tuning", "modules.methods.linear_probe_then_fine_tune", ("photos",)
     ),
+    "HeadOnly": ShippedMethod("the head alone, on photos", "modules.methods.head_only", ("photos",)),
+    "GradualUnfreezing": ShippedMethod(
+        "fine-tuning from the last stage to the first", "modules.methods.gradual_unfreezing", ("photos",)
+    ),
+    "BiasOnly": ShippedMethod("fine-tuning of the biases", "modules.methods.bias_only", ("photos",)),
+    "NormalizationOnly": ShippedMethod(
+        "fine-tuning of the normalisation layers", "modules.methods.normalization_only", ("photos",)
+    ),
+    "L2SP": ShippedMethod("fine-tuning pulled back to the pre-trained weights", "modules.methods.l2_sp", ("photos",)),
 }

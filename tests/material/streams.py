@@ -29,7 +29,7 @@ def draw_photos(samples: int, classes: int = 2) -> tuple[Tensor, Tensor]:
 
 def tiny_backbone() -> nn.Module:
     """Make a backbone for drawn photos, always the same."""
-    backbone = nn.Sequential(nn.Flatten(), nn.utils.skip_init(nn.Linear, 12, WIDTH), nn.Tanh())
+    backbone = nn.Sequential(nn.Flatten(), nn.utils.skip_init(nn.Linear, 12, WIDTH), nn.LayerNorm(WIDTH), nn.Tanh())
     generator = torch.Generator().manual_seed(2)
     for parameter in backbone.parameters():
         nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)

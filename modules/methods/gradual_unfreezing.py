@@ -1,0 +1,63 @@
+"""Fine-tuning from the last stage of the backbone to the first."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveInt
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor, nn
+
+from modules.method import Start
+from modules.methods.gradient_descent import GradientDescent
+from modules.methods.trained_part import require_photos, train_only
+
+
+class GradualUnfreezing(GradientDescent):
+    """Train the head, and after every so many samples one more stage of the backbone, the last one first.
+
+    Source: Jeremy Howard, Sebastian Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL, 2018,
+    section 3.3. Stages are the children of the first module that has several with parameters: 19 in MobileNetV2, 6 in
+    ResNets. Which of them are trained is a function of the samples seen alone, so that a run that was cut off goes on
+    as it would have.
+
+    Args:
+        samples_per_stage: Samples after which one more stage is trained.
+        optimizer: Optimiser and its settings; it must work element by element.
+    """
+
+    independent_of_limit = True
+
+    def __init__(
+        self,
+        samples_per_stage: PositiveInt = 10,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-4),
+    ) -> None:
+        super().__init__(optimizer)
+        self.samples_per_stage = samples_per_stage
+        self.samples_seen = 0
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head and the backbone.
+
+        Raises:
+            UserError: There is no backbone to train.
+        """
+        require_photos(start, self)
+        super().begin(start)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take one step on the head and the stages whose turn has come."""
+        assert self.backbone is not None
+        turns = self.samples_seen // self.samples_per_stage
+        stages = _stages(self.backbone)[::-1][:turns]
+        train_only(self.backbone, [parameter for stage in stages for parameter in stage.parameters()])
+        super().adapt(inputs, labels)
+        self.samples_seen += labels.shape[1]
+
+
+def _stages(module: nn.Module) -> list[nn.Module]:
+    """Give the stages of a network, in the order in which they are called."""
+    parts = [child for child in module.children() if any(True for _ in child.parameters())]
+    if len(parts) == 1:
+        return _stages(parts[0])
+    return parts or [module]

@@ -1,0 +1,61 @@
+"""Fine-tuning that is pulled back to the pre-trained weights."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import NonNegativeFloat
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor
+
+from modules.method import Start
+from modules.methods.gradient_descent import GradientDescent
+from modules.methods.trained_part import require_photos
+
+
+class L2SP(GradientDescent):
+    """Fine-tuning with a penalty on the squared distance from the pre-trained weights, the starting point.
+
+    Source: Xuhong Li, Yves Grandvalet, Franck Davoine, "Explicit Inductive Bias for Transfer Learning with
+    Convolutional Networks", ICML, 2018, section 3: the loss gains `alpha / 2 * |w - w0|^2` of the backbone's weights w,
+    pre-trained as w0, and `beta / 2 * |v|^2` of the weights v of the head, which has none.
+
+    Args:
+        alpha: Strength of the pull towards the pre-trained weights.
+        beta: Strength of the pull of the head's weights towards zero.
+        optimizer: Optimiser and its settings; it must work element by element.
+    """
+
+    independent_of_limit = True
+
+    def __init__(
+        self,
+        alpha: NonNegativeFloat = 0.1,
+        beta: NonNegativeFloat = 0.01,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-4),
+    ) -> None:
+        super().__init__(optimizer)
+        self.alpha = alpha
+        self.beta = beta
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head and the backbone.
+
+        Raises:
+            UserError: There is no backbone to train.
+        """
+        require_photos(start, self)
+        super().begin(start)
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Create the optimiser, and note where the weights start from."""
+        assert self.backbone is not None
+        self.starting_point = [parameter.detach().clone() for parameter in self.backbone.parameters()]
+        return super().build_optimizers()
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy and the penalties, as a scalar; arguments as in the base class."""
+        assert self.backbone is not None
+        moved = zip(self.backbone.parameters(), self.starting_point, strict=True)
+        distance: Tensor = sum(((here - there).square().sum() for here, there in moved), logits.new_zeros(()))
+        pulled: Tensor = self.alpha / 2 * distance + self.beta / 2 * self.weight.square().sum()
+        return super().loss(logits, labels) + pulled

@@ -1,0 +1,38 @@
+"""Fine-tuning is pulled back to where it started."""
+
+from __future__ import annotations
+
+import torch
+from torch.optim import SGD
+
+from modules import L2SP, GradientDescent
+from tests.material.networks_to_train import begin, moved, staged, weights
+from tests.material.streams import draw_photos
+
+RATE, ALPHA, BETA = 0.1, 0.3, 0.2
+
+
+def test_steps_are_those_of_the_gradient_and_the_pull() -> None:
+    method = begin(L2SP(ALPHA, BETA, lambda p: SGD(p, lr=RATE)), staged())
+    start = weights(method)
+    photos, labels = draw_photos(3)
+    for place in range(3):
+        plain = begin(GradientDescent(lambda p: SGD(p, lr=RATE)), staged())
+        plain.load_state_dict(method.state_dict())
+        before, head = weights(method), method.state_dict()["weight"].clone()
+        for each in (method, plain):
+            each.adapt(photos[:, place : place + 1], labels[:, place : place + 1])
+        for name, value in weights(method).items():
+            expected = weights(plain)[name] - RATE * ALPHA * (before[name] - start[name])
+            torch.testing.assert_close(value, expected)
+        torch.testing.assert_close(method.state_dict()["weight"], plain.state_dict()["weight"] - RATE * BETA * head)
+    assert any(not torch.equal(value, start[name]) for name, value in weights(method).items())
+
+
+def test_a_strong_pull_holds_the_backbone() -> None:
+    loose, held = (begin(L2SP(alpha, 0, lambda p: SGD(p, lr=0.01)), staged()) for alpha in (0, 90))
+    start = weights(held)
+    moved(loose, 40)
+    moved(held, 40)
+    distances = [sum((value - start[name]).norm() for name, value in weights(each).items()) for each in (loose, held)]
+    assert distances[1] < distances[0] / 4
