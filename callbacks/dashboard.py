@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from lightning.pytorch.loggers import WandbLogger
 from numpy.typing import NDArray
-from scipy import special
+from scipy import stats
 
 from metrics.sample_efficiency.scores import median_interval, t_interval
 from modules.comparison import BASELINE
@@ -163,16 +163,10 @@ def _known(end: float | None) -> float | None:
 
 
 def _share(reached: int, count: int) -> dict[str, float]:
-    """Give the share of orderings that reached the criterion, its standard error and its 95 % interval.
-
-    Source: Edwin B. Wilson, "Probable Inference, the Law of Succession, and Statistical Inference", Journal of the
-    American Statistical Association, 1927.
-    """
-    share, z = reached / count, float(special.ndtri(0.975))
-    centre = (share + z**2 / (2 * count)) / (1 + z**2 / count)
-    half = z / (1 + z**2 / count) * (share * (1 - share) / count + z**2 / (4 * count**2)) ** 0.5
+    """Give the share of orderings that reached the criterion, its standard error and its 95 % interval by Wilson."""
+    share, ends = reached / count, stats.binomtest(reached, count).proportion_ci(0.95, method="wilson")
     error = (share * (1 - share) / count) ** 0.5
-    values = {"": share, "_standard_error": error, "_low": max(0.0, centre - half), "_high": min(1.0, centre + half)}
+    values = {"": share, "_standard_error": error, "_low": float(ends.low), "_high": float(ends.high)}
     return {f"reached_share{key}": value for key, value in values.items()}
 
 

@@ -70,6 +70,7 @@ OWN: dict[str, Callable[[], Method]] = {
     "PerOrdering": PerOrdering,
     "ScikitLearnClassifier": lambda: modules.ScikitLearnClassifier("sklearn.linear_model.LogisticRegression"),
 }
+ON_PHOTOS = [name for name, method in METHODS.items() if "photos" in method.inputs]
 ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
 
 
@@ -115,9 +116,10 @@ def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
     assert torch.equal(_run(make, False, 4, limit=8), whole)
 
 
-@pytest.mark.parametrize("name", ["GradientDescent", "LinearProbeThenFineTune", "CosineClassifier"])
+@pytest.mark.parametrize("name", ON_PHOTOS)
 def test_stored_backbones_go_on_bit_for_bit(name: str) -> None:
-    assert torch.equal(_run(getattr(modules, name), True, 6), _run(getattr(modules, name), True, None))
+    make = OWN.get(name) or getattr(modules, name)
+    assert torch.equal(_run(make, True, 6), _run(make, True, None))
 
 
 def test_what_is_fed_to_all_is_not_stored() -> None:

@@ -1,0 +1,16 @@
+"""A ledger of three methods."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.material.leaderboards import CLOSE, FAST, SLOW
+from tests.material.ledgers import reach, store
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    traces = {"baseline": reach(SLOW, 60), "fast": reach(FAST, 60), "close": reach(CLOSE, 60)}
+    return store(tmp_path / "stored", traces)
