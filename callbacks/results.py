@@ -205,7 +205,7 @@ class Results:
         if self._known and self.identity != self._known and not self.overwrite:
             raise UserError(
                 "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
-                "code, photos, weights or versions; choose another folder, or replace them with --results.overwrite=true"
+                "code, photos, weights or versions; choose another folder, or give --results.overwrite=true"
             )
 
     def finish(self, trainer: Trainer) -> None:

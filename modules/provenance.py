@@ -24,6 +24,9 @@ LIBRARIES = frozenset(
     {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
 )
 
+# Of modules, by their names: the specification by which each was imported, and its file as it was then.
+_SOURCES: dict[str, tuple[object, bytes]] = {}
+
 
 def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
     """Describe what determines a method's traces, besides what it is fed and starts from.
@@ -105,9 +108,13 @@ def _counts(module: str) -> bool:
     return outermost not in LIBRARIES and outermost not in sys.stdlib_module_names - {"__main__"}
 
 
-@cache
 def _source_of(module: ModuleType) -> bytes:
-    return Path(str(module.__file__)).read_bytes()
+    # A module that is reloaded, as in a notebook, gets another specification.
+    spec, source = _SOURCES.get(module.__name__, (None, b""))
+    if not source or spec is not module.__spec__:
+        source = Path(str(module.__file__)).read_bytes()
+        _SOURCES[module.__name__] = module.__spec__, source
+    return source
 
 
 def _digest_of_module(module: ModuleType) -> str:

@@ -163,3 +163,18 @@ def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
         kind = getattr(importlib.import_module("modules"), name)
         assert issubclass(kind, Method)
         assert vars(kind)["independent_of_limit"] is True
+
+
+def test_a_module_is_what_was_imported_until_it_is_reloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    file = tmp_path / "a_module_to_reload.py"
+
+    def digest(module: ModuleType) -> str:
+        return source_digests([module.Kind])["a_module_to_reload"]
+
+    file.write_text("class Kind:\n    value = 1\n")
+    module = importlib.import_module("a_module_to_reload")
+    first = digest(module)
+    file.write_text("class Kind:\n    value = 22\n")
+    assert digest(module) == first
+    assert digest(importlib.reload(module)) != first
