@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from modules.methods.learned_semantic_prior import LearnedSemanticPrior as LearnedSemanticPrior
     from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune as LinearProbeThenFineTune
     from modules.methods.logistic_regression import LogisticRegression as LogisticRegression
+    from modules.methods.lora import LoRA as LoRA
     from modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
     from modules.methods.normalization_only import NormalizationOnly as NormalizationOnly
     from modules.methods.random_projection import RandomProjection as RandomProjection

@@ -50,7 +50,7 @@ METHODS = {
         "modules.methods.scikit_learn_classifier",
     ),
     "CosineClassifier": ShippedMethod("cosine classifier with imprinted weights", "modules.methods.cosine_classifier"),
-    "Replay": ShippedMethod("gradient descent with replay", "modules.methods.replay", ("features",)),
+    "Replay": ShippedMethod("gradient descent with replay", "modules.methods.replay"),
     "SemanticClassMean": ShippedMethod(
         "nearest class mean among source classes", "modules.methods.semantic_class_mean"
     ),
@@ -70,4 +70,5 @@ METHODS = {
         "fine-tuning of the normalisation layers", "modules.methods.normalization_only", ("photos",)
     ),
     "L2SP": ShippedMethod("fine-tuning pulled back to the pre-trained weights", "modules.methods.l2_sp", ("photos",)),
+    "LoRA": ShippedMethod("fine-tuning by changes of low rank", "modules.methods.lora", ("photos",)),
 }

@@ -1,4 +1,4 @@
-"""Gradient descent on the head with a replay buffer of all samples seen."""
+"""Gradient descent with a replay buffer of all samples seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch import Tensor
 from modules.method import Start
 from modules.methods.gradient_descent import GradientDescent
 from modules.methods.samples_seen import SamplesSeen
-from output.errors import UserError
 
 
 class Replay(GradientDescent):
@@ -19,7 +18,8 @@ class Replay(GradientDescent):
     Source: Arslan Chaudhry, Marcus Rohrbach, Mohamed Elhoseiny, Thalaiyasingam Ajanthan, Puneet K. Dokania,
     Philip H. S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486,
     2019, algorithm 1: each step descends on the new batch joined with samples drawn evenly, without
-    replacement, from the memory. Here the memory keeps everything, and each batch is worth several steps.
+    replacement, from the memory. Here the memory keeps everything, and each batch is worth several steps. A backbone
+    that is trained sees the samples in memory anew in each of them.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.
@@ -40,13 +40,7 @@ class Replay(GradientDescent):
         self.steps = steps
 
     def begin(self, start: Start) -> None:
-        """Start with an empty memory.
-
-        Raises:
-            UserError: The backbone is trainable, so that features in memory would go stale.
-        """
-        if start.backbone is not None:
-            raise UserError("Replay keeps features, which a trainable backbone changes: use it on frozen features")
+        """Start with an empty memory."""
         super().begin(start)
         self.memory = SamplesSeen(start)
         self.generator = torch.Generator(start.device).manual_seed(start.seed)

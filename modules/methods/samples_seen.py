@@ -21,7 +21,7 @@ class SamplesSeen(nn.Module):
     """Which samples the orderings have seen, in the order in which they came, and their labels.
 
     Features are not copied: a sample is its place in `Start.samples`, which all orderings share. Where there is no such
-    matrix, the features that a method gives are kept as they come.
+    matrix, what a method gives is kept as it comes, features or the inputs of a backbone.
 
     Args:
         start: What the method starts from.
@@ -45,12 +45,14 @@ class SamplesSeen(nn.Module):
         """Add a batch.
 
         Args:
-            features: `[orderings, batch, features]`.
+            features: `[orderings, batch, features]`, or inputs `[orderings, batch, ...]`, of one shape and type.
             labels: `[orderings, batch]`.
             places: `[orderings, batch]`, the method's `places`.
         """
         before, self.count = self.count, self.count + labels.shape[1]
         if not self.shared:
+            if not before:
+                self.matrix = features.new_empty(0, *features.shape[2:])
             kept, end = len(labels) * before, len(labels) * self.count
             self.matrix = with_room(self.matrix, [0], end, len(labels) * self.max_samples)
             self.matrix[kept:end] = features.flatten(0, 1)
@@ -77,9 +79,10 @@ class SamplesSeen(nn.Module):
             chosen: Their numbers among the samples seen, `[chosen]`, the same for all orderings.
 
         Returns:
-            `[orderings, chosen, features]`.
+            `[orderings, chosen, features]`, or inputs likewise.
         """
-        return functional.embedding(self.places[:, chosen], self.matrix)
+        flat = functional.embedding(self.places[:, chosen], self.matrix.flatten(1))
+        return flat.view(*flat.shape[:2], *self.matrix.shape[1:])
 
     def groups(self, values: int = 0) -> Iterator[slice]:
         """Part the orderings into groups whose features can be gathered at once.

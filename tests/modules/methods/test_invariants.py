@@ -33,12 +33,13 @@ SAMPLES = 20
 BATCH = 3  # leaves a smaller last batch
 SETTINGS: dict[str, dict[str, Any]] = {
     "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
+    "LoRA": {"rank": 1},
     "LogisticRegression": {"tolerance": 1e-6},
     "RandomProjection": {"projections": 24},
     "Replay": {"replay_size": 4},  # fewer than are in memory
     "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},
 }
-FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "Replay")
+FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
 MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "SemanticClassMean")
 DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior")
 # The iterations of one end when all orderings have converged, the other computes on the processor.

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-import pytest
+from dataclasses import replace
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Start, draw_head
+from modules.method import draw_head
 from modules.methods.replay import Replay
-from output.errors import UserError
-from tests.material.streams import draw_samples, feed
+from tests.material.streams import (
+    WIDTH,
+    adapt,
+    batches,
+    draw_photos,
+    draw_samples,
+    feed,
+    make_start,
+    tiny_backbone,
+)
+
+
+class Scaled(nn.Module):
+    """Takes bytes, as a backbone does."""
+
+    def forward(self, photos: Tensor) -> Tensor:
+        assert photos.dtype == torch.uint8
+        return photos / 255
 
 
 def test_steps_take_the_batch_and_all_of_a_small_memory() -> None:
@@ -41,7 +58,24 @@ def test_draws_as_many_as_asked() -> None:
     assert sizes == [2, 4, 5, 5, 5]
 
 
-def test_trainable_backbone_is_refused() -> None:
-    start = Start(4, 2, range(1), max_samples=9, seed=0, backbone=nn.Flatten())
-    with pytest.raises(UserError, match="frozen features"):
-        Replay().begin(start)
+def test_a_trained_backbone_sees_the_memory_anew() -> None:
+    photos, labels = draw_photos(6)
+    pixels = (60 * photos + 90).to(torch.uint8)
+    backbone = nn.Sequential(Scaled(), tiny_backbone())
+    method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)
+    method.begin(replace(make_start(photos), backbone=backbone))
+    method.build_optimizers()
+    for batch in batches(pixels, labels, 2):
+        adapt(method, batch)
+    assert method.memory.matrix.dtype == torch.uint8
+
+    head, bias = (x.requires_grad_() for x in draw_head(WIDTH, 2, seed=0, ordering=0))
+    optimizer = torch.optim.SGD([head, bias, *backbone.parameters()], lr=0.1)
+    for seen in (2, 2, 4, 4, 6, 6):
+        optimizer.zero_grad()
+        functional.cross_entropy(backbone(pixels[0, :seen]) @ head + bias, labels[0, :seen]).backward()
+        optimizer.step()
+    torch.testing.assert_close(method.weight[0], head)
+    assert method.backbone is not None
+    for ours, theirs in zip(method.backbone.parameters(), backbone.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)

@@ -27,6 +27,17 @@ def test_samples_are_kept_in_order(shared: bool) -> None:
     assert (seen.matrix is start.samples) == shared
 
 
+def test_inputs_of_a_backbone_are_kept_as_they_come() -> None:
+    photos = torch.randint(256, (2, 5, 3, 4, 4), dtype=torch.uint8)
+    seen = SamplesSeen(replace(make_start(torch.zeros(2, 5, 4)), samples=None))
+    for part in range(0, 5, 2):
+        labels = torch.zeros(2, min(2, 5 - part), dtype=torch.int64)
+        seen.append(photos[:, part : part + 2], labels, labels)
+    drawn = seen.features(torch.tensor([4, 0, 2]))
+    assert drawn.dtype == torch.uint8
+    assert torch.equal(drawn, photos[:, [4, 0, 2]])
+
+
 def test_groups_part_all_orderings_by_what_they_gather(monkeypatch: pytest.MonkeyPatch) -> None:
     features, labels = draw_samples(orderings=7, samples=5, features=4)
     seen = SamplesSeen(make_start(features))

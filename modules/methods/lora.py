@@ -1,0 +1,123 @@
+"""Low-rank adaptation of the backbone."""
+
+from __future__ import annotations
+
+import torch
+from jsonargparse.typing import PositiveFloat, PositiveInt
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor, nn
+from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
+
+from modules.method import Start
+from modules.methods.gradient_descent import GradientDescent
+from modules.methods.trained_part import require_photos, train_only
+from output.errors import UserError
+
+
+class LowRankWeight(nn.Module):
+    """A layer whose weight is the pre-trained one plus a product of two narrow matrices.
+
+    Who reads `weight`, be it the layer's own `forward`, attention or the folding of batch norm, gets their sum.
+
+    Attributes:
+        pretrained: The pre-trained weight, `[outputs, inputs, ...]`.
+        up: `[outputs, rank]`.
+        down: `[rank, inputs]`.
+        scale: What their product is multiplied by.
+    """
+
+    pretrained: Tensor
+    up: nn.Parameter
+    down: nn.Parameter
+    scale: float
+
+    @property
+    def weight(self) -> Tensor:
+        """The sum."""
+        return self.pretrained + (self.scale * self.up @ self.down).view_as(self.pretrained)
+
+
+class LowRankLinear(LowRankWeight, nn.Linear):  # type: ignore[override]
+    """A linear layer with a weight of this kind."""
+
+
+class LowRankConv2d(LowRankWeight, nn.Conv2d):  # type: ignore[override]
+    """A convolution of single pixels with a weight of this kind."""
+
+
+# Attention reads the weight of the second, which is a linear layer by another name.
+ADAPTED: dict[type[nn.Module], type[LowRankWeight]] = {
+    nn.Linear: LowRankLinear,
+    NonDynamicallyQuantizableLinear: LowRankLinear,
+    nn.Conv2d: LowRankConv2d,
+}
+
+
+class LoRA(GradientDescent):
+    """Train the head, and for linear layers and 1x1 convolutions of the backbone a change of low rank.
+
+    Source: Edward J. Hu, Yelong Shen, Phillip Wallis, Zeyuan Allen-Zhu, Yuanzhi Li, Shean Wang, Lu Wang, Weizhu Chen,
+    "LoRA: Low-Rank Adaptation of Large Language Models", ICLR, 2022, section 4.1: the weight of a layer is
+    `W + alpha / rank * B A`, of which the pre-trained W stays, B starts at zero and A at random, here uniform in
+    +-1/sqrt(inputs) as in the authors' code.
+
+    Layers with weights of so few values that B and A would have as many stay as they are. So do depthwise and grouped
+    convolutions, biases and normalisation layers, and where `torch.nn.MultiheadAttention` keeps queries, keys and
+    values in one matrix, that one; attention of timm has linear layers for them.
+
+    Args:
+        rank: Columns of B, and rows of A.
+        alpha: What the change is multiplied by is this divided by the rank.
+        optimizer: Optimiser and its settings; it must work element by element.
+    """
+
+    independent_of_limit = True
+
+    def __init__(
+        self,
+        rank: PositiveInt = 4,
+        alpha: PositiveFloat = 4.0,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-3),
+    ) -> None:
+        super().__init__(optimizer)
+        self.rank = rank
+        self.alpha = alpha
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head and the backbone, and put a change of zero beside its weights.
+
+        Raises:
+            UserError: There is no backbone to train, or none of its layers is large enough for the rank.
+        """
+        require_photos(start, self)
+        super().begin(start)
+        assert self.backbone is not None
+        layers = [each for each in self.backbone.modules() if isinstance(each, nn.Linear | nn.Conv2d)]
+        # On the processor, so that every device gets the same.
+        generator = torch.Generator().manual_seed(start.seed)
+        adapted = [self._adapt_layer(layer, generator) for layer in layers if self._can_adapt(layer)]
+        if not adapted:
+            raise UserError(
+                f"rank: {self.rank} asked for, but the backbone has no linear layer or 1x1 convolution whose weight "
+                "has more values than a change of this rank; take a lower one or another method"
+            )
+        train_only(self.backbone, [factor for layer in adapted for factor in (layer.up, layer.down)])
+
+    def _can_adapt(self, layer: nn.Linear | nn.Conv2d) -> bool:
+        is_of_pixels = isinstance(layer, nn.Linear) or (layer.kernel_size == (1, 1) and layer.groups == 1)
+        outputs, inputs = layer.weight.shape[:2]
+        return type(layer) in ADAPTED and is_of_pixels and self.rank * (outputs + inputs) < layer.weight.numel()
+
+    def _adapt_layer(self, layer: nn.Linear | nn.Conv2d, generator: torch.Generator) -> LowRankWeight:
+        """Make a layer one with a weight of this kind, in its place, so that whoever refers to it has it, too."""
+        pretrained = layer.weight
+        outputs, inputs = pretrained.shape[:2]
+        drawn = (2 * torch.rand(self.rank, inputs, generator=generator) - 1) * inputs**-0.5
+        del layer.weight
+        layer.__class__ = ADAPTED[type(layer)]  # type: ignore[assignment]
+        assert isinstance(layer, LowRankWeight)
+        layer.pretrained = pretrained
+        layer.up = nn.Parameter(pretrained.new_zeros(outputs, self.rank))
+        layer.down = nn.Parameter(drawn.to(pretrained))
+        layer.scale = self.alpha / self.rank
+        return layer

@@ -1,0 +1,187 @@
+"""Changes of low rank are trained, and the pre-trained weights stay."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable
+
+import pytest
+import timm
+import torch
+from torch import Tensor, nn
+from torch.nn.utils import parameters_to_vector
+from torch.optim import Adam
+from torchvision.models import mobilenet_v2
+from torchvision.models.vision_transformer import VisionTransformer
+
+from modules import LoRA
+from modules.method import Method, Start
+from modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
+from output.errors import UserError
+from tests.material.networks_to_train import begin, moved, staged
+from tests.material.streams import draw_photos
+
+RANK, ALPHA = 2, 6.0
+
+
+def tiny_mobilenet() -> nn.Module:
+    network: nn.Module = mobilenet_v2(num_classes=5, width_mult=0.35)
+    return network
+
+
+def tiny_transformer() -> nn.Module:
+    network: nn.Module = VisionTransformer(32, 16, num_layers=2, num_heads=2, hidden_dim=24, mlp_dim=48, num_classes=5)
+    return network
+
+
+def tiny_timm_transformer() -> nn.Module:
+    sizes = {"img_size": 32, "embed_dim": 24, "depth": 2, "num_heads": 2, "num_classes": 0}
+    network: nn.Module = timm.create_model("vit_tiny_patch16_224", **sizes)
+    return network
+
+
+def efficientnet() -> nn.Module:
+    network: nn.Module = timm.create_model("efficientnet_b0", num_classes=0)
+    return network
+
+
+NETWORKS = {
+    tiny_mobilenet: {LowRankConv2d, LowRankLinear},
+    tiny_transformer: {LowRankLinear},
+    tiny_timm_transformer: {LowRankLinear},
+    efficientnet: {LowRankConv2d},
+}
+
+
+def begun(make: Callable[[], nn.Module], rank: int = RANK, seed: int = 0) -> tuple[LoRA, nn.Module]:
+    """Give a method on a network, and a copy of the network as it was."""
+    torch.manual_seed(0)
+    network = make().eval()
+    with torch.no_grad():
+        width = network(torch.zeros(1, 3, 32, 32)).shape[1]
+    method = LoRA(rank, ALPHA, lambda p: Adam(p, lr=0.01))
+    method.begin(Start(width, 2, range(1), max_samples=50, seed=seed, backbone=network))
+    method.build_optimizers()
+    return method, copy.deepcopy(network)
+
+
+def layers(method: Method) -> dict[str, LowRankWeight]:
+    assert method.backbone is not None
+    return {name: each for name, each in method.backbone.named_modules() if isinstance(each, LowRankWeight)}
+
+
+def train(method: LoRA) -> None:
+    generator = torch.Generator().manual_seed(0)
+    for label in (0, 1, 1):
+        method.adapt(torch.randn(1, 2, 3, 32, 32, generator=generator), torch.tensor([[label, 1 - label]]))
+
+
+@pytest.mark.parametrize(("make", "kinds"), NETWORKS.items())
+def test_of_any_network_low_ranks_and_the_head_alone_move(make: Callable[[], nn.Module], kinds: set[type]) -> None:
+    method, network = begun(make)
+    photos = torch.randn(3, 3, 32, 32)
+    adapted = layers(method)
+    assert {type(layer) for layer in adapted.values()} == kinds
+    with torch.no_grad():
+        assert torch.equal(method.features(photos), network(photos))
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    train(method)
+    after = method.state_dict()
+    changed = {name for name, value in before.items() if not torch.equal(value, after[name])}
+    ups, downs = ({f"backbone.{name}.{part}" for name in adapted} for part in ("up", "down"))
+    # Of some factors in a deep random network the gradient is zero.
+    assert {"weight", "bias", *ups} <= changed <= {"weight", "bias", *ups, *downs}
+    assert len(changed & downs) > len(downs) / 2
+    with torch.no_grad():
+        original, trained = network(photos), method.features(photos)
+        # The same as the network with the sums in place of its weights.
+        for name, layer in adapted.items():
+            change = ALPHA / RANK * (layer.up.double() @ layer.down.double())
+            network.get_parameter(f"{name}.weight").add_(change.view_as(layer.pretrained).float())
+        size = trained.abs().max()
+        assert (trained - original).abs().max() > 1e-2 * size
+        assert (trained - network(photos)).abs().max() < 1e-4 * size
+
+
+def test_depthwise_grouped_wide_and_small_layers_stay() -> None:
+    network = nn.Sequential(
+        nn.Conv2d(3, 8, 3),
+        nn.Conv2d(8, 8, 1, groups=8),
+        nn.Conv2d(8, 8, 1, groups=2),
+        nn.Conv2d(8, 8, 1, stride=2),
+        nn.Conv2d(8, 3, 1),
+        nn.AdaptiveAvgPool2d(1),
+        nn.Flatten(),
+        nn.Linear(3, 30),
+    )
+    for rank, expected in ((1, ["3", "4", "7"]), (2, ["3", "4", "7"]), (3, ["3"])):
+        assert list(layers(begun(lambda: network, rank)[0])) == expected
+
+
+def test_gradients_are_those_of_the_factors() -> None:
+    torch.manual_seed(0)
+    method = LoRA(RANK, ALPHA)
+    begin(method, nn.Sequential(nn.Flatten(), nn.Linear(12, 5)))
+    (layer,) = layers(method).values()
+    torch.nn.init.normal_(layer.up)
+    photos, labels = draw_photos(4)
+    method.loss(method(photos), labels).backward()
+    # By hand: the gradient of the whole weight, through each factor.
+    weight = layer.weight.detach().requires_grad_()
+    features = photos.flatten(2) @ weight.mT + layer.get_parameter("bias")
+    method.loss(features @ method.weight + method.bias, labels).backward()
+    assert weight.grad is not None
+    torch.testing.assert_close(layer.up.grad, ALPHA / RANK * weight.grad @ layer.down.mT)
+    torch.testing.assert_close(layer.down.grad, ALPHA / RANK * layer.up.mT @ weight.grad)
+    assert layer.pretrained.grad is None
+
+
+@pytest.mark.parametrize("make", [tiny_mobilenet, tiny_transformer, tiny_timm_transformer])
+def test_copies_and_pickles_are_the_same_network(make: Callable[[], nn.Module]) -> None:
+    method, _ = begun(make)
+    train(method)
+    photos = torch.randn(2, 3, 32, 32)
+    with torch.no_grad():
+        expected = method(photos)
+        for other in (copy.deepcopy(method.backbone), pickle.loads(pickle.dumps(method.backbone))):
+            assert other is not None
+            method.backbone = other
+            assert torch.equal(method(photos), expected)
+
+
+def test_what_is_drawn_comes_from_the_seed() -> None:
+    def drawn(seed: int) -> Tensor:
+        return parameters_to_vector([layer.down for layer in layers(begun(tiny_mobilenet, seed=seed)[0]).values()])
+
+    first, again, other = drawn(1), drawn(1), drawn(2)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_as_peft_has_it() -> None:
+    peft = pytest.importorskip("peft", reason="an independent implementation, which is not needed")
+    method, network = begun(tiny_timm_transformer)
+    train(method)
+    ours = layers(method)
+    config = peft.LoraConfig(r=RANK, lora_alpha=ALPHA, target_modules=list(ours), lora_dropout=0.0)
+    theirs = peft.inject_adapter_in_model(config, network).eval()
+    with torch.no_grad():
+        for name, layer in ours.items():
+            other = theirs.get_submodule(name)
+            other.lora_A["default"].weight.copy_(layer.down)
+            other.lora_B["default"].weight.copy_(layer.up)
+        photos = torch.randn(3, 3, 32, 32)
+        torch.testing.assert_close(method.features(photos), theirs(photos), rtol=1e-4, atol=1e-5)
+
+
+def test_biases_and_normalisation_stay() -> None:
+    names = ["0.0.0", "0.1.0", "0.2.1"]
+    method = begin(LoRA(1), staged())
+    assert list(layers(method)) == names
+    assert moved(method, 3) == {f"{name}.{part}" for name in names for part in ("up", "down")}
+
+
+def test_a_rank_that_no_layer_has_room_for_is_refused() -> None:
+    with pytest.raises(UserError, match="rank: 4 asked for, but the backbone has no"):
+        begin(LoRA(), staged())
