@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from modules.methods.lora import LoRA as LoRA
     from modules.methods.nearest_class_mean import NearestClassMean as NearestClassMean
     from modules.methods.normalization_only import NormalizationOnly as NormalizationOnly
+    from modules.methods.own_lightning_module import OwnLightningModule as OwnLightningModule
     from modules.methods.random_projection import RandomProjection as RandomProjection
     from modules.methods.recursive_least_squares import RecursiveLeastSquares as RecursiveLeastSquares
     from modules.methods.replay import Replay as Replay

@@ -22,6 +22,7 @@ FEWER = {
     "evaluate.py": ["--models=[drawn_objects, random]", "--extraction.num_workers=0"],
     "runs/tiny": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
     "runs/entry": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
+    "runs/photos": ["--data.orderings=1", "--data.photos.train_size=40", "--data.photos.validation_size=20"],
     "runs/my_metric": ["--targets.drawn_pets.train_size=40"],
 }
 
@@ -58,8 +59,8 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             for command in block.splitlines():
                 run(command)
                 ran += 1
-    assert ran == 10
-    for name in ("my_sources", "my_networks", "my_metrics"):
+    assert ran == 12
+    for name in ("my_sources", "my_networks", "my_metrics", "my_modules"):
         monkeypatch.delitem(sys.modules, name)
 
     found = {path.parent.name: json.loads(path.read_text())["protocol"] for path in Path("runs").glob("*/results.json")}
@@ -70,9 +71,12 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "mine": "every_third",
         "tiny": "drawn_pets",
         "entry": "drawn_pets",
+        "module": "drawn_pets",
+        "photos": "drawn_pets",
     }
     sizes = {name: protocol["validation_size"] for name, protocol in found.items()}
-    assert sizes == {"folders": 36, "list": 24, "hub": 24, "mine": 40, "tiny": 20, "entry": 20}
+    expected = {"folders": 36, "list": 24, "hub": 24, "mine": 40, "tiny": 20, "entry": 20, "module": 500, "photos": 20}
+    assert sizes == expected
     assert all(protocol["classes"] == ["cats", "dogs"] for protocol in found.values())
     assert "my_metrics.spread" in Path("runs/my_metric/scores.csv").read_text()
     assert "mine" in Path("runs/my_target/scores.csv").read_text()

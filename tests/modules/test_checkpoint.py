@@ -6,6 +6,7 @@ import io
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from modules.checkpoint import is_current, pickling, state_of, unpickling, why_n
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.methods.catalogue import METHODS
+from tests.material.lightning_modules import Probe
 from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
 
 
@@ -69,6 +71,7 @@ OWN: dict[str, Callable[[], Method]] = {
     "Scheduled": Scheduled,
     "PerOrdering": PerOrdering,
     "LoRA": lambda: modules.LoRA(rank=1),
+    "OwnLightningModule": lambda: modules.OwnLightningModule(partial(Probe, form="dictionary")),
     "ScikitLearnClassifier": lambda: modules.ScikitLearnClassifier("sklearn.linear_model.LogisticRegression"),
 }
 ON_PHOTOS = [name for name, method in METHODS.items() if "photos" in method.inputs]

@@ -25,6 +25,7 @@ from modules.methods.catalogue import METHODS
 from modules.methods.nearest_class_mean import NearestClassMean
 from output.errors import UserError
 from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from tests.material.lightning_modules import Probe
 from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
 
 ROOT = Path(__file__).parents[3]
@@ -35,15 +36,17 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
     "LoRA": {"rank": 1},
     "LogisticRegression": {"tolerance": 1e-6},
+    "OwnLightningModule": {"module": Probe},
     "RandomProjection": {"projections": 24},
     "Replay": {"replay_size": 4},  # fewer than are in memory
     "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},
 }
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
-MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "SemanticClassMean")
-DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior")
-# The iterations of one end when all orderings have converged, the other computes on the processor.
-WAIT = ("LogisticRegression", "ScikitLearnClassifier")
+MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "OwnLightningModule", "SemanticClassMean")
+DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior", "OwnLightningModule")
+# The iterations of one end when all orderings have converged, another computes on the processor; the third seeds
+# generators of the device, which an absent one has not.
+WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
 
 Make = Callable[[], Method]
 ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]

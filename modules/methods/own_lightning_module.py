@@ -1,0 +1,206 @@
+"""A LightningModule of the user's own as a method."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningModule
+
+# There is no public function that reads all forms of what `configure_optimizers` may give.
+from lightning.pytorch.core.optimizer import _configure_optimizers, _configure_schedulers_automatic_opt
+from lightning.pytorch.utilities.types import LRSchedulerConfig
+from torch import Tensor, nn
+from torchmetrics import Metric
+
+from modules.comparison import HOOKS
+from modules.global_generators import GlobalGenerators
+from modules.method import Method, Start
+from output.errors import UserError
+
+NEEDED = ("training_step", "forward", "configure_optimizers")
+UNUSED = ("validation", "test", "predict")
+OTHER_HOOKS = ("backward", "optimizer_zero_grad", "prepare_data", "setup", "teardown", "train_dataloader")
+
+
+class OwnLightningModule(Method):
+    """Train a LightningModule as Lightning would: one for each ordering, and one step of its optimiser per batch.
+
+    It is made from a backbone that it may train (the identity on frozen features), whose `width` is the number of
+    features that it gives, and the number of classes. Its `training_step((inputs, labels), batch_idx)` gives the loss,
+    inputs being `[batch, ...]` and labels `[batch]`; its `forward(inputs)` gives logits `[samples, classes]`, in
+    evaluation mode; its `configure_optimizers` gives one optimiser, with schedulers if need be, in any of Lightning's
+    forms. Schedulers of both intervals count batches, since the stream is passed once. What it logs goes to the loggers
+    with the method's name; `trainer` and `device` are the comparison's.
+
+    What it defines for validation, testing and prediction is not used: the comparison evaluates it by `forward`. Other
+    hooks, manual optimisation, and a scheduler that waits for a validation metric are refused, because they would do
+    nothing without a word.
+
+    Args:
+        module: The class, or a function that gives a module, and its further arguments.
+    """
+
+    def __init__(self, module: Callable[[nn.Module, int], LightningModule]) -> None:
+        super().__init__()
+        self.make_module = module
+
+    def begin(self, start: Start) -> None:
+        """Make a module for every ordering; what it draws follows from the seed and the ordering's number.
+
+        Raises:
+            UserError: It is none, or defines what is never called.
+        """
+        # Each module has the only copy of its backbone.
+        super().begin(replace(start, backbone=None))
+        self.start = start
+        self.batches = 0
+        seeds = [np.random.SeedSequence((start.seed, number)).generate_state(1) for number in start.numbers]
+        self.generators = [GlobalGenerators(int(seed[0]), start.device) for seed in seeds]
+        self.own = nn.ModuleList(map(self._make, self.generators))
+
+    def _make(self, generators: GlobalGenerators) -> LightningModule:
+        backbone = nn.Identity() if self.start.backbone is None else deepcopy(self.start.backbone)
+        backbone.width = self.start.features  # type: ignore[assignment]
+        with generators.in_use():
+            module = self.make_module(backbone, self.start.classes)
+        _require_usable(module)
+        return module.eval()
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        """Ask every module for its optimiser.
+
+        Raises:
+            UserError: It gives none or several, or what cannot be stepped here.
+        """
+        self.stepped: list[torch.optim.Optimizer] = []
+        self.schedules: list[list[LRSchedulerConfig]] = []
+        for module, generators in zip(self.own, self.generators, strict=True):
+            assert isinstance(module, LightningModule)
+            module.trainer = self._trainer
+            with generators.in_use():
+                optimizer, schedules = _read_optimizers(module)
+            self.stepped.append(optimizer)
+            self.schedules.append(schedules)
+        return self.stepped
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Let every module take one step.
+
+        Raises:
+            UserError: A module gives no loss, or logits of another number of classes.
+        """
+        if not self.batches:
+            self._require_classes(inputs[:, :1])
+        logged: dict[str, list[Tensor]] = defaultdict(list)
+        parts = zip(self.own, self.stepped, self.schedules, self.generators, inputs, labels, strict=True)
+        for module, optimizer, schedules, generators, *batch in parts:
+            assert isinstance(module, LightningModule)
+            with generators.in_use(), self._in_training(module, logged):
+                loss = _loss_of(module, module.training_step(tuple(batch), self.batches))
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            for schedule in schedules:
+                if (self.batches + 1) % schedule.frequency == 0:
+                    schedule.scheduler.step()
+        for name, values in logged.items():
+            self.log(name, torch.stack(values))
+        self.batches += 1
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Stack the logits of the modules."""
+        axes = 1 if self.start.backbone is None else 3
+        each = inputs if inputs.dim() > axes + 1 else [inputs] * len(self.own)
+        return torch.stack([module(part) for module, part in zip(self.own, each, strict=True)])
+
+    @contextmanager
+    def _in_training(self, module: LightningModule, logged: dict[str, list[Tensor]]) -> Iterator[None]:
+        """Put a module into training mode, and note what it logs."""
+
+        def log(name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
+            value = value.compute() if isinstance(value, Metric) else value
+            logged[name].append(torch.as_tensor(value, device=self.device).detach().float())
+
+        module.trainer = self._trainer
+        # Lightning's own needs a loop that runs this very module.
+        module.log = log  # type: ignore[method-assign]
+        module.train()
+        try:
+            yield
+        finally:
+            module.eval()
+            del module.log
+
+    @torch.no_grad()
+    def _require_classes(self, inputs: Tensor) -> None:
+        for module, one in zip(self.own, inputs, strict=True):
+            logits = module(one)
+            found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            if found != [1, self.start.classes]:
+                raise UserError(
+                    f"module: forward of {type(module).__name__} gives {found} for one sample; it must give logits "
+                    f"{[1, self.start.classes]}, one for each class"
+                )
+
+
+def _require_usable(module: object) -> None:
+    """Check that a module is one that is trained as Lightning trains it, by nothing that is not called here."""
+    kind = type(module)
+    if not isinstance(module, LightningModule):
+        raise UserError(f"module: gives a {kind.__name__}; it must give a lightning.pytorch.LightningModule")
+    if not module.automatic_optimization:
+        raise UserError(
+            f"module: {kind.__name__} sets automatic_optimization to False; only what Lightning itself would optimise "
+            "takes part, else write a modules.Method"
+        )
+    missing = [name for name in NEEDED if getattr(kind, name) is getattr(LightningModule, name)]
+    if missing:
+        raise UserError(f"module: {kind.__name__} does not define {' and '.join(missing)}")
+    used_elsewhere = [name for name in HOOKS if name in NEEDED or any(part in name for part in UNUSED)]
+    for name in sorted({*HOOKS, *OTHER_HOOKS} - {*used_elsewhere}):
+        if getattr(kind, name) is not getattr(LightningModule, name):
+            raise UserError(
+                f"module: {kind.__name__} defines {name}, which is never called; do it in training_step, or write a "
+                "modules.Method"
+            )
+
+
+def _read_optimizers(module: LightningModule) -> tuple[torch.optim.Optimizer, list[LRSchedulerConfig]]:
+    name = type(module).__name__
+    given = module.configure_optimizers()
+    try:
+        optimizers, schedulers, monitor = _configure_optimizers(given)  # type: ignore[arg-type]
+        schedules = _configure_schedulers_automatic_opt(schedulers, monitor)
+    except MisconfigurationException as error:
+        reason = " ".join(str(error).split())
+        raise UserError(f"module: configure_optimizers of {name} gives what Lightning refuses: {reason}") from error
+    if len(optimizers) != 1 or isinstance(optimizers[0], torch.optim.LBFGS):
+        found = ", ".join(type(each).__name__ for each in optimizers) or "none"
+        raise UserError(
+            f"module: configure_optimizers of {name} gives {found}; it must give one optimiser, which steps without "
+            "computing the loss again"
+        )
+    if any(schedule.reduce_on_plateau for schedule in schedules):
+        raise UserError(
+            f"module: configure_optimizers of {name} gives a ReduceLROnPlateau, which waits for a validation metric; "
+            "take a scheduler that counts steps"
+        )
+    return optimizers[0], schedules
+
+
+def _loss_of(module: nn.Module, given: object) -> Tensor:
+    loss = given.get("loss") if isinstance(given, dict) else given
+    if not isinstance(loss, Tensor):
+        raise UserError(
+            f"module: training_step of {type(module).__name__} gives a {type(given).__name__}; it must give the loss, "
+            "a tensor or a dictionary in which it is called 'loss'"
+        )
+    return loss

@@ -1,0 +1,209 @@
+"""A LightningModule learns here as Lightning's own trainer lets it learn."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader
+from torchmetrics.classification import MulticlassAccuracy
+
+from modules import OwnLightningModule
+from modules.global_generators import GlobalGenerators
+from output.errors import UserError
+from tests.material.lightning_modules import Probe
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
+
+FORMS = ["optimizer", "list", "lists", "dictionary", "dictionaries", "several schedules"]
+
+
+def of_ordering(method: OwnLightningModule, ordering: int = 0) -> LightningModule:
+    module = method.own[ordering]
+    assert isinstance(module, LightningModule)
+    return module
+
+
+def fit_by_lightning(module: LightningModule, inputs: Tensor, labels: Tensor, size: int) -> None:
+    parts: Any = list(zip(inputs.split(size), labels.split(size), strict=True))
+    logging.getLogger("lightning.pytorch").setLevel(logging.ERROR)
+    options: dict[str, Any] = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False}
+    trainer = Trainer(max_epochs=1, accelerator="cpu", enable_model_summary=False, **options)
+    trainer.fit(module, DataLoader(parts, batch_size=None))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("photos", [False, True], ids=["features", "photos"])
+def test_it_learns_as_by_lightnings_trainer(form: str, photos: bool) -> None:
+    inputs, labels = draw_photos(10) if photos else draw_samples(1, 10, 6)
+    start = make_start(inputs)
+    method = OwnLightningModule(partial(Probe, form=form, dropout=0.0))
+    begin(method, start)
+    backbone = start.backbone or nn.Identity()
+    backbone.width = 6  # type: ignore[assignment]
+    other = Probe(backbone, 2, form=form, dropout=0.0)
+    other.load_state_dict(of_ordering(method).state_dict())
+    fit_by_lightning(other, inputs[0], labels[0], 3)
+    for batch in batches(inputs, labels, 3):
+        adapt(method, batch)
+    ours, theirs = of_ordering(method).state_dict(), other.state_dict()
+    assert all(torch.equal(value, theirs[name]) for name, value in ours.items())
+    assert len(ours) > 2 * photos
+    assert torch.equal(method(inputs[0])[0], other.eval()(inputs[0]))
+
+
+def test_schedules_of_epochs_count_batches_too() -> None:
+    inputs, labels = draw_samples(1, 6, 6)
+    method = OwnLightningModule(partial(Probe, form="epochs"))
+    feed(method, inputs, labels, 2)
+    assert method.stepped[0].param_groups[0]["lr"] == pytest.approx(0.1 * 0.7**3)
+
+
+def test_every_ordering_draws_from_generators_of_its_own() -> None:
+    inputs, labels = draw_samples(3, 12, 6)
+    together = OwnLightningModule(Probe)
+    feed(together, inputs, labels, 2)
+    heads = [each["head.weight"] for each in (of_ordering(together, k).state_dict() for k in range(3))]
+    assert not torch.equal(heads[0], heads[1])
+    for ordering in range(3):
+        alone = OwnLightningModule(Probe)
+        begin(alone, make_start(inputs[ordering][None], first_ordering=ordering))
+        for batch in batches(inputs[ordering][None], labels[ordering][None], 2):
+            adapt(alone, batch)
+        assert torch.equal(of_ordering(alone).state_dict()["head.weight"], heads[ordering])
+
+
+def test_dropout_is_on_in_training_alone() -> None:
+    inputs, labels = draw_samples(1, 12, 6)
+    method = OwnLightningModule(Probe)
+    feed(method, inputs, labels, 2)
+    assert torch.equal(method(inputs[0]), method(inputs[0]))
+    without = OwnLightningModule(partial(Probe, dropout=0.0))
+    feed(without, inputs, labels, 2)
+    assert not torch.equal(method(inputs[0]), without(inputs[0]))
+
+
+class Measuring(Probe):
+    """Logs a metric, and uses what Lightning's module has."""
+
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__(backbone, classes, dropout=0.0)
+        self.accuracy = MulticlassAccuracy(classes, average="micro")
+        self.seen: list[Any] = []
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> dict[str, Tensor]:
+        inputs, labels = batch
+        logits = self(inputs)
+        self.accuracy(logits, labels)
+        self.log("accuracy", self.accuracy)
+        self.seen.append((self.trainer.max_epochs, self.device.type, self.training, batch_idx))
+        self.losses = functional.cross_entropy(logits, labels).detach()
+        return super().training_step(batch, batch_idx)
+
+    def validation_step(self, batch: object, batch_idx: int) -> None:
+        raise AssertionError("not used")
+
+    def on_validation_epoch_end(self) -> None:
+        raise AssertionError("not used")
+
+
+def test_what_it_logs_and_uses_of_lightning() -> None:
+    inputs, labels = draw_samples(2, 9, 6)
+    method = OwnLightningModule(Measuring)
+    method.trainer = SimpleNamespace(max_epochs=1)  # type: ignore[assignment]
+    right, fed = torch.zeros(2), 0
+    begin(method, make_start(inputs))
+    for batch in batches(inputs, labels, 4):
+        right += (method(batch[0]).argmax(-1) == batch[1]).sum(1)
+        fed += batch[1].shape[1]
+        adapt(method, batch)
+    losses = [float(of_ordering(method, ordering).losses) for ordering in range(2)]  # type: ignore[arg-type]
+    assert {name: float(value) for name, value in method.logged.items()} == pytest.approx(
+        {"accuracy": float(right.mean()) / fed, "loss": sum(losses) / 2, "batch": 2.0, "samples": 1.0}
+    )
+    assert of_ordering(method).seen == [(1, "cpu", True, batch) for batch in range(3)]
+
+
+class Manual(Probe):
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__(backbone, classes)
+        self.automatic_optimization = False
+
+
+class WithHook(Probe):
+    def on_train_epoch_end(self) -> None: ...
+
+
+class WithSetup(Probe):
+    def setup(self, stage: str) -> None: ...
+
+
+class WithStep(Probe):
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None: ...
+
+
+class WithoutStep(LightningModule):
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__()
+
+
+class Narrow(Probe):
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__(backbone, classes - 2)
+
+
+class WithoutLoss(Probe):
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Any:
+        return {"accuracy": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (Manual, "module: Manual sets automatic_optimization to False"),
+        (WithHook, "module: WithHook defines on_train_epoch_end, which is never called"),
+        (WithSetup, "module: WithSetup defines setup, which is never called"),
+        (WithStep, "module: WithStep defines lr_scheduler_step, which is never called"),
+        (WithoutStep, "module: WithoutStep does not define training_step and forward and configure_optimizers"),
+        (lambda *_: nn.Linear(2, 2), "module: gives a Linear"),
+        (Narrow, r"module: forward of Narrow gives \[1, 3\] for one sample; it must give logits \[1, 5\]"),
+        (WithoutLoss, "module: training_step of WithoutLoss gives a dict; it must give the loss"),
+        (partial(Probe, form="two"), "configure_optimizers of Probe gives SGD, Adam; it must give one optimiser"),
+        (partial(Probe, form="closure"), "configure_optimizers of Probe gives LBFGS; it must give one optimiser"),
+        (partial(Probe, form="none"), "configure_optimizers of Probe gives"),
+        (partial(Probe, form="text"), "configure_optimizers of Probe gives what Lightning refuses: Unknown"),
+        (partial(Probe, form="plateau"), "gives a ReduceLROnPlateau"),
+    ],
+)
+def test_what_would_do_nothing_is_refused(make: Any, words: str) -> None:
+    inputs, labels = draw_samples(2, 4, 6, classes=5)
+    method = OwnLightningModule(make)
+    with pytest.raises(UserError, match=words) as raised:
+        feed(method, inputs, labels, classes=5)
+    assert "\n" not in str(raised.value)
+    assert not getattr(method, "batches", 0)
+
+
+def test_a_head_that_lacks_classes_is_found_before_a_step() -> None:
+    inputs, labels = draw_samples(2, 4, 6, classes=5)
+    method = begin(OwnLightningModule(Narrow), make_start(inputs, 5))
+    before = {name: value.clone() for name, value in method.state_dict().items()}
+    with pytest.raises(UserError, match="Narrow"):
+        adapt(method, next(batches(inputs, labels, 2)))
+    assert all(torch.equal(value, before[name]) for name, value in method.state_dict().items())
+
+
+def test_global_generators_stay_as_they_are() -> None:
+    inputs, labels = draw_samples(2, 4, 6)
+    before = GlobalGenerators(0, "cpu").place()
+    generators = GlobalGenerators(0, "cpu")
+    with generators.in_use():
+        feed(OwnLightningModule(Probe), inputs, labels)
+    assert generators.place() == before
