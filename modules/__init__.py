@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from modules.methods.scikit_learn_classifier import ScikitLearnClassifier as ScikitLearnClassifier
     from modules.methods.semantic_class_mean import SemanticClassMean as SemanticClassMean
     from modules.methods.shrunken_class_mean import ShrunkenClassMean as ShrunkenClassMean
+    from modules.methods.side_tuning import SideTuning as SideTuning
     from modules.methods.streaming_lda import StreamingLDA as StreamingLDA
     from modules.networks.backbone import Backbone as Backbone
     from modules.networks.backbone import BackboneSpec as BackboneSpec

@@ -84,7 +84,7 @@ def why_not(state: Mapping[str, Any]) -> str | None:
         state: As `state_of` gives it.
     """
     try:
-        _WithoutTensors(io.BytesIO()).dump(state)
+        _WithoutTensors(state["attributes"]["_modules"]).dump(state)
     # Whatever a class of the user's raises when it is pickled.
     except Exception as error:
         return f"{type(error).__name__}: {error}"
@@ -127,11 +127,19 @@ def _of_start(name: str) -> Any:  # noqa: ANN401
 
 
 class _WithoutTensors(pickle.Pickler):
-    """Pickles all but the contents of tensors."""
+    """Pickles all but the contents of tensors, to see whether that can be done.
+
+    Args:
+        modules: What holds the submodules of the method.
+    """
+
+    def __init__(self, modules: Mapping[str, Module]) -> None:
+        super().__init__(io.BytesIO())
+        self.modules = modules
 
     def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
         if isinstance(thing, Tensor) and thing.grad_fn is not None:
             raise pickle.PicklingError("a tensor that gradients flow back from is kept; detach it")
-        if isinstance(thing, Method):
+        if isinstance(thing, Method) and thing._modules is self.modules:
             raise pickle.PicklingError("an attribute refers to the method itself")
         return "tensor" if isinstance(thing, Tensor) else None

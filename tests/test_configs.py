@@ -57,6 +57,14 @@ def test_frozen_methods_are_all_that_take_features() -> None:
     assert classes == {f"modules.{name}" for name in there}
 
 
+def test_fine_tuning_methods_are_all_that_need_photos() -> None:
+    chosen = yaml.safe_load((CONFIGS / "model" / "fine_tuning.yaml").read_text())
+    named = [chosen["baseline"], *chosen["methods"].values()]
+    classes = {each if isinstance(each, str) else each["class_path"] for each in named}
+    for_photos = {f"modules.{name}" for name, method in METHODS.items() if method.inputs == ("photos",)}
+    assert classes == for_photos | {"modules.GradientDescent", "modules.Replay"}
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_benchmark_targets(target: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)

@@ -71,5 +71,10 @@ METHODS = {
     ),
     "L2SP": ShippedMethod("fine-tuning pulled back to the pre-trained weights", "modules.methods.l2_sp", ("photos",)),
     "LoRA": ShippedMethod("fine-tuning by changes of low rank", "modules.methods.lora", ("photos",)),
+    "SideTuning": ShippedMethod(
+        "discriminant analysis on the frozen network, and a fine-tuned one beside it",
+        "modules.methods.side_tuning",
+        ("photos",),
+    ),
     "OwnLightningModule": ShippedMethod("a LightningModule of your own", "modules.methods.own_lightning_module"),
 }

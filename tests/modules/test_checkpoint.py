@@ -6,7 +6,6 @@ import io
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pytest
@@ -19,8 +18,7 @@ import modules
 from modules.checkpoint import is_current, pickling, state_of, unpickling, why_not
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
-from modules.methods.catalogue import METHODS
-from tests.material.lightning_modules import Probe
+from tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
 from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
 
 
@@ -70,12 +68,7 @@ class PerOrdering(Method):
 OWN: dict[str, Callable[[], Method]] = {
     "Scheduled": Scheduled,
     "PerOrdering": PerOrdering,
-    "LoRA": lambda: modules.LoRA(rank=1),
-    "OwnLightningModule": lambda: modules.OwnLightningModule(partial(Probe, form="dictionary")),
-    "ScikitLearnClassifier": lambda: modules.ScikitLearnClassifier("sklearn.linear_model.LogisticRegression"),
 }
-ON_PHOTOS = [name for name, method in METHODS.items() if "photos" in method.inputs]
-ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
 
 
 def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int = 20) -> Tensor:
@@ -111,9 +104,9 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int 
         return logits
 
 
-@pytest.mark.parametrize("name", [*ON_FEATURES, *(name for name in OWN if name not in METHODS)])
+@pytest.mark.parametrize("name", [*ON_FEATURES, *OWN])
 def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
-    make = OWN.get(name) or getattr(modules, name)
+    make = OWN.get(name) or maker(name)
     whole = _run(make, False, None)
     assert torch.equal(_run(make, False, 4), whole)
     # From behind a lower limit.
@@ -122,8 +115,7 @@ def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
 
 @pytest.mark.parametrize("name", ON_PHOTOS)
 def test_stored_backbones_go_on_bit_for_bit(name: str) -> None:
-    make = OWN.get(name) or getattr(modules, name)
-    assert torch.equal(_run(make, True, 6), _run(make, True, None))
+    assert torch.equal(_run(maker(name), True, 6), _run(maker(name), True, None))
 
 
 def test_what_is_fed_to_all_is_not_stored() -> None:

@@ -25,22 +25,13 @@ from modules.methods.catalogue import METHODS
 from modules.methods.nearest_class_mean import NearestClassMean
 from output.errors import UserError
 from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
-from tests.material.lightning_modules import Probe
+from tests.material.shipped_methods import CASES, ON_FEATURES, Make, maker
 from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
 
 ROOT = Path(__file__).parents[3]
 CLASSES = 3
 SAMPLES = 20
 BATCH = 3  # leaves a smaller last batch
-SETTINGS: dict[str, dict[str, Any]] = {
-    "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
-    "LoRA": {"rank": 1},
-    "LogisticRegression": {"tolerance": 1e-6},
-    "OwnLightningModule": {"module": Probe},
-    "RandomProjection": {"projections": 24},
-    "Replay": {"replay_size": 4},  # fewer than are in memory
-    "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},
-}
 FROM_INITIAL_HEAD = ("GradientDescent", "LinearProbeThenFineTune", "LoRA", "Replay")
 MAY_PREDICT_ANY_CLASS = (*FROM_INITIAL_HEAD, "LearnedSemanticPrior", "OwnLightningModule", "SemanticClassMean")
 DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPrior", "OwnLightningModule")
@@ -48,16 +39,9 @@ DEPENDS_ON_BATCHES = (*FROM_INITIAL_HEAD, "CosineClassifier", "LearnedSemanticPr
 # generators of the device, which an absent one has not.
 WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
 
-Make = Callable[[], Method]
-ON_FEATURES = [name for name, method in METHODS.items() if "features" in method.inputs]
-CASES = [(name, inputs) for name, method in METHODS.items() for inputs in method.inputs]
 each_method = pytest.mark.parametrize("name", METHODS)
 on_features = pytest.mark.parametrize("name", ON_FEATURES)
 each_case = pytest.mark.parametrize(("name", "inputs"), CASES)
-
-
-def maker(name: str) -> Make:
-    return lambda: getattr(modules, name)(**SETTINGS.get(name, {}))
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,89 @@
+"""A closed form on the frozen backbone, and a fine-tuned one beside it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import torch
+from jsonargparse.typing import PositiveFloat
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor, nn
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from modules.method import Start
+from modules.methods.gradient_descent import GradientDescent
+from modules.methods.streaming_lda import StreamingLDA
+from modules.methods.trained_part import require_photos
+
+
+class SideTuning(GradientDescent):
+    """Add what a fine-tuned network gives to what discriminant analysis gives on the frozen one.
+
+    Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
+    Network Adaptation via Additive Side Networks", ECCV, 2020, section 3: a base network that stays as it is, and a
+    side network that is trained on what is left. Here their logits are added. The base are the features of the
+    pre-trained backbone with `modules.StreamingLDA`, whose scores are made log-likelihoods, `m'Lx - m'Lm / 2` with the
+    precision L itself. The side is a copy of the backbone with a head of zeros, so that at the start the base alone
+    predicts. A step is taken with the base as it was before it learnt the batch: of samples that it knows it is too
+    sure to leave anything to learn.
+
+    The frozen backbone is the one that all methods start from, so that no copy is held of it. Its features of the
+    validation samples are computed once.
+
+    Args:
+        shrinkage: Weight of the prior covariance of discriminant analysis, in samples.
+        optimizer: Optimiser of the side and its settings; it must work element by element.
+    """
+
+    independent_of_limit = True
+
+    def __init__(
+        self,
+        shrinkage: PositiveFloat = 1.0,
+        optimizer: OptimizerCallable = lambda p: torch.optim.Adam(p, lr=1e-4),
+    ) -> None:
+        super().__init__(optimizer)
+        self.shrinkage = shrinkage
+
+    def begin(self, start: Start) -> None:
+        """Copy the backbone, and start from a head of zeros.
+
+        Raises:
+            UserError: There is no backbone to train.
+        """
+        require_photos(start, self)
+        super().begin(start)
+        for parameter in (self.weight, self.bias):
+            nn.init.zeros_(parameter)
+        self.base = StreamingLDA(self.shrinkage)
+        self.base.begin(replace(start, backbone=None))
+        self.seen = 0
+        # The same validation samples come at every evaluation.
+        self.frozen = WeakTensorKeyDictionary()
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take one step of the side, then let the base learn the batch."""
+        super().adapt(inputs, labels)
+        self.base.adapt(self._frozen_features(inputs), labels)
+        self.seen += labels.shape[1]
+
+    def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
+        """Cross-entropy, with nothing known of a class without a sample; arguments as in the base class."""
+        return super().loss(logits.masked_fill(logits == -torch.inf, 0.0), labels)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Add the log-likelihoods of the base and the logits of the side."""
+        with torch.no_grad():
+            scores = self.base(self._frozen_features(inputs))
+        logits: Tensor = (self.shrinkage + self.seen) * scores + super().forward(inputs)
+        return logits
+
+    def _frozen_features(self, inputs: Tensor) -> Tensor:
+        """Give the features of the backbone as all methods start from it; arguments as for `forward`."""
+        if inputs not in self.frozen:
+            assert self.start.backbone is not None
+            with torch.no_grad():
+                found = self.start.backbone(inputs.flatten(end_dim=-4)).unflatten(0, inputs.shape[:-3])
+            self.frozen[inputs] = found
+        features: Tensor = self.frozen[inputs]
+        return features

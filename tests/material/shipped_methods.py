@@ -1,0 +1,32 @@
+"""The methods of the suite, with settings that suit small streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import modules
+from modules.method import Method
+from modules.methods.catalogue import METHODS
+from tests.material.lightning_modules import Probe
+
+Make = Callable[[], Method]
+SETTINGS: dict[str, dict[str, Any]] = {
+    "LinearProbeThenFineTune": {"probe_samples": 7},  # both phases are seen
+    "LoRA": {"rank": 1},
+    "LogisticRegression": {"tolerance": 1e-6},
+    "OwnLightningModule": {"module": partial(Probe, form="dictionary")},
+    "RandomProjection": {"projections": 24},
+    "Replay": {"replay_size": 4},  # fewer than are in memory
+    "ScikitLearnClassifier": {"classifier": "sklearn.linear_model.LogisticRegression"},
+}
+# By what they are fed.
+CASES = [(name, inputs) for name, method in METHODS.items() for inputs in method.inputs]
+ON_FEATURES = [name for name, inputs in CASES if inputs == "features"]
+ON_PHOTOS = [name for name, inputs in CASES if inputs == "photos"]
+
+
+def maker(name: str) -> Make:
+    """Give what makes a method, by its name in the catalogue."""
+    return lambda: getattr(modules, name)(**SETTINGS.get(name, {}))

@@ -1,0 +1,100 @@
+"""Predictions change nothing of a method, whatever was seen before: evaluations may be left out, or made again."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from modules import NearestClassMean
+from modules.checkpoint import pickling, state_of
+from modules.global_generators import GlobalGenerators
+from modules.method import Method, Start
+from tests.material.shipped_methods import CASES, Make, maker
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start
+
+CLASSES = 3
+SAMPLES = 20
+BATCH = 3
+
+
+def contents(method: Method, constructed: dict[str, Any]) -> list[Any]:
+    """Give all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
+    held = [{**vars(module), **module._parameters, **module._buffers} for module in method.modules()]
+    identities = [{name: id(value) for name, value in each.items()} for each in held]
+    versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]
+    generators = [random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().tolist()]
+    state = state_of(method, constructed, [], GlobalGenerators(0, "cpu"))
+    torch.save(state, values := io.BytesIO(), pickle_module=pickling(method.start))
+    return [identities, versions, values.getvalue(), *generators]
+
+
+def check(make: Make, inputs: str) -> None:
+    if inputs == "photos":
+        stream, labels = draw_photos(SAMPLES, CLASSES)
+    else:
+        stream, labels = draw_samples(4, SAMPLES, 12, CLASSES)
+    method = make()
+    constructed = dict(vars(method))
+    begin(method, make_start(stream, CLASSES))
+    method(stream[0])  # what it keeps to save time
+    for part in batches(stream, labels, BATCH):
+        adapt(method, part)
+        before = contents(method, constructed)
+        with torch.no_grad():
+            logits = [method(stream[0]) for _ in range(2)]
+        assert torch.equal(*logits)
+        assert contents(method, constructed) == before
+
+
+@pytest.mark.parametrize(("name", "inputs"), CASES)
+def test_predicting_changes_nothing(name: str, inputs: str) -> None:
+    check(maker(name), inputs)
+
+
+class Tires(NearestClassMean):
+    """Learns while it is evaluated."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.sums += 0
+        return super().forward(inputs)
+
+
+class Counts(NearestClassMean):
+    """Counts how often it predicts."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.calls = {"predictions": [0]}
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.calls["predictions"][0] += 1
+        return super().forward(inputs)
+
+
+class Flickers(NearestClassMean):
+    """Makes what it holds anew where it predicts."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.sums = self.sums.clone()
+        return super().forward(inputs)
+
+
+class Draws(NearestClassMean):
+    """Draws from a global generator where it predicts."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        random.random()
+        return super().forward(inputs)
+
+
+@pytest.mark.parametrize("method", [Tires, Counts, Flickers, Draws])
+def test_a_change_is_found(method: type[Method]) -> None:
+    with pytest.raises(AssertionError):
+        check(method, "features")

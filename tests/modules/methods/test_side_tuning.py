@@ -1,0 +1,104 @@
+"""What is predicted is what discriminant analysis of the frozen network says, and what the side has learnt."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+from scipy.stats import multivariate_normal
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim import SGD
+
+from modules import SideTuning, StreamingLDA
+from output.errors import UserError
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tiny_backbone
+
+CLASSES = 3
+
+
+class Counting(nn.Module):
+    """Counts the samples that pass a backbone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.backbone = tiny_backbone()
+        self.passed = 0
+
+    def forward(self, photos: Tensor) -> Tensor:
+        self.passed += len(photos)
+        features: Tensor = self.backbone(photos)
+        return features
+
+
+def likelihoods(features: Tensor, labels: Tensor, samples: Tensor) -> Tensor:
+    """Give the log-likelihoods of the classes, up to a term that all share, by SciPy."""
+    features, samples = (functional.normalize(each, dim=-1).double() for each in (features, samples))
+    means = torch.stack([features[labels == label].mean(0) for label in range(CLASSES)])
+    scatter = (features - means[labels]).mT @ (features - means[labels])
+    covariance = (scatter + torch.eye(features.shape[1])) / (1 + len(labels))
+    given = [torch.from_numpy(multivariate_normal.logpdf(samples, mean, covariance)) for mean in means]
+    return torch.stack(given, -1)
+
+
+@torch.no_grad()
+def test_without_steps_the_base_alone_predicts() -> None:
+    photos, labels = draw_photos(40, CLASSES)
+    method = begin(SideTuning(optimizer=lambda p: SGD(p, lr=0.0)), make_start(photos, CLASSES))
+    with torch.enable_grad():
+        for batch in batches(photos, labels, 4):
+            adapt(method, batch)
+    features = tiny_backbone()(photos[0])
+    logits = method(photos[0])[0]
+    torch.testing.assert_close(
+        logits.log_softmax(-1), likelihoods(features, labels[0], features).log_softmax(-1).float(), rtol=1e-4, atol=1e-4
+    )
+    alone = begin(StreamingLDA(), make_start(features[None], CLASSES))
+    adapt(alone, (features[None], labels, torch.arange(40)[None]))
+    assert torch.equal(logits.argmax(-1), alone(features)[0].argmax(-1))
+
+
+def test_steps_are_taken_with_the_base_before_it_learns() -> None:
+    photos, labels = draw_photos(12, CLASSES)
+    method = begin(SideTuning(optimizer=lambda p: SGD(p, lr=0.3)), make_start(photos, CLASSES))
+    side = tiny_backbone()
+    head = torch.zeros(6, CLASSES, requires_grad=True)
+    bias = torch.zeros(CLASSES, requires_grad=True)
+    optimizer = SGD([*side.parameters(), head, bias], lr=0.3)
+    base = begin(StreamingLDA(), make_start(torch.zeros(1, 12, 6), CLASSES))
+    for count, (images, target, places) in enumerate(batches(photos, labels, 3)):
+        with torch.no_grad():
+            features = tiny_backbone()(images[0])[None]
+            known = (1 + 3 * count) * base(features)[0]
+        logits = known + side(images[0]) @ head + bias
+        # Of a class without a sample nothing is known.
+        loss = functional.cross_entropy(torch.where(known.isinf(), torch.zeros(()), logits), target[0])
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        adapt(base, (features, target, places))
+        adapt(method, (images, target, places))
+    assert head.abs().max() > 1e-3
+    torch.testing.assert_close(method.get_parameter("weight")[0], head)
+    assert method.backbone is not None
+    for ours, theirs in zip(method.backbone.parameters(), side.parameters(), strict=True):
+        torch.testing.assert_close(ours, theirs)
+
+
+def test_the_frozen_network_sees_validation_samples_once() -> None:
+    photos, labels = draw_photos(6)
+    backbone = Counting()
+    method = begin(SideTuning(), replace(make_start(photos), backbone=backbone))
+    chunks = photos[0].split(4)
+    for batch in batches(photos, labels, 2):
+        adapt(method, batch)
+        for chunk in chunks:
+            method(chunk)
+    assert backbone.passed == 2 * len(photos[0])
+
+
+def test_frozen_features_are_refused() -> None:
+    features, _ = draw_samples(2, 4, 6)
+    with pytest.raises(UserError, match=r"SideTuning .*feed it photos"):
+        begin(SideTuning(), make_start(features))
