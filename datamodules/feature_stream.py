@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Literal
 
+import torch
 from torch import Tensor
 
 from datamodules.photos.photo_source import Photos
@@ -41,9 +42,9 @@ class FeatureStream(SampleStream):
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return rows(self.spec, [], photos, policy, means)
 
-    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
+    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
         """Tell the features from the thumbnails."""
-        features, thumbnails = found.tensor_split([self.backbone.width], dim=1)
+        features, thumbnails = torch.from_numpy(found.rows).tensor_split([self.backbone.width], dim=1)
         return features, thumbnails
 
     def trainable_backbone(self) -> None:

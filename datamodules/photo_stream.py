@@ -2,60 +2,150 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Literal
 
 import torch
 from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
+from datamodules.activation_rows import unpack
 from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Photos
-from datamodules.row_policy import Means, pass_size
-from datamodules.rows import pixels
+from datamodules.row_computation import best_precision
+from datamodules.row_policy import Means, Policy, Precision, pass_size
+from datamodules.rows import activations, pixels
 from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import Backbone
-from output.errors import UserError
+from modules.method import Start
+from modules.networks.freeze_boundary import Cut, cut
+from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from output.errors import UserError, naming
 from store.row_store import StoredRows
 
 # Of which thumbnails are made, in a processor's cache.
 PHOTOS_AT_ONCE = 16
+WHOLE = "all"
+# On a processor, larger passes through a tail gain nothing.
+MOST_AT_ONCE = 32
 
 
 class PhotoStream(SampleStream):
-    """Feeds photos, decoded once and kept on disk as bytes, to methods that train the backbone.
+    """Feeds photos to methods that train the backbone, or a part of it.
 
-    Every method has its own copy of the backbone, so that one ordering runs per process: choose it with
-    `first_ordering` and leave `orderings` at 1.
+    Photos are decoded once and kept on disk as bytes. Where the first part of the network stays frozen, what it gives
+    is kept in their place, and the part behind it alone is trained, copied and evaluated. Every method has its own
+    copy, so that one ordering runs per process: choose it with `first_ordering` and leave `orderings` at 1.
+
+    Args:
+        trainable_from: The first module of the backbone that may be trained, such as `features.14`; what comes before
+            it stays frozen, with batch norm on its stored statistics. `all` for the whole backbone.
+        precision: Arithmetic of the frozen part and of evaluations; `auto` takes bfloat16 where the processor or GPU
+            gains from it. That of training is `trainer.precision`.
+        batch_norm: Whether batch norm runs on its stored statistics while the backbone is trained (`frozen`), or on
+            those of each batch (`trained`), which takes batches of 16 samples or more to be no noise.
+        dropout: Whether dropout is on while the backbone is trained.
+        compile: Whether torch compiles the network for evaluations.
     """
 
     trainer_precisions = ("32-true", "bf16-mixed")
 
     # Of the type that it has in other streams: the parser keeps a value that was given before the class.
-    def __init__(self, orderings: PositiveInt = 1, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        trainable_from: str = WHOLE,
+        precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        batch_norm: Literal["frozen", "trained"] = "frozen",
+        dropout: bool = False,
+        compile: bool = False,  # noqa: A002 - the option's name
+        orderings: PositiveInt = 1,
+        **kwargs: Any,
+    ) -> None:
         if orderings != 1:
             raise UserError(
                 f"data.orderings: {orderings} asked for, but a trainable backbone takes one ordering per process; "
                 "run one process per data.first_ordering and join them with evaluate.py sample-efficiency"
             )
         super().__init__(orderings=orderings, **kwargs)
+        self.trainable_from = trainable_from
+        self.precision = precision
+        self.batch_norm = batch_norm
+        self.dropout = dropout
+        self.compile = compile
+        if batch_norm == "trained":
+            self._require_batches()
+
+    def _require_batches(self) -> None:
+        needed = "data.batch_norm=trained takes the statistics of a batch, which one sample does not have"
+        if self.batch_size == 1:
+            raise UserError(f"data.batch_size: 1 is given, but {needed}; give 16 or more")
+        if self.max_samples % self.batch_size == 1:
+            raise UserError(
+                f"data.max_samples: {self.max_samples} leaves one sample for the last batch of {self.batch_size}, but "
+                f"{needed}; give {self.max_samples - 1}"
+            )
+
+    @property
+    def arithmetic(self) -> Precision:
+        """Of the frozen part and of evaluations."""
+        return best_precision(self.device) if self.precision == "auto" else self.precision
+
+    @cached_property
+    def _cut(self) -> Cut | None:
+        return None if self.trainable_from == WHOLE else cut(self.backbone, self.trainable_from)
 
     @property
     def validation_chunk(self) -> int:
-        """Photos in one pass of an evaluation."""
-        return pass_size(self.backbone.preprocessing.crop, self.device.type)
+        """Photos in one pass of an evaluation: as many as a pass of the whole network takes memory for."""
+        whole = pass_size(self.backbone.preprocessing.crop, self.device.type)
+        if self._cut is None:
+            return whole
+        chunk = max(1, int(whole * self._cut.relief))
+        return min(chunk, max(whole, MOST_AT_ONCE)) if self.device.type == "cpu" else chunk
 
     def rows(self, photos: Photos, means: Means) -> StoredRows:
-        """Find or prepare the photos of one split, uint8 `[samples, 3, height, width]`."""
-        return pixels(self.backbone.preprocessing, photos, means)
+        """Find or prepare the photos of one split, or find or compute their activations at the freeze boundary."""
+        # First, lest a part that cannot be trained be found out after photos were decoded.
+        with naming("data"):
+            self.trainable_backbone()
+        if self._cut is None:
+            return pixels(self.backbone.preprocessing, photos, means)
+        policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
+        return activations(self.spec, self.trainable_from, photos, policy, means)
 
-    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
-        """Make the thumbnails of the photos."""
-        return found, torch.cat([thumbnails(photos) for photos in found.split(PHOTOS_AT_ONCE)])
+    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
+        """Tell activations from thumbnails, or make the thumbnails of the photos."""
+        rows = torch.from_numpy(found.rows)
+        if self._cut is not None:
+            return unpack(rows, found.notes)
+        return rows, torch.cat([thumbnails(photos) for photos in rows.split(PHOTOS_AT_ONCE)])
 
-    def trainable_backbone(self) -> Backbone:
-        """Give the backbone, of which every method makes its own copy."""
-        return self.backbone
+    @cached_property
+    def _trainable(self) -> TrainableBackbone:
+        evaluation = Evaluation(self.arithmetic, self.compile, self.validation_chunk)
+        if self._cut is not None:
+            return TrainableBackbone(self._cut.tail, None, evaluation, self.batch_norm, self.dropout)
+        network, normalize = self.backbone.network, self.backbone.normalize
+        return TrainableBackbone(network, normalize, evaluation, self.batch_norm, self.dropout)
+
+    def trainable_backbone(self) -> TrainableBackbone:
+        """Give the backbone, or the part behind the boundary, of which every method makes its own copy."""
+        return self._trainable
+
+    def start(self) -> Start:
+        """Give what every method starts from."""
+        return replace(super().start(), sample_dims=self.train_inputs.dim() - 1)
 
     def protocol(self) -> dict[str, Any]:
-        """Describe what was fed."""
-        return {**super().protocol(), "inputs": "photos", "picture_size": self.backbone.preprocessing.crop}
+        """Describe what was fed, and how the backbone is trained and evaluated."""
+        return {
+            **super().protocol(),
+            "inputs": "photos",
+            "picture_size": self.backbone.preprocessing.crop,
+            "trainable_from": self.trainable_from,
+            "precision": self.arithmetic,
+            "batch_norm": self.batch_norm,
+            "dropout": self.dropout,
+            "compile": self.compile,
+            "photos_at_once": self.validation_chunk,
+        }

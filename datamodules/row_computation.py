@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
+from datamodules.activation_rows import notes_of, pack
 from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Pictures
 from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
 from modules.arithmetic import settle_arithmetic
+from modules.memory_errors import naming_memory
 from modules.networks.backbone import build_backbone
 from modules.networks.build import build
+from modules.networks.freeze_boundary import cut
 from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec, naming_model
@@ -54,26 +57,28 @@ class FrozenNetwork:
 
     Attributes:
         name: What it is called, for messages.
-        network: From uint8 `[pictures, 3, crop, crop]` to `[pictures, columns]`, in evaluation mode.
+        network: From uint8 `[pictures, 3, crop, crop]` to `[pictures, columns]`, in evaluation mode; or to activations
+            at a freeze boundary, `[pictures, ...]`.
         device: Where it is.
-        widths: Columns of what is put side by side in a row.
+        widths: Columns of what is put side by side in a row; None of activations.
         weights: SHA-256 of its weights as they were loaded.
     """
 
     name: str
     network: nn.Module
     device: torch.device
-    widths: list[int]
+    widths: list[int] | None
     weights: str
 
 
-def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwork:
-    """Load a network for embeddings at its layers, or for what enters its classifier.
+def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str = "") -> FrozenNetwork:
+    """Load a network for embeddings at its layers, for what enters its classifier, or for activations at a boundary.
 
     Args:
         spec: The network, with its preprocessing.
         taps: Where embeddings are taken; none for what enters its classifier.
         policy: Where it runs, and without taps whether its batch norm is folded.
+        boundary: Module before which the network ends, for the activations that enter it.
 
     Returns:
         The network.
@@ -98,8 +103,9 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy) -> FrozenNetwor
         digest = backbone.digest()
         if spec.loaded not in {None, digest}:
             raise UserError("it has other weights whenever it is built; draw them from torch's own generator")
-    frozen = backbone.folded() if policy.folded else backbone
-    return FrozenNetwork(spec.name, frozen, backbone.device, [backbone.width], digest)
+    widths = None if boundary else [backbone.width]
+    part = cut(backbone, boundary).stem if boundary else backbone
+    return FrozenNetwork(spec.name, part.folded() if policy.folded else part, backbone.device, widths, digest)
 
 
 class Fault(NamedTuple):
@@ -196,7 +202,9 @@ class ComputedRows:
         self.means = means
         self.frozen = frozen
         self.size = 1 if frozen is None else pass_size(preprocessing.crop, frozen.device.type)
-        self.notes = {} if frozen is None else {"weights": frozen.weights, "widths": frozen.widths}
+        self.notes: dict[str, Any] = {}
+        if frozen is not None:
+            self.notes = {"weights": frozen.weights, **({"widths": frozen.widths} if frozen.widths else {})}
         self.remarks: dict[int, str] = {}
 
     def __len__(self) -> int:
@@ -277,13 +285,20 @@ class ComputedRows:
     @torch.inference_mode()
     def _run(self, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
         """Run the network on one chunk."""
-        with torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"):
+        batch = f"a pass of {self.size} pictures of {pixels.shape[-1]} x {pixels.shape[-1]} pixels"
+        with (
+            naming_memory(f"model {frozen.name!r}: {batch}", "take a smaller crop or a smaller network"),
+            torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"),
+        ):
             rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])
-        finite = rows.isfinite().all(1)
+        finite = rows.isfinite().flatten(1).all(1)
         if not finite.all():
             name = self._name(first + int(finite.logical_not().nonzero()[0]))
             raise UserError(f"model {frozen.name!r} gives NaN or infinite embeddings, first for {name}")
-        return torch.cat([rows, thumbnails(pixels).cpu()], 1) if self.policy.thumbnails else rows
+        if frozen.widths is None:
+            self.notes |= notes_of(rows)
+            return pack(rows, thumbnails(pixels).cpu())
+        return torch.cat([rows.float(), thumbnails(pixels).cpu()], 1) if self.policy.thumbnails else rows.float()
 
     def _pass(self, frozen: FrozenNetwork, pixels: Tensor) -> Tensor:
         count = len(pixels)
@@ -293,4 +308,4 @@ class ComputedRows:
         with torch.random.fork_rng([frozen.device] if frozen.device.type == "cuda" else []):
             torch.manual_seed(SEED)
             rows: Tensor = frozen.network(pixels)
-        return rows[:count].float().cpu()
+        return rows[:count].cpu()

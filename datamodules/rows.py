@@ -48,14 +48,47 @@ def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: 
             embedding is not finite, or a process that decodes was killed.
         ValueError: Batch norm is to be folded, which leaves no layers, and there are taps.
     """
-    preprocessing = network.preprocessing
-    assert preprocessing is not None
     if taps and policy.folded:
         raise ValueError("folded: a network whose batch norm is folded has no layers to take embeddings at")
+    return _run(network, taps, "", {"taps": [asdict(tap) for tap in taps]}, pictures, policy, means)
+
+
+def activations(network: NetworkSpec, boundary: str, pictures: Pictures, policy: Policy, means: Means) -> StoredRows:
+    """Give what enters a module of a network, running what comes before it on those pictures only that have no row yet.
+
+    Args:
+        network: The network, with its preprocessing.
+        boundary: The module's path, before which the network can be cut.
+        pictures: The pictures.
+        policy: In what way they are computed, with thumbnails.
+        means: By what means.
+
+    Returns:
+        Rows in uint8, `[pictures, bytes]`, which `activation_rows.unpack` takes apart by their notes. Unreadable
+        pictures are remarked upon.
+
+    Raises:
+        StoreError: The cache folder cannot be read or written.
+        UserError: As `rows`, or the network cannot be cut there.
+    """
+    return _run(network, [], boundary, {"boundary": boundary}, pictures, policy, means)
+
+
+def _run(
+    network: NetworkSpec,
+    taps: Sequence[Tap],
+    boundary: str,
+    where: Mapping[str, Any],
+    pictures: Pictures,
+    policy: Policy,
+    means: Means,
+) -> StoredRows:
+    preprocessing = network.preprocessing
+    assert preprocessing is not None
     key = {
         "network": network.identity,
         "preprocessing": asdict(preprocessing),
-        "taps": [asdict(tap) for tap in taps],
+        **where,
         "policy": policy.identity(preprocessing.crop),
         "torch": version("torch"),
     }
@@ -64,7 +97,7 @@ def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: 
         _require_computable(means, missing)
         from datamodules.row_computation import ComputedRows, load
 
-        return ComputedRows(pictures, missing, preprocessing, policy, means, load(network, taps, policy))
+        return ComputedRows(pictures, missing, preprocessing, policy, means, load(network, taps, policy, boundary))
 
     return _find(key, pictures, means, compute)
 

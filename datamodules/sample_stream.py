@@ -25,8 +25,9 @@ from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from datamodules.row_policy import Means
 from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from modules.method import Start
-from modules.networks.backbone import RANDOM, Backbone, BackboneSpec
+from modules.networks.backbone import RANDOM, BackboneSpec
 from modules.networks.build import choose_model
+from modules.networks.trainable_backbone import TrainableBackbone
 from modules.networks.weights import weights_digest
 from output.errors import UserError, naming
 from output.processors import count_processors
@@ -127,18 +128,18 @@ class SampleStream(LightningDataModule):
         """
 
     @abstractmethod
-    def split(self, found: Tensor) -> tuple[Tensor, Tensor]:
+    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
         """Tell what is fed from what photos are compared by.
 
         Args:
-            found: The rows of one split, `[samples, ...]`.
+            found: The rows of one split.
 
         Returns:
             What is fed, and the thumbnails, `[samples, 64]`.
         """
 
     @abstractmethod
-    def trainable_backbone(self) -> Backbone | None:
+    def trainable_backbone(self) -> TrainableBackbone | None:
         """Give the backbone that the methods train, None where the stream feeds frozen features."""
 
     def prepare_data(self) -> None:
@@ -226,7 +227,7 @@ class SampleStream(LightningDataModule):
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
-        inputs, thumbnails = self.split(torch.from_numpy(found.rows))
+        inputs, thumbnails = self.split(found)
         labels = torch.from_numpy(photos.labels)
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])

@@ -26,8 +26,9 @@ class Start:
         seed: Seed for whatever a method draws at random. Draw the same for every ordering (positions in the
             stream, say), so that an ordering gives alone what it gives among many.
         device: Where the method runs.
-        backbone: The trainable backbone, photos `[samples, 3, height, width]` to `[samples, features]`; None
-            when the stream feeds frozen features.
+        backbone: The trainable backbone, inputs `[samples, ...]` to `[samples, features]`: a whole network, or the part
+            behind a freeze boundary; None when the stream feeds frozen features.
+        sample_dims: Axes of one input where the backbone is trainable: 3 of photos and maps, 2 of tokens.
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
             features]`; None where there is none.
         source_bias: Its bias, `[source classes]`, likewise.
@@ -42,6 +43,7 @@ class Start:
     seed: int
     device: torch.device | str = "cpu"
     backbone: nn.Module | None = None
+    sample_dims: int = 3
     source_head: Tensor | None = None
     source_bias: Tensor | None = None
     samples: Tensor | None = None
@@ -141,8 +143,8 @@ class Method(LightningModule):
         """Learn from one new batch.
 
         Args:
-            inputs: Features `[orderings, batch, features]`, or photos `[orderings, batch, 3, height, width]`
-                where the backbone is trainable.
+            inputs: Features `[orderings, batch, features]`; where the backbone is trainable what it takes, photos
+                `[orderings, batch, 3, height, width]` or activations `[orderings, batch, ...]`.
             labels: `[orderings, batch]`, integers from 0 to classes - 1.
         """
 
@@ -151,8 +153,8 @@ class Method(LightningModule):
         """Predict.
 
         Args:
-            inputs: Validation inputs shared by all orderings, `[samples, features]` or `[samples, 3, height,
-                width]`; or inputs with a leading axis of orderings, as in `adapt`.
+            inputs: Validation inputs shared by all orderings, `[samples, features]`, or what a trainable backbone
+                takes, `[samples, ...]`; or inputs with a leading axis of orderings, as in `adapt`.
 
         Returns:
             Logits, `[orderings, samples, classes]`.
@@ -169,7 +171,8 @@ class Method(LightningModule):
         """
         if self.backbone is None:
             return inputs
-        features: Tensor = self.backbone(inputs.flatten(end_dim=-4)).unflatten(0, inputs.shape[:-3])
+        axes = inputs.dim() - self.start.sample_dims
+        features: Tensor = self.backbone(inputs.flatten(end_dim=axes - 1)).unflatten(0, inputs.shape[:axes])
         return features
 
     def log(self, name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401

@@ -65,7 +65,9 @@ class SharedTensors:
 
 def _checksum(tensor: Tensor) -> Tensor:
     """Add up bits, row by row and each row by its place, so that neither a value nor the order of rows can change."""
-    rows = tensor.detach().flatten(1) if tensor.dim() > 1 else tensor.detach().reshape(-1, 1)
+    # In the order in which it lies in memory, so that a row need not be copied.
+    axes = sorted(range(1, tensor.dim()), key=tensor.stride, reverse=True)
+    rows = tensor.detach().permute(0, *axes).flatten(1) if axes else tensor.detach().reshape(-1, 1)
     size = rows.element_size()
     # Sums of long words are ten times as fast as those of short ones.
     if all(size * count % WORD.itemsize == 0 for count in (rows.shape[1], rows.stride(0), rows.storage_offset())):

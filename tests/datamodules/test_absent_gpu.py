@@ -32,7 +32,8 @@ WAIT = ("LogisticRegression", "ScikitLearnClassifier")
 def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
     """Make a stream as it is when its rows have been read."""
     inputs, labels = (part[0] for part in _draw(kind))
-    stream = kind(photos=Any, backbone=Any, orderings=orderings, max_samples=SAMPLES, batch_size=2)  # type: ignore[arg-type]
+    options: Any = {"photos": Any, "backbone": Any, "precision": "float32"}
+    stream = kind(**options, orderings=orderings, max_samples=SAMPLES, batch_size=2)
     stream.trainer = SimpleNamespace(strategy=SimpleNamespace(root_device=GPU))  # type: ignore[assignment]
     stream.train_inputs, stream.train_labels = stream.validation_inputs, stream.validation_labels = inputs, labels
     stream.classes = tuple(str(label) for label in range(CLASSES))

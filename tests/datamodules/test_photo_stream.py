@@ -1,21 +1,29 @@
-"""The stream of photos feeds bytes, in one ordering per process."""
+"""The stream of photos feeds bytes, or activations at a freeze boundary, in one ordering per process."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from PIL import Image
+from torch import Tensor
 
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
+from datamodules.row_computation import ComputedRows, FrozenNetwork
 from datamodules.sample_stream import SampleStream
 from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
+VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Preprocessing(resize=32, crop=32))
 
 
 @pytest.mark.parametrize("orderings", [0, 2, 20])
@@ -37,9 +45,12 @@ def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
 
 def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
     stream = set_up(PhotoStream)
-    assert stream.start().backbone is stream.backbone
+    given = stream.start().backbone
+    assert isinstance(given, TrainableBackbone)
+    assert given.network is stream.backbone.network
     assert stream.protocol()["inputs"] == "photos"
     assert stream.protocol()["picture_size"] == 32
+    assert stream.protocol()["trainable_from"] == "all"
     assert "feature_precision" not in stream.protocol()
 
 
@@ -49,3 +60,141 @@ def test_photos_do_not_depend_on_the_weights(set_up: SetUp, monkeypatch: pytest.
     second = set_up(PhotoStream, seed=1)
     assert first.weights_digest != second.weights_digest
     assert np.array_equal(first.train_inputs.numpy(), second.train_inputs.numpy())
+
+
+def features(stream: SampleStream, inputs: Tensor) -> Tensor:
+    backbone = stream.start().backbone
+    assert isinstance(backbone, TrainableBackbone)
+    with backbone.folded():
+        computed: Tensor = backbone(inputs)
+    return computed
+
+
+@pytest.mark.parametrize(("boundary", "axes"), [("features.14", 3), ("blocks.10", 2)])
+def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
+    set_up: SetUp, tiny: BackboneSpec, boundary: str, axes: int
+) -> None:
+    backbone = VIT if axes == 2 else tiny
+    streams = {
+        (place, precision): set_up(PhotoStream, backbone=backbone, trainable_from=place, precision=precision)
+        for place in ("all", boundary)
+        for precision in ("float32", "bfloat16")
+    }
+    expected = features(streams["all", "float32"], streams["all", "float32"].train_inputs)
+    for (place, precision), stream in streams.items():
+        inputs = stream.train_inputs
+        assert stream.start().sample_dims == (3 if place == "all" else axes)
+        if place != "all" and axes == 3:
+            assert inputs.dtype == getattr(torch, precision)
+            assert inputs.is_contiguous(memory_format=torch.channels_last) or inputs.stride(1) == 1
+        found = features(stream, inputs)
+        assert (found - expected).norm() < {"float32": 1e-5, "bfloat16": 2e-2}[precision] * expected.norm()
+        assert torch.equal(stream.train_labels, streams["all", "float32"].train_labels)
+    assert (
+        len({stream.identity()["precision"] + stream.identity()["trainable_from"] for stream in streams.values()}) == 4
+    )
+
+
+def test_bytes_of_a_photo_at_the_boundary(set_up: SetUp) -> None:
+    # Of MobileNetV2 a quarter as wide: 24 maps of 2 x 2 in 2 bytes, and the thumbnail.
+    stream = set_up(PhotoStream, trainable_from="features.14", precision="bfloat16")
+    assert stream.train_inputs.shape == (24, 24, 2, 2)
+    assert stream.train_inputs.stride(0) * 2 == 24 * 2 * 2 * 2 + 256
+
+
+def test_activations_are_computed_once_for_each_boundary_and_precision(
+    set_up: SetUp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[int] = []
+    run = ComputedRows._run
+
+    def count(self: ComputedRows, frozen: FrozenNetwork, first: int, pixels: Tensor) -> Tensor:
+        computed.append(len(pixels))
+        return run(self, frozen, first, pixels)
+
+    monkeypatch.setattr(ComputedRows, "_run", count)
+    for options, expected in (
+        ({}, 36),
+        ({}, 0),
+        ({"max_samples": 10, "batch_size": 2, "dropout": True}, 0),
+        ({"precision": "bfloat16"}, 36),
+        ({"trainable_from": "features.17"}, 36),
+        ({"seed": 1}, 36),
+    ):
+        computed.clear()
+        set_up(PhotoStream, **{"trainable_from": "features.14", "precision": "float32", **options})
+        assert sum(computed) == expected, options
+
+
+def test_near_duplicates_are_found_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
+    (path,) = (photo_folder / "train" / "light").glob("0.*")
+    with Image.open(path) as photo:
+        photo.save(photo_folder / "validation" / "light" / "0.png")
+    found = [set_up(PhotoStream, trainable_from=place).near_duplicates for place in ("all", "features.14")]
+    assert found[0] == found[1] == [["train/light/0.jpg", "validation/light/0.png"]]
+
+
+def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folder: Path) -> None:
+    (photo_folder / "train" / "light" / "0.jpg").write_bytes(b"damaged")
+    with pytest.raises(UserError, match=r"^data\.photos: 1 of 24 training photos cannot be decoded"):
+        set_up(PhotoStream, trainable_from="features.14")
+    stream = set_up(PhotoStream, trainable_from="features.14", on_bad_image="skip")
+    assert len(stream.train_inputs) == len(stream.train_labels) == 23
+    assert list(stream.unreadable) == ["train/light/0.jpg"]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            {"trainable_from": "feature.14"},
+            r"data\.trainable_from: the network has no module 'feature.14'; the closest",
+        ),
+        ({"trainable_from": "features.0"}, r"data\.trainable_from: nothing comes before"),
+        ({"batch_norm": "trained"}, r"data\.batch_size: 1 is given, but data\.batch_norm=trained .*; give 16 or more$"),
+        (
+            {"batch_norm": "trained", "batch_size": 19},
+            r"data\.max_samples: 20 leaves one sample .* of 19, .*; give 19$",
+        ),
+        (
+            {"batch_norm": "trained", "batch_size": 2, "backbone": VIT},
+            r"data\.batch_norm: trained is given, but there is none in what is trained",
+        ),
+    ],
+)
+def test_what_cannot_be_trained_is_said_before_photos_are_decoded(
+    set_up: SetUp, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str
+) -> None:
+    monkeypatch.setattr("datamodules.row_computation.ComputedRows", None)
+    with pytest.raises(UserError, match=f"^{message}"):
+        set_up(PhotoStream, **options)
+
+
+def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
+    ways: list[dict[str, Any]] = [
+        {},
+        {"batch_norm": "trained"},
+        {"dropout": True},
+        {"compile": True},
+        {"precision": "bfloat16"},
+        {"trainable_from": "features.14"},
+    ]
+    streams = [set_up(PhotoStream, **{"batch_size": 4, "precision": "float32", **way}) for way in ways]
+    assert len({json.dumps(stream.identity(), sort_keys=True) for stream in streams}) == len(ways)
+    for stream, way in zip(streams, ways, strict=True):
+        backbone = stream.start().backbone
+        assert isinstance(backbone, TrainableBackbone)
+        assert (backbone.batch_norm, backbone.dropout) == (way.get("batch_norm", "frozen"), way.get("dropout", False))
+        assert backbone.evaluation.batch == stream.validation_chunk == stream.protocol()["photos_at_once"]
+
+
+def test_an_evaluation_takes_as_many_activations_as_memory_is_there_for_photos(set_up: SetUp) -> None:
+    # A pass of the whole network takes 196 photos of 32 x 32 pixels on a processor.
+    assert [set_up(PhotoStream, trainable_from=place).validation_chunk for place in ("all", "features.14")] == [
+        196,
+        196,
+    ]
+    large = BackboneSpec("resnet18", "random", {}, Preprocessing(resize=224, crop=224))
+    # 64 maps of 112 x 112, and 512 of 7 x 7; more than 32 gain nothing.
+    for place, chunk in (("all", 4), ("layer1.1", 16), ("layer4.1", 32)):
+        assert set_up(PhotoStream, backbone=large, trainable_from=place, max_samples=1).validation_chunk == chunk

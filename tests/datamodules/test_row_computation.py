@@ -246,6 +246,16 @@ def test_nan_is_refused_with_model_and_stimulus(make_rows: MakeRows) -> None:
         stack(rows)
 
 
+def test_memory_that_a_pass_does_not_find_is_told(make_rows: MakeRows) -> None:
+    rows = make_rows()
+    network_of(rows).register_forward_pre_hook(lambda *_: torch.empty(10**15))
+    message = (
+        rf"^model 'small': a pass of {rows.size} pictures of \d+ x \d+ pixels does not fit .*; take a smaller crop"
+    )
+    with pytest.raises(UserError, match=message):
+        stack(rows)
+
+
 @pytest.mark.parametrize("place", [2, 5, 6])
 def test_nan_in_a_later_chunk_names_its_stimulus(
     make_rows: MakeRows, monkeypatch: pytest.MonkeyPatch, place: int

@@ -251,7 +251,7 @@ def test_rows_of_two_devices_lie_side_by_side(
     on_cpu = find(photos)
     # As on a machine with a GPU, whose part the processor takes.
     loading = row_computation.load
-    monkeypatch.setattr(row_computation, "load", lambda network, taps, policy: loading(network, taps, ON_CPU))
+    monkeypatch.setattr(row_computation, "load", lambda network, taps, *_: loading(network, taps, ON_CPU))
     for _ in range(2):
         find(photos, policy=Policy(device="cuda:1"))
         assert np.array_equal(find(photos).rows, on_cpu.rows)

@@ -1,0 +1,160 @@
+"""The cut of a network before one of its modules: a stem that stays frozen, and a tail that is trained."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor, nn
+from torch.fx import Graph, GraphModule, Node
+
+from modules.networks.backbone import Backbone
+from modules.networks.tracing import trace
+from output.errors import UserError, reason_of
+
+# Relative to the norm of the features; what rounding does is a thousand times less.
+SAME_WITHIN = 1e-3
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A backbone in two parts, which share its weights.
+
+    Attributes:
+        stem: From photos to activations at the boundary.
+        tail: From these activations to features. Its modules have the paths that they had in the backbone's network.
+        shape: Shape of one photo's activations, `[channels, height, width]` or `[tokens, width]`.
+        relief: The largest activation of the whole network, relative to that of the tail.
+    """
+
+    stem: Backbone
+    tail: GraphModule
+    shape: torch.Size
+    relief: float
+
+
+def cut(backbone: Backbone, boundary: str) -> Cut:
+    """Cut a backbone before a module, which is the first of the tail.
+
+    Args:
+        backbone: The backbone, which stays as it is.
+        boundary: The module's path in its network, such as `features.14`.
+
+    Returns:
+        The two parts.
+
+    Raises:
+        UserError: There is no such module, it is not called once, nothing comes before it, no weights come after, more
+            than one tensor crosses the boundary, or the network's code cannot be traced.
+    """
+    network = backbone.network
+    modules = [path for path, _ in network.named_modules() if path]
+    if boundary not in modules:
+        close = "".join(get_close_matches(boundary, modules, n=1, cutoff=0.0))
+        raise UserError(
+            f"trainable_from: the network has no module {boundary!r}; the closest name is {close or 'none'}"
+        )
+    stem, tail = _split(network, boundary)
+    if next(tail.parameters(), None) is None:
+        raise UserError(f"trainable_from: there are no weights from {boundary!r} on; give an earlier module, or all")
+    images = _draw_image(backbone)
+    whole, most = _run(backbone.network, images)
+    # The tail may work in place.
+    activations, _ = _run(stem, images)
+    features, least = _run(tail, activations.clone())
+    if features.shape != whole.shape or (features - whole).norm() > SAME_WITHIN * whole.norm():
+        raise UserError(
+            f"trainable_from: cut before {boundary!r}, the network gives other features than as a whole; give all"
+        )
+    shape = activations.shape[1:]
+    return Cut(Backbone(stem, shape.numel(), None, backbone.preprocessing), tail, shape, most / least)
+
+
+def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]:
+    try:
+        # Modules that do not hold the boundary are called as they are, whatever their code.
+        graph = trace(network, lambda _, path: not boundary.startswith(f"{path}."))
+    except Exception as error:  # tracing fails with errors of many unrelated kinds
+        raise UserError(
+            f"trainable_from: the code around {boundary!r} cannot be traced ({reason_of(error)}); give a module that "
+            "lies less deep, or all"
+        ) from error
+    nodes = list(graph.nodes)
+    calls = [place for place, node in enumerate(nodes) if node.op == "call_module" and node.target == boundary]
+    if len(calls) != 1:
+        raise UserError(
+            f"trainable_from: module {boundary!r} is called {len(calls)} times in one forward pass; give one that is "
+            "called once"
+        )
+    crossing = _crossing(nodes, calls[0])
+    if len(crossing) != 1:
+        raise UserError(
+            f"trainable_from: {len(crossing)} values cross the boundary before {boundary!r}, where one tensor has to; "
+            f"{_advise(nodes, boundary)}"
+        )
+    if crossing[0].op == "placeholder":
+        raise UserError(f"trainable_from: nothing comes before {boundary!r}; give all, or a later module")
+    return _stem(network, nodes[: calls[0]], crossing[0]), _tail(network, nodes, calls[0], crossing[0])
+
+
+def _crossing(nodes: Sequence[Node], place: int) -> list[Node]:
+    """Give what is computed before a place and used from there on; weights do not count."""
+    after = set(nodes[place:])
+    return [node for node in nodes[:place] if node.op != "get_attr" and not after.isdisjoint(node.users)]
+
+
+def _advise(nodes: Sequence[Node], boundary: str) -> str:
+    """Name what could be given in place of a module: the one around it, or those beside it that one tensor enters."""
+    crossed = [(str(node.target), _crossing(nodes, i)) for i, node in enumerate(nodes) if node.op == "call_module"]
+    called = Counter(path for path, _ in crossed)
+    beside = [path for path, values in crossed if called[path] == len(values) == 1 and values[0].op != "placeholder"]
+    around = boundary.rpartition(".")[0]
+    close = get_close_matches(boundary, beside, n=3, cutoff=0.0)
+    return f"give {', '.join([around] * bool(around) + close) or 'another module'}, or all"
+
+
+def _stem(network: nn.Module, nodes: Sequence[Node], result: Node) -> GraphModule:
+    graph = Graph()
+    copies: dict[Node, Node] = {}
+    for node in nodes:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+    graph.output(copies[result])
+    return GraphModule(network, graph).eval()
+
+
+def _tail(network: nn.Module, nodes: Sequence[Node], place: int, entering: Node) -> GraphModule:
+    graph = Graph()
+    copies = {entering: graph.placeholder("activations")}
+    after = set(nodes[place:])
+    weights = (node for node in nodes[:place] if node.op == "get_attr" and not after.isdisjoint(node.users))
+    for node in [*weights, *nodes[place:]]:
+        copies[node] = graph.node_copy(node, copies.__getitem__)
+    return GraphModule(network, graph).eval()
+
+
+def _draw_image(backbone: Backbone) -> Tensor:
+    """Draw one picture of noise, as the network takes it."""
+    side = backbone.preprocessing.crop
+    noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+    images: Tensor = backbone.normalize(noise.to(backbone.device))
+    return images.contiguous(memory_format=torch.channels_last)
+
+
+@torch.no_grad()
+def _run(network: nn.Module, inputs: Tensor) -> tuple[Tensor, int]:
+    """Run a network once; give its output, and the size of the largest that one of its modules gives."""
+    sizes = [1]
+
+    def note(_module: nn.Module, _inputs: object, output: object) -> None:
+        sizes.append(output.numel() if isinstance(output, Tensor) else 0)
+
+    with ExitStack() as hooks:
+        for module in network.modules():
+            hooks.enter_context(module.register_forward_hook(note))
+        hooks.enter_context(torch.random.fork_rng([inputs.device] if inputs.device.type == "cuda" else []))
+        given: Tensor = network(inputs)
+    return given, max(sizes)

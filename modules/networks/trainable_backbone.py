@@ -1,0 +1,155 @@
+"""A backbone, or the tail of one behind a freeze boundary, that methods train and evaluate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from modules.networks.folding import FoldedNetwork
+from output.errors import UserError, reason_of
+
+BatchNorm = Literal["frozen", "trained"]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How a backbone that is trained runs while it is evaluated.
+
+    Attributes:
+        precision: Of products, by autocast.
+        compiled: Whether torch compiles it, for batches of one size.
+        batch: That size; smaller ones are filled up.
+    """
+
+    precision: Literal["float32", "bfloat16"] = "float32"
+    compiled: bool = False
+    batch: int = 1
+
+
+class TrainableBackbone(nn.Module):
+    """A network from photos, or from activations at a freeze boundary, to features.
+
+    In `folded` it runs for inference; anywhere else plainly, for training. A copy, or what is loaded from a file, folds
+    its network anew.
+
+    Args:
+        network: The network, without a classifier.
+        normalize: What turns photos into what the network takes; None where it takes activations.
+        evaluation: How it runs in `folded`.
+        batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
+            batch, with which it brings its stored ones up to date.
+        dropout: Whether dropout, and what else is random in training, is on. Of the network's own outermost code it is
+            off, as auxiliary outputs are.
+
+    Raises:
+        UserError: There is no batch norm to train the statistics of.
+    """
+
+    def __init__(
+        self,
+        network: nn.Module,
+        normalize: nn.Module | None = None,
+        evaluation: Evaluation = Evaluation(),
+        batch_norm: BatchNorm = "frozen",
+        dropout: bool = False,
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.normalize = normalize
+        self.evaluation = evaluation
+        self.batch_norm = batch_norm
+        self.dropout = dropout
+        if batch_norm == "trained" and not any(isinstance(module, _BatchNorm) for module in network.modules()):
+            raise UserError("batch_norm: trained is given, but there is none in what is trained; leave it out")
+        self._folded: tuple[FoldedNetwork, Any] | None = None
+        self._is_evaluated = False
+        self.train()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out what is made anew."""
+        return {**self.__dict__, "_folded": None, "_is_evaluated": False}
+
+    def train(self, mode: bool = True) -> TrainableBackbone:
+        """Take the modes that the options say, whichever mode is asked for."""
+        super().train(False)
+        for module in [] if self._is_evaluated else self.network.modules():
+            if module is not self.network:
+                is_norm = isinstance(module, _BatchNorm)
+                module.training = self.batch_norm == "trained" if is_norm else self.dropout
+        return self
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Compute features.
+
+        Args:
+            inputs: Prepared photos, uint8 `[samples, 3, height, width]`; or activations, `[samples, ...]`.
+
+        Returns:
+            `[samples, features]`.
+        """
+        return self._evaluate(inputs) if self._is_evaluated else self._run(self.network, inputs)
+
+    def _run(self, network: Any, inputs: Tensor) -> Tensor:  # noqa: ANN401 - a module, or a compiled one
+        if self.normalize is not None:
+            values: Tensor = self.normalize(inputs)
+        elif torch.is_autocast_enabled(inputs.device.type):
+            # The network may work in place on what all share.
+            values = inputs.clone()
+        else:
+            values = inputs.to(torch.float32, copy=True)
+        if values.dim() == 4:
+            values = values.contiguous(memory_format=torch.channels_last)
+        features: Tensor = network(values)
+        return features
+
+    @contextmanager
+    def folded(self) -> Iterator[None]:
+        """Let the network run for inference within: from the weights as they are at the beginning, without gradients.
+
+        Batch norm is folded into convolutions, dropout is off.
+        """
+        self._is_evaluated = True
+        self.train()
+        try:
+            with torch.inference_mode():
+                self._fold().refresh()
+                yield
+        finally:
+            self._is_evaluated = False
+            self.train()
+
+    def _fold(self) -> FoldedNetwork:
+        if self._folded is None or not self._folded[0].fits(self.network):
+            precision = torch.bfloat16 if self.evaluation.precision == "bfloat16" else torch.float32
+            folded = FoldedNetwork(self.network, precision)
+            module = folded.module
+            self._folded = folded, torch.compile(module, dynamic=False) if self.evaluation.compiled else module
+        return self._folded[0]
+
+    def _evaluate(self, inputs: Tensor) -> Tensor:
+        assert self._folded is not None
+        network, is_rounded = self._folded[1], self.evaluation.precision == "bfloat16"
+        kind = inputs.device.type
+        # A cache would outlive a change of the weights, where training runs by autocast, too.
+        with torch.autocast(kind, torch.bfloat16, enabled=is_rounded, cache_enabled=False):
+            if not self.evaluation.compiled:
+                return self._run(network, inputs).float()
+            parts = inputs.split(self.evaluation.batch)
+            return torch.cat([self._run_compiled(network, part) for part in parts]).float()
+
+    def _run_compiled(self, network: Any, inputs: Tensor) -> Tensor:  # noqa: ANN401
+        count, batch = len(inputs), self.evaluation.batch
+        if count < batch:
+            inputs = torch.cat([inputs, inputs[:1].expand(batch - count, *inputs.shape[1:])])
+        try:
+            return self._run(network, inputs)[:count]
+        except torch._dynamo.exc.TorchDynamoException as error:
+            raise UserError(
+                f"data.compile: torch cannot compile the network ({reason_of(error)}); leave it out"
+            ) from error

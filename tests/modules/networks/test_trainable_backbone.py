@@ -1,0 +1,246 @@
+"""A backbone that is trained plainly, and evaluated folded, from the weights as they are."""
+
+from __future__ import annotations
+
+import pickle
+from contextlib import nullcontext, suppress
+from copy import deepcopy
+from itertools import chain
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from modules.networks.freeze_boundary import cut
+from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from output.errors import UserError
+from tests.material.cut_networks import CUTS, build_cut, draw_photos
+
+MOBILE = CUTS[0][:2]
+FLOAT32, BFLOAT16 = Evaluation(), Evaluation("bfloat16")
+
+
+def whole(evaluation: Evaluation = FLOAT32, **options: Any) -> TrainableBackbone:
+    backbone = build_cut(*MOBILE)
+    return TrainableBackbone(backbone.network, backbone.normalize, evaluation, **options)
+
+
+def evaluate(backbone: TrainableBackbone, inputs: Tensor) -> Tensor:
+    with backbone.folded():
+        features: Tensor = backbone(inputs)
+    return features.clone()
+
+
+@pytest.mark.parametrize(("name", "arguments", "boundary"), CUTS)
+def test_folded_is_unfolded_to_rounding(name: str, arguments: dict[str, Any], boundary: str) -> None:
+    backbone, photos = build_cut(name, arguments), draw_photos(3)
+    parts = cut(backbone, boundary)
+    with torch.no_grad():
+        expected, activations = backbone(photos), parts.stem(photos)
+    for network, normalize, inputs in ((backbone.network, backbone.normalize, photos), (parts.tail, None, activations)):
+        before = inputs.clone()
+        for precision, tolerance in (("float32", 1e-5), ("bfloat16", 2e-2)):
+            features = evaluate(TrainableBackbone(network, normalize, Evaluation(precision)), inputs)  # type: ignore[arg-type]
+            assert features.dtype == torch.float32
+            assert (features - expected).norm() < tolerance * expected.norm()
+            assert torch.equal(features, expected) == (tolerance < 1e-4 and not _norms(network) and name != CUTS[-1][0])
+        assert torch.equal(inputs, before)
+
+
+def _norms(network: nn.Module) -> int:
+    return sum(isinstance(module, nn.BatchNorm2d) for module in network.modules())
+
+
+def test_all_batch_norm_is_folded() -> None:
+    for name, arguments, _ in (CUTS[0], CUTS[2], CUTS[5]):
+        backbone = TrainableBackbone(build_cut(name, arguments).network)
+        with backbone.folded():
+            assert backbone._folded is not None
+            module = backbone._folded[0].module
+        assert _norms(backbone.network)
+        assert not _norms(module)
+
+
+@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
+def test_weights_are_those_of_the_beginning(evaluation: Evaluation) -> None:
+    backbone, photos = whole(evaluation), draw_photos(2)
+    before = evaluate(backbone, photos)
+    folded = backbone._folded
+    changed = deepcopy(backbone)
+    for name, tensor in chain(changed.network.named_parameters(), changed.network.named_buffers()):
+        if tensor.is_floating_point():
+            tensor.data = tensor.data * 1.01
+            own = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
+            own.data.copy_(tensor.data)
+    after = evaluate(backbone, photos)
+    assert backbone._folded is folded
+    assert not torch.equal(before, after)
+    assert torch.equal(after, evaluate(changed, photos))
+
+
+def test_tensors_that_are_exchanged_are_seen() -> None:
+    backbone, photos = whole(), draw_photos(2)
+    states = [
+        {name: value.clone() * scale for name, value in backbone.network.named_parameters()} for scale in (1, 1.1)
+    ]
+    seen = []
+    for state in (*states, states[0]):
+        for name, parameter in backbone.network.named_parameters():
+            parameter.data = state[name].data
+        seen.append(evaluate(backbone, photos))
+    assert torch.equal(seen[0], seen[2])
+    assert not torch.equal(seen[0], seen[1])
+
+
+def test_a_layer_that_is_exchanged_is_seen() -> None:
+    backbone, photos = whole(), draw_photos(2)
+    before = evaluate(backbone, photos)
+    name, layer = next((name, each) for name, each in backbone.network.named_modules() if isinstance(each, nn.Conv2d))
+
+    class Doubled(nn.Conv2d):
+        """Computes its weights, as low-rank updates do."""
+
+        @property
+        def weight(self) -> Tensor:  # type: ignore[override]
+            return 2 * self.get_parameter("kept")
+
+    doubled = deepcopy(layer)
+    weight = doubled.weight
+    del doubled.weight
+    doubled.__class__ = Doubled
+    doubled.register_parameter("kept", nn.Parameter(weight.detach()))
+    backbone.network.set_submodule(name, doubled)
+    after = evaluate(backbone, photos)
+    with torch.no_grad():
+        doubled.get_parameter("kept").div_(2)
+    assert not torch.equal(before, after)
+    torch.testing.assert_close(evaluate(backbone, photos), before)
+
+
+def test_nothing_is_left_of_an_evaluation() -> None:
+    backbone, photos = whole(BFLOAT16, dropout=True, batch_norm="trained"), draw_photos(4)
+    modes = [module.training for module in backbone.modules()]
+    assert True in modes
+    state = {name: value.clone() for name, value in backbone.state_dict().items()}
+    with suppress(ZeroDivisionError), backbone.folded():
+        assert not any(module.training for module in backbone.eval().modules())
+        assert backbone(photos).requires_grad is False
+        raise ZeroDivisionError
+    assert [module.training for module in backbone.modules()] == modes
+    assert list(backbone.state_dict()) == list(state)
+    assert all(torch.equal(value, state[name]) for name, value in backbone.state_dict().items())
+    for other in (deepcopy(backbone), pickle.loads(pickle.dumps(backbone))):
+        assert other._folded is None
+        assert torch.equal(evaluate(other, photos), evaluate(backbone, photos))
+    assert backbone(photos).requires_grad
+
+
+def test_evaluations_do_not_depend_on_the_precision_of_training() -> None:
+    photos = draw_photos(2)
+    for evaluation in (FLOAT32, BFLOAT16):
+        backbone = whole(evaluation)
+        alone = evaluate(backbone, photos)
+        with torch.autocast("cpu", torch.bfloat16):
+            assert torch.equal(evaluate(backbone, photos), alone)
+            # What autocast has kept of the weights is not what they are.
+            backbone(photos)
+            for parameter in backbone.parameters():
+                parameter.data *= 1.1
+            assert not torch.equal(evaluate(backbone, photos), alone)
+
+
+@pytest.mark.parametrize("training", [nullcontext(), torch.autocast("cpu", torch.bfloat16)])
+def test_a_tail_trains_in_the_precision_of_training(training: Any) -> None:
+    parts = cut(build_cut(*MOBILE), CUTS[0][2])
+    activations = torch.randn(2, *parts.shape, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    with training:
+        features = TrainableBackbone(parts.tail)(activations)
+    torch.testing.assert_close(features.float(), parts.tail(activations.float()), rtol=5e-2, atol=5e-2)
+
+
+def test_modes_are_as_asked_for() -> None:
+    for batch_norm in ("frozen", "trained"):
+        for dropout in (False, True):
+            backbone = whole(batch_norm=batch_norm, dropout=dropout)
+            for mode in (True, False):
+                backbone.train(mode)
+                for module in backbone.network.modules():
+                    if isinstance(module, nn.BatchNorm2d):
+                        assert module.training == (batch_norm == "trained")
+                    if isinstance(module, nn.Dropout):
+                        assert module.training == dropout
+
+
+def test_statistics_are_trained() -> None:
+    backbone, photos = whole(batch_norm="trained"), draw_photos(8)
+    before = {name: value.clone() for name, value in backbone.network.named_buffers() if "running" in name}
+    evaluated = evaluate(backbone, photos)
+    kept = dict(backbone.network.named_buffers())
+    assert all(torch.equal(kept[name], value) for name, value in before.items())
+    backbone(photos)
+    assert not any(torch.equal(kept[name], value) for name, value in before.items())
+    assert not torch.equal(evaluate(backbone, photos), evaluated)
+
+
+def test_there_are_statistics_to_train() -> None:
+    with pytest.raises(UserError, match=r"^batch_norm: trained is given"):
+        TrainableBackbone(nn.Linear(2, 2), batch_norm="trained")
+
+
+def test_a_network_that_cannot_be_traced_runs_as_it_is() -> None:
+    class Undecided(nn.Sequential):
+        def forward(self, inputs: Tensor) -> Tensor:
+            features: Tensor = super().forward(inputs)  # type: ignore[no-untyped-call]
+            return features if inputs.sum() > 0 else inputs
+
+    network = Undecided(nn.Conv2d(3, 4, 1), nn.BatchNorm2d(4), nn.Dropout(), nn.Flatten())
+    backbone = TrainableBackbone(network, dropout=True, batch_norm="trained")
+    inputs = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
+    features = evaluate(backbone, inputs)
+    assert torch.equal(features, deepcopy(network).eval()(inputs))
+    assert network[2].training
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("samples", [2, 3, 7])
+def test_compiled_is_not_compiled_to_rounding(samples: int) -> None:
+    layers = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)
+    network = nn.Sequential(*layers)
+    inputs = torch.rand(samples, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    compiled = TrainableBackbone(network, None, Evaluation(compiled=True, batch=3))
+    for scale in (1.0, 1.5):
+        layers[0].weight.data *= scale
+        torch.testing.assert_close(evaluate(compiled, inputs), evaluate(TrainableBackbone(network), inputs))
+
+
+@pytest.mark.parametrize("samples", [2, 3, 7])
+def test_what_is_compiled_gets_batches_of_one_size(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = []
+
+    def compiled(module: nn.Module, dynamic: bool) -> Any:
+        assert not dynamic
+
+        def run(inputs: Tensor) -> Any:
+            sizes.append(len(inputs))
+            return module(inputs)
+
+        return run
+
+    monkeypatch.setattr(torch, "compile", compiled)
+    network = nn.Sequential(nn.Linear(4, 2), nn.Tanh())
+    inputs = torch.rand(samples, 4, generator=torch.Generator().manual_seed(0))
+    features = evaluate(TrainableBackbone(network, None, Evaluation(compiled=True, batch=3)), inputs)
+    assert sizes == [3] * -(-samples // 3)
+    torch.testing.assert_close(features, network(inputs))
+
+
+def test_what_cannot_be_compiled_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: Tensor) -> Any:
+        raise torch._dynamo.exc.InternalTorchDynamoError("No working C++ compiler found\nand much more")
+
+    monkeypatch.setattr(torch, "compile", lambda *_, **__: fail)
+    backbone = TrainableBackbone(nn.Linear(3, 4), None, Evaluation(compiled=True, batch=5))
+    message = r"^data\.compile: torch cannot compile the network \(No working C\+\+ compiler found\); leave it out$"
+    with pytest.raises(UserError, match=message):
+        evaluate(backbone, torch.ones(5, 3))
