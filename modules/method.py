@@ -104,6 +104,22 @@ def linear_logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
     return logits.view(-1, orderings, classes).transpose(0, 1)
 
 
+def run_backbone(backbone: nn.Module, inputs: Tensor, sample_dims: int) -> Tensor:
+    """Give the features of inputs with any number of leading axes.
+
+    Args:
+        backbone: From `[samples, ...]` to `[samples, features]`.
+        inputs: `[..., *sample]`.
+        sample_dims: Axes of one sample.
+
+    Returns:
+        `[..., features]`.
+    """
+    axes = inputs.dim() - sample_dims
+    features: Tensor = backbone(inputs.flatten(end_dim=axes - 1)).unflatten(0, inputs.shape[:axes])
+    return features
+
+
 class Method(LightningModule):
     """One way to adapt the classifier to the target, for all orderings at once.
 
@@ -169,11 +185,7 @@ class Method(LightningModule):
         Returns:
             `[samples, features]` or `[orderings, samples, features]`.
         """
-        if self.backbone is None:
-            return inputs
-        axes = inputs.dim() - self.start.sample_dims
-        features: Tensor = self.backbone(inputs.flatten(end_dim=axes - 1)).unflatten(0, inputs.shape[:axes])
-        return features
+        return inputs if self.backbone is None else run_backbone(self.backbone, inputs, self.start.sample_dims)
 
     def log(self, name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
         """Log a value, which goes to the loggers as `METHOD/NAME` at the next evaluation.

@@ -11,7 +11,17 @@ import pytest
 
 import train
 
-METHODS = ("BiasOnly", "GradientDescent", "GradualUnfreezing", "L2SP", "LinearProbeThenFineTune", "NormalizationOnly")
+METHODS = (
+    "BiasOnly",
+    "GradientDescent",
+    "GradualUnfreezing",
+    "L2SP",
+    "LinearProbeThenFineTune",
+    "LoRA",
+    "NormalizationOnly",
+    "Replay",
+    "SideTuning",
+)
 
 
 def run(folder: Path, *options: str) -> dict[str, Any]:

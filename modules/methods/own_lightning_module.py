@@ -23,6 +23,7 @@ from torchmetrics import Metric
 from modules.comparison import HOOKS
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
+from modules.networks.trainable_backbone import folded
 from output.errors import UserError
 
 NEEDED = ("training_step", "forward", "configure_optimizers")
@@ -117,8 +118,8 @@ class OwnLightningModule(Method):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Stack the logits of the modules."""
-        axes = 1 if self.start.backbone is None else 3
-        each = inputs if inputs.dim() > axes + 1 else [inputs] * len(self.own)
+        sample_dims = 1 if self.start.backbone is None else self.start.sample_dims
+        each = inputs if inputs.dim() > sample_dims + 1 else [inputs] * len(self.own)
         return torch.stack([module(part) for module, part in zip(self.own, each, strict=True)])
 
     @contextmanager
@@ -139,10 +140,10 @@ class OwnLightningModule(Method):
             module.eval()
             del module.log
 
-    @torch.no_grad()
     def _require_classes(self, inputs: Tensor) -> None:
         for module, one in zip(self.own, inputs, strict=True):
-            logits = module(one)
+            with folded(module):
+                logits = module(one)
             found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             if found != [1, self.start.classes]:
                 raise UserError(

@@ -10,10 +10,11 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Start
+from modules.method import Start, run_backbone
 from modules.methods.gradient_descent import GradientDescent
 from modules.methods.streaming_lda import StreamingLDA
 from modules.methods.trained_part import require_photos
+from modules.networks.trainable_backbone import folded
 
 
 class SideTuning(GradientDescent):
@@ -81,9 +82,9 @@ class SideTuning(GradientDescent):
     def _frozen_features(self, inputs: Tensor) -> Tensor:
         """Give the features of the backbone as all methods start from it; arguments as for `forward`."""
         if inputs not in self.frozen:
-            assert self.start.backbone is not None
-            with torch.no_grad():
-                found = self.start.backbone(inputs.flatten(end_dim=-4)).unflatten(0, inputs.shape[:-3])
-            self.frozen[inputs] = found
+            backbone = self.start.backbone
+            assert backbone is not None
+            with folded(backbone):
+                self.frozen[inputs] = run_backbone(backbone, inputs, self.start.sample_dims)
         features: Tensor = self.frozen[inputs]
         return features

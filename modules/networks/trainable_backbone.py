@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -153,3 +153,17 @@ class TrainableBackbone(nn.Module):
             raise UserError(
                 f"data.compile: torch cannot compile the network ({reason_of(error)}); leave it out"
             ) from error
+
+
+@contextmanager
+def folded(module: nn.Module) -> Iterator[None]:
+    """Let every backbone within a module run for inference, and others as they are; without gradients.
+
+    Args:
+        module: A method, a backbone, or what else may hold some.
+    """
+    with torch.no_grad(), ExitStack() as stack:
+        for each in module.modules():
+            if isinstance(each, TrainableBackbone):
+                stack.enter_context(each.folded())
+        yield

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from modules.method import Method, Start
+from modules.networks.trainable_backbone import TrainableBackbone
 
 WIDTH = 6
 PHOTO = (3, 2, 2)
@@ -34,6 +35,16 @@ def tiny_backbone() -> nn.Module:
     for parameter in backbone.parameters():
         nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
     return backbone
+
+
+def tail() -> TrainableBackbone:
+    """Make a backbone for drawn photos of which batch norm is trained and dropout is on, always the same."""
+    layers = nn.Conv2d(3, 8, 1), nn.BatchNorm2d(8), nn.Dropout(0.3), nn.Flatten(), nn.Linear(32, WIDTH)
+    generator = torch.Generator().manual_seed(3)
+    for layer in layers:
+        for parameter in layer.parameters():
+            nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
+    return TrainableBackbone(nn.Sequential(*layers), batch_norm="trained", dropout=True)
 
 
 def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Start:

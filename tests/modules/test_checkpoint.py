@@ -18,8 +18,9 @@ import modules
 from modules.checkpoint import is_current, pickling, state_of, unpickling, why_not
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
+from modules.networks.trainable_backbone import folded
 from tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
-from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
+from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start, tail
 
 
 class Scheduled(modules.GradientDescent):
@@ -71,10 +72,12 @@ OWN: dict[str, Callable[[], Method]] = {
 }
 
 
-def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int = 20) -> Tensor:
+def _run(make: Callable[[], Method], inputs_are: str, stop: int | None, limit: int = 20) -> Tensor:
     """Feed ten batches, storing and loading the method after some of them, until when the sample limit is `limit`."""
-    inputs, labels = draw_photos(20) if photos else draw_samples(3, 20, 6)
+    inputs, labels = draw_samples(3, 20, 6) if inputs_are == "features" else draw_photos(20)
     start = make_start(inputs)
+    if inputs_are == "tail":
+        start = replace(start, backbone=tail())
     limits = iter([limit, 20])
 
     def begin() -> tuple[Method, dict[str, Any], list[torch.optim.Optimizer], GlobalGenerators]:
@@ -99,7 +102,7 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int 
             generators = loaded["generators"]
         with generators.in_use():
             adapt(method, batch)
-    with generators.in_use(), torch.no_grad():
+    with generators.in_use(), folded(method):
         logits: Tensor = method(inputs[0])
         return logits
 
@@ -107,15 +110,16 @@ def _run(make: Callable[[], Method], photos: bool, stop: int | None, limit: int 
 @pytest.mark.parametrize("name", [*ON_FEATURES, *OWN])
 def test_stored_methods_go_on_bit_for_bit(name: str) -> None:
     make = OWN.get(name) or maker(name)
-    whole = _run(make, False, None)
-    assert torch.equal(_run(make, False, 4), whole)
+    whole = _run(make, "features", None)
+    assert torch.equal(_run(make, "features", 4), whole)
     # From behind a lower limit.
-    assert torch.equal(_run(make, False, 4, limit=8), whole)
+    assert torch.equal(_run(make, "features", 4, limit=8), whole)
 
 
+@pytest.mark.parametrize("inputs", ["photos", "tail"])
 @pytest.mark.parametrize("name", ON_PHOTOS)
-def test_stored_backbones_go_on_bit_for_bit(name: str) -> None:
-    assert torch.equal(_run(maker(name), True, 6), _run(maker(name), True, None))
+def test_stored_backbones_go_on_bit_for_bit(name: str, inputs: str) -> None:
+    assert torch.equal(_run(maker(name), inputs, 6), _run(maker(name), inputs, None))
 
 
 def test_what_is_fed_to_all_is_not_stored() -> None:

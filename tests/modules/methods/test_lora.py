@@ -18,6 +18,7 @@ from torchvision.models.vision_transformer import VisionTransformer
 from modules import LoRA
 from modules.method import Method, Start
 from modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
+from modules.networks.trainable_backbone import TrainableBackbone, folded
 from output.errors import UserError
 from tests.material.networks_to_train import begin, moved, staged
 from tests.material.streams import draw_photos
@@ -148,6 +149,19 @@ def test_copies_and_pickles_are_the_same_network(make: Callable[[], nn.Module]) 
             assert other is not None
             method.backbone = other
             assert torch.equal(method(photos), expected)
+
+
+@pytest.mark.parametrize("make", [tiny_mobilenet, tiny_transformer, tiny_timm_transformer])
+def test_evaluations_fold_what_is_learnt(make: Callable[[], nn.Module]) -> None:
+    method, _ = begun(lambda: TrainableBackbone(make().eval()))
+    photos = torch.randn(2, 3, 32, 32)
+    for _ in range(2):
+        train(method)
+        with torch.no_grad():
+            expected = method(photos)
+        with folded(method):
+            found = method(photos)
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
 def test_what_is_drawn_comes_from_the_seed() -> None:

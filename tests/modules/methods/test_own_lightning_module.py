@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from modules import OwnLightningModule
 from modules.global_generators import GlobalGenerators
 from output.errors import UserError
 from tests.material.lightning_modules import Probe
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start, tail
 
 FORMS = ["optimizer", "list", "lists", "dictionary", "dictionaries", "several schedules"]
 
@@ -198,6 +199,15 @@ def test_a_head_that_lacks_classes_is_found_before_a_step() -> None:
     with pytest.raises(UserError, match="Narrow"):
         adapt(method, next(batches(inputs, labels, 2)))
     assert all(torch.equal(value, before[name]) for name, value in method.state_dict().items())
+
+
+def test_the_statistics_of_batch_norm_are_those_of_training_alone() -> None:
+    photos, labels = draw_photos(8)
+    method = OwnLightningModule(Probe)
+    begin(method, replace(make_start(photos), backbone=tail()))
+    for batch in batches(photos, labels, 4):
+        adapt(method, batch)
+    assert of_ordering(method).get_buffer("backbone.network.1.num_batches_tracked") == 2
 
 
 def test_global_generators_stay_as_they_are() -> None:

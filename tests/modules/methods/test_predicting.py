@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import random
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,12 +17,13 @@ from modules import NearestClassMean
 from modules.checkpoint import pickling, state_of
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
-from tests.material.shipped_methods import CASES, Make, maker
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start
+from modules.networks.trainable_backbone import folded
+from tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail
 
 CLASSES = 3
 SAMPLES = 20
-BATCH = 3
+BATCH = 4
 
 
 def contents(method: Method, constructed: dict[str, Any]) -> list[Any]:
@@ -36,24 +38,26 @@ def contents(method: Method, constructed: dict[str, Any]) -> list[Any]:
 
 
 def check(make: Make, inputs: str) -> None:
-    if inputs == "photos":
-        stream, labels = draw_photos(SAMPLES, CLASSES)
-    else:
+    if inputs == "features":
         stream, labels = draw_samples(4, SAMPLES, 12, CLASSES)
+    else:
+        stream, labels = draw_photos(SAMPLES, CLASSES)
+    start = make_start(stream, CLASSES)
     method = make()
     constructed = dict(vars(method))
-    begin(method, make_start(stream, CLASSES))
-    method(stream[0])  # what it keeps to save time
+    begin(method, replace(start, backbone=tail()) if inputs == "tail" else start)
+    with folded(method):
+        method(stream[0])  # what it keeps to save time
     for part in batches(stream, labels, BATCH):
         adapt(method, part)
         before = contents(method, constructed)
-        with torch.no_grad():
+        with folded(method):
             logits = [method(stream[0]) for _ in range(2)]
         assert torch.equal(*logits)
         assert contents(method, constructed) == before
 
 
-@pytest.mark.parametrize(("name", "inputs"), CASES)
+@pytest.mark.parametrize(("name", "inputs"), [*CASES, *((name, "tail") for name in ON_PHOTOS)])
 def test_predicting_changes_nothing(name: str, inputs: str) -> None:
     check(maker(name), inputs)
 

@@ -13,7 +13,7 @@ from torch.optim import SGD
 
 from modules import SideTuning, StreamingLDA
 from output.errors import UserError
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tiny_backbone
+from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail, tiny_backbone
 
 CLASSES = 3
 
@@ -96,6 +96,23 @@ def test_the_frozen_network_sees_validation_samples_once() -> None:
         for chunk in chunks:
             method(chunk)
     assert backbone.passed == 2 * len(photos[0])
+
+
+def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> None:
+    photos, labels = draw_photos(8)
+    backbone = tail()
+    with backbone.folded():
+        expected = backbone(photos[0])
+    before = {name: value.clone() for name, value in backbone.state_dict().items()}
+    method = SideTuning(optimizer=lambda p: SGD(p, lr=0.3))
+    begin(method, replace(make_start(photos), backbone=backbone))
+    for batch in batches(photos, labels, 4):
+        adapt(method, batch)
+    assert torch.equal(method._frozen_features(photos[0]), expected)
+    assert all(torch.equal(value, before[name]) for name, value in backbone.state_dict().items())
+    torch.testing.assert_close(
+        method.base.sums[0], torch.stack([functional.normalize(expected)[labels[0] == k].sum(0) for k in range(2)])
+    )
 
 
 def test_frozen_features_are_refused() -> None:
