@@ -39,7 +39,8 @@ class OwnLightningModule(Method):
     inputs being `[batch, ...]` and labels `[batch]`; its `forward(inputs)` gives logits `[samples, classes]`, in
     evaluation mode; its `configure_optimizers` gives one optimiser, with schedulers if need be, in any of Lightning's
     forms. Schedulers of both intervals count batches, since the stream is passed once. What it logs goes to the loggers
-    with the method's name; `trainer` and `device` are the comparison's.
+    with the method's name; `trainer` and `device` are the comparison's. Since schedules may ask the trainer for the
+    number of steps, stored traces serve one sample limit alone.
 
     What it defines for validation, testing and prediction is not used: the comparison evaluates it by `forward`. Other
     hooks, manual optimisation, and a scheduler that waits for a validation metric are refused, because they would do
