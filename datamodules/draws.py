@@ -22,6 +22,22 @@ def draw_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
     return np.random.default_rng((seed, ordering)).permutation(samples)
 
 
+def draw_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np.int64]:
+    """Draw which view of each training sample an ordering feeds.
+
+    Args:
+        samples: Number of training samples.
+        ordering: Which ordering, from 0; its views are drawn by themselves, as its order is.
+        seed: Seed of the comparison.
+        views: Number of views of each sample.
+
+    Returns:
+        A view, from 0, for every place in the ordering, `[samples]`.
+    """
+    # The third number keeps this apart from the generators of the orderings, the validation part and the heads.
+    return np.random.default_rng((seed, ordering, 3)).integers(views, size=samples)
+
+
 def draw_validation(
     labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
 ) -> NDArray[np.int64]:

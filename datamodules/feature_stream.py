@@ -8,7 +8,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from datamodules.photos.photo_source import Photos
+from datamodules.photos.photo_source import Pictures
 from datamodules.row_computation import best_precision
 from datamodules.row_policy import Means, Policy
 from datamodules.rows import rows
@@ -36,7 +36,7 @@ class FeatureStream(SampleStream):
         """Features that are classified at once: as many as have room for their logits in all orderings."""
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
-    def rows(self, photos: Photos, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, means: Means) -> StoredRows:
         """Find or compute the features of one split and thumbnails behind them, `[samples, features + 64]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)

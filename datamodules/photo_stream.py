@@ -12,7 +12,7 @@ from torch import Tensor
 
 from datamodules.activation_rows import unpack
 from datamodules.near_duplicates import thumbnails
-from datamodules.photos.photo_source import Photos
+from datamodules.photos.photo_source import Pictures
 from datamodules.row_computation import best_precision
 from datamodules.row_policy import Means, Policy, Precision, pass_size
 from datamodules.rows import activations, pixels
@@ -45,6 +45,8 @@ class PhotoStream(SampleStream):
         batch_norm: Whether batch norm runs on its stored statistics while the backbone is trained (`frozen`), or on
             those of each batch (`trained`), which takes batches of 16 samples or more to be no noise.
         dropout: Whether dropout is on while the backbone is trained.
+        views: Views of each training photo: the photo as it is, and so many less one that are augmented, a random
+            resized crop and flip each. Which of them an ordering feeds is drawn.
         compile: Whether torch compiles the network for evaluations.
     """
 
@@ -57,6 +59,7 @@ class PhotoStream(SampleStream):
         precision: Literal["auto", "float32", "bfloat16"] = "auto",
         batch_norm: Literal["frozen", "trained"] = "frozen",
         dropout: bool = False,
+        views: PositiveInt = 1,
         compile: bool = False,  # noqa: A002 - the option's name
         orderings: PositiveInt = 1,
         **kwargs: Any,
@@ -71,6 +74,7 @@ class PhotoStream(SampleStream):
         self.precision = precision
         self.batch_norm = batch_norm
         self.dropout = dropout
+        self.views = views
         self.compile = compile
         if batch_norm == "trained":
             self._require_batches()
@@ -103,7 +107,7 @@ class PhotoStream(SampleStream):
         chunk = max(1, int(whole * self._cut.relief))
         return min(chunk, max(whole, MOST_AT_ONCE)) if self.device.type == "cpu" else chunk
 
-    def rows(self, photos: Photos, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, means: Means) -> StoredRows:
         """Find or prepare the photos of one split, or find or compute their activations at the freeze boundary."""
         # First, lest a part that cannot be trained be found out after photos were decoded.
         with naming("data"):
@@ -146,6 +150,7 @@ class PhotoStream(SampleStream):
             "precision": self.arithmetic,
             "batch_norm": self.batch_norm,
             "dropout": self.dropout,
+            "views": self.views,
             "compile": self.compile,
             "photos_at_once": self.validation_chunk,
         }

@@ -16,12 +16,13 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from datamodules.chosen_backbone import build_chosen
-from datamodules.draws import draw_ordering, draw_validation
+from datamodules.draws import draw_ordering, draw_validation, draw_views
 from datamodules.held_samples import hold
 from datamodules.near_duplicates import warn_of_near_duplicates
 from datamodules.photos.class_folders import tell_left_out
 from datamodules.photos.duplicates import find_duplicates, require_none
-from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
+from datamodules.photos.photo_source import Photos, PhotoSource, Pictures, require_classes
+from datamodules.photos.views import Views
 from datamodules.row_policy import Means
 from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from modules.method import Start
@@ -69,6 +70,8 @@ class SampleStream(LightningDataModule):
 
     # Of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
+    # Views of each training photo that are fed; the first is the photo as it is.
+    views = 1
     # Whether what is not stored of the photos' rows raises NotStoredError.
     only_stored = False
 
@@ -116,15 +119,15 @@ class SampleStream(LightningDataModule):
         """Validation samples in one step of an evaluation."""
 
     @abstractmethod
-    def rows(self, photos: Photos, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, means: Means) -> StoredRows:
         """Find or compute the rows of one split.
 
         Args:
-            photos: The split's photos.
+            photos: The split's photos, or their views.
             means: By what means.
 
         Returns:
-            One row per photo; remarks on the unreadable ones.
+            One row per photo or view; remarks on the unreadable ones.
         """
 
     @abstractmethod
@@ -206,7 +209,9 @@ class SampleStream(LightningDataModule):
             without |= {int(place) for place, name in zip(places, part.names, strict=True) if name in self.unreadable}
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
-        """Load what is fed of the readable photos, their labels, and the thumbnails of all."""
+        """Load what is fed of the readable photos, view by view, their labels, and the thumbnails of all photos."""
+        views = self.views if split == "training" else 1
+        pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
         try:
             with naming("data.photos"):
@@ -216,10 +221,10 @@ class SampleStream(LightningDataModule):
                 naming("data.backbone", about="model "),
                 naming("data.photos", about=photos.kind),
             ):
-                found = self.rows(photos, means)
+                found = self.rows(pictures, means)
         except StoreError as error:
             raise UserError(f"data.cache_dir: {error}; choose another folder") from error
-        bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
+        bad = {photos.names[place % len(photos)]: reason for place, reason in found.remarks.items()}
         if bad and self.on_bad_image == "stop":
             listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
             raise UserError(
@@ -231,8 +236,8 @@ class SampleStream(LightningDataModule):
         labels = torch.from_numpy(photos.labels)
         if bad:
             readable = torch.tensor([name not in bad for name in photos.names])
-            inputs, labels = inputs[readable], labels[readable]
-        return inputs, labels, thumbnails
+            inputs, labels = inputs[readable.repeat(views)], labels[readable]
+        return inputs, labels, thumbnails[: len(photos)]
 
     def _require_classes(self, labels: Tensor, split: str) -> None:
         lost = [name for label, name in enumerate(self.classes) if label not in labels]
@@ -280,15 +285,19 @@ class SampleStream(LightningDataModule):
 
         The last is smaller where the batches do not divide the samples.
         """
-        orders = np.empty((len(self.fed), self.max_samples - self.skipped), dtype=np.int64)
-        for order, number in zip(orders, self.fed, strict=True):
-            order[:] = draw_ordering(len(self.train_labels), number, self.seed)[self.skipped : self.max_samples]
-        batches: Any = torch.from_numpy(orders).to(self.train_inputs.device).split(self.batch_size, dim=1)
-        return DataLoader(
-            batches,
-            batch_size=None,
-            collate_fn=lambda places: (self.train_inputs[places], self.train_labels[places], places),
-        )
+        samples, fed = len(self.train_labels), slice(self.skipped, self.max_samples)
+        # Places of the photos, and of the views that are fed of them.
+        drawn = np.empty((2, len(self.fed), self.max_samples - self.skipped), dtype=np.int64)
+        for number, order, chosen in zip(self.fed, *drawn, strict=True):
+            order[:] = draw_ordering(samples, number, self.seed)[fed]
+            chosen[:] = order
+            if self.views > 1:
+                chosen += samples * draw_views(samples, number, self.seed, self.views)[fed]
+        batches: Any = torch.from_numpy(drawn).to(self.train_inputs.device).split(self.batch_size, dim=2)
+        return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
+
+    def _gather(self, places: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.train_inputs[chosen], self.train_labels[places], places
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Feed the validation set in chunks, in one order."""

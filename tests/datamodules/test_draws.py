@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodules.draws import draw_ordering, draw_validation
+from datamodules.draws import draw_ordering, draw_validation, draw_views
 
 
 @pytest.mark.parametrize("seed", [0, 7])
@@ -14,6 +14,15 @@ def test_orderings_are_permutations_of_their_own(seed: int) -> None:
     assert all(sorted(order.tolist()) == list(range(50)) for order in drawn)
     assert len({tuple(order.tolist()) for order in drawn}) == 20
     assert not np.array_equal(draw_ordering(50, 0, seed), draw_ordering(50, 0, seed + 1))
+
+
+def test_views_are_drawn_evenly_and_by_themselves() -> None:
+    drawn = [draw_views(3000, ordering, 0, 4) for ordering in range(3)]
+    for views in drawn:
+        assert np.abs(np.bincount(views, minlength=4) - 750).max() < 100
+    assert not np.array_equal(drawn[0], drawn[1])
+    assert not np.array_equal(drawn[0], draw_views(3000, 0, 1, 4))
+    assert not np.array_equal(drawn[0], draw_ordering(3000, 0, 0) % 4)
 
 
 def test_validation_part_is_drawn_by_the_seed_alone() -> None:

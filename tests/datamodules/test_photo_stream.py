@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from datamodules.draws import draw_ordering, draw_views
 from datamodules.photo_stream import PhotoStream
 from datamodules.photos.class_folders import ClassFolders
 from datamodules.row_computation import ComputedRows, FrozenNetwork
@@ -175,6 +176,7 @@ def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
         {},
         {"batch_norm": "trained"},
         {"dropout": True},
+        {"views": 2},
         {"compile": True},
         {"precision": "bfloat16"},
         {"trainable_from": "features.14"},
@@ -198,3 +200,42 @@ def test_an_evaluation_takes_as_many_activations_as_memory_is_there_for_photos(s
     # 64 maps of 112 x 112, and 512 of 7 x 7; more than 32 gain nothing.
     for place, chunk in (("all", 4), ("layer1.1", 16), ("layer4.1", 32)):
         assert set_up(PhotoStream, backbone=large, trainable_from=place, max_samples=1).validation_chunk == chunk
+
+
+@pytest.mark.parametrize("boundary", ["all", "features.14"])
+def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: str) -> None:
+    options: dict[str, Any] = {"trainable_from": boundary, "precision": "float32", "first_ordering": 2, "batch_size": 3}
+    plain, stream = set_up(PhotoStream, **options), set_up(PhotoStream, views=4, **options)
+    assert stream.train_inputs.shape == (4 * 24, *plain.train_inputs.shape[1:])
+    assert torch.equal(stream.train_inputs[:24], plain.train_inputs)
+    assert len({each.numpy().tobytes() for each in stream.train_inputs}) == 4 * 24
+    assert torch.equal(stream.validation_inputs, plain.validation_inputs)
+    # What is counted is photos.
+    assert stream.near_duplicates == plain.near_duplicates
+    assert [stream.protocol()[key] for key in ("train_size", "views")] == [24, 4]
+    assert stream.identity() == {**plain.identity(), "views": 4}
+    order, views = draw_ordering(24, 2, 0)[:20], draw_views(24, 2, 0, 4)[:20]
+    assert set(views) == {0, 1, 2, 3}
+    fed = [torch.cat(parts, 1)[0] for parts in zip(*stream.train_dataloader(), strict=True)]
+    assert torch.equal(fed[0], stream.train_inputs[order + 24 * views])
+    assert torch.equal(fed[1], plain.train_labels[order])
+    assert fed[2].tolist() == order.tolist()
+    stream.feed([2], samples_seen=7)
+    rest = [torch.cat(parts, 1)[0] for parts in zip(*stream.train_dataloader(), strict=True)]
+    assert all(torch.equal(part, whole[7:]) for part, whole in zip(rest, fed, strict=True))
+
+
+def test_views_of_unreadable_photos_are_left_out(set_up: SetUp, photo_folder: Path) -> None:
+    (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"damaged")
+    options: dict[str, Any] = {"on_bad_image": "skip", "precision": "float32"}
+    plain, stream = set_up(PhotoStream, **options), set_up(PhotoStream, views=3, **options)
+    assert list(stream.unreadable) == ["train/dark/3.jpg"]
+    assert len(stream.train_inputs) == 3 * 23
+    assert torch.equal(stream.train_inputs[:23], plain.train_inputs)
+
+
+def test_views_follow_from_the_seed(set_up: SetUp) -> None:
+    first, second, third = (set_up(PhotoStream, views=2, seed=seed).train_inputs for seed in (0, 1, 0))
+    assert torch.equal(first[:24], second[:24])
+    assert not any(torch.equal(one, other) for one, other in zip(first[24:], second[24:], strict=True))
+    assert torch.equal(first, third)

@@ -1,0 +1,73 @@
+"""Photos as they are, and views of them that are augmented at random, the same whenever they are asked for."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from PIL import Image
+
+from datamodules.photos.photo_source import Pictures
+from modules.networks.preprocessing import Preprocessing
+
+# By which rows of views are found, beside the photo's content; to be changed with what is done to them.
+AUGMENTATION = "random resized crop, horizontal flip"
+
+
+class Views(Pictures):
+    """Every photo as it is, then every photo in a second view, and so on: view k of photo i at place k * photos + i.
+
+    All views but the first are a random resized crop and a horizontal flip of every other one, by the defaults of
+    torchvision's transforms. What is drawn follows from the photo's content, the number of the view and the seed.
+
+    Args:
+        photos: The photos.
+        views: How many there are of each.
+        seed: Seed of what is drawn.
+        preprocessing: How they are prepared afterwards; a view is a square of the side to which photos are scaled.
+    """
+
+    def __init__(self, photos: Pictures, views: int, seed: int, preprocessing: Preprocessing) -> None:
+        self.photos = photos
+        self.seed = seed
+        self.preprocessing = preprocessing
+        self.kind = photos.kind
+        self.names = [f"{name}{f' (view {view})' if view else ''}" for view in range(views) for name in photos.names]
+
+    @property
+    def decoding(self) -> str:
+        """What decodes the photos."""
+        return self.photos.decoding
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one photo, and draw the view."""
+        view, place = divmod(index, len(self.photos))
+        photo = self.photos.read(place)
+        return self._augment(photo, self._name(self.photos.digests()[place], view)) if view else photo
+
+    def digest(self, index: int) -> str:
+        """Digest a photo's content, and for another view than the first what it is drawn by."""
+        view, place = divmod(index, len(self.photos))
+        return self._name(self.photos.digest(place), view)
+
+    def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
+        """Digest some views, each photo once."""
+        known = self.photos.digests(cache)
+        return [self._name(known[index % len(known)], index // len(known)) for index in indices]
+
+    def _name(self, digest: str, view: int) -> str:
+        if not view:
+            return digest
+        return hashlib.sha256(f"{digest}\0{view}\0{self.seed}\0{AUGMENTATION}".encode()).hexdigest()
+
+    def _augment(self, photo: Image.Image, name: str) -> Image.Image:
+        import torch
+        from torchvision.transforms import v2
+
+        side = self.preprocessing.resize
+        crop = v2.RandomResizedCrop(side, interpolation=v2.InterpolationMode(self.preprocessing.interpolation))
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(name[:15], 16))
+            view: Image.Image = v2.RandomHorizontalFlip()(crop(photo))
+        return view
