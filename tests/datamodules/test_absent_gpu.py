@@ -25,8 +25,11 @@ from tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbo
 
 CLASSES = 3
 SAMPLES = 9
-# The iterations of one end when all orderings have converged, the other computes on the processor.
-WAIT = ("LogisticRegression", "ScikitLearnClassifier")
+# The iterations of one end when all orderings have converged, another computes on the processor, and what a module of
+# the user's does is its own.
+WAIT = ("LogisticRegression", "ScikitLearnClassifier", "OwnLightningModule")
+# Of a size that fits the small backbone.
+OPTIONS = {"LoRA": {"rank": 1}}
 
 
 def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> SampleStream:
@@ -58,7 +61,9 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     # torch has no generator for a GPU that is not there.
     monkeypatch.setattr(modules.comparison, "GlobalGenerators", lambda *_: SimpleNamespace(in_use=nullcontext))
     names = [name for name, method in METHODS.items() if inputs in method.inputs and name not in WAIT]
-    comparison = Comparison(modules.GradientDescent(), {name: getattr(modules, name)() for name in names})
+    comparison = Comparison(
+        modules.GradientDescent(), {name: getattr(modules, name)(**OPTIONS.get(name, {})) for name in names}
+    )
     comparison.weigh(np.arange(1, CLASSES + 1))
     chosen = np.ones((len(names) + 1, orderings), dtype=bool)
     if orderings > 1:

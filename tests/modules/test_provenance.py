@@ -159,7 +159,8 @@ def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
         pass
 
     assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
-    for name in METHODS:
+    # Whose module may look at the limit.
+    for name in METHODS.keys() - {"OwnLightningModule"}:
         kind = getattr(importlib.import_module("modules"), name)
         assert issubclass(kind, Method)
         assert vars(kind)["independent_of_limit"] is True
