@@ -19,8 +19,11 @@ from datamodules.sample_stream import SampleStream
 from modules.comparison import Comparison
 from modules.methods.catalogue import METHODS
 from modules.networks.backbone import Backbone
+from modules.networks.freeze_boundary import cut
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
 from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from tests.material.cut_networks import build_cut
 from tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
 
 CLASSES = 3
@@ -97,3 +100,21 @@ def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, n
         assert not waits.noted
         values.to(target, non_blocking=non_blocking)
         assert len(waits.noted) == 1
+
+
+def test_a_folded_tail_waits_for_nothing() -> None:
+    backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
+    parts = cut(backbone, "features.14")
+    # In full precision: torch casts automatically on devices that are there alone.
+    tail = TrainableBackbone(parts.tail, None, Evaluation(), batch_norm="trained")
+    with absent_gpu() as waits:
+        to_gpu(tail)
+        inputs = torch.zeros(4, *parts.shape, dtype=torch.bfloat16, device=GPU)
+        waits.noted.clear()
+        for _ in range(2):
+            with tail.folded():
+                features = tail(inputs)
+            assert features.device == GPU
+            assert features.shape == (4, backbone.width)
+            assert tail(inputs).device == GPU
+        assert not waits.noted, f"waits for the GPU: {waits.noted}"
