@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -39,6 +41,14 @@ class SamplesSeen(nn.Module):
         for name in ("_places", "_labels"):
             empty = torch.empty(start.orderings, 0, dtype=torch.int64)
             self.register_buffer(name, empty, persistent=False)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SamplesSeen:
+        """Copy what was seen, but for its values: they never change, and what either sees next goes elsewhere."""
+        other = copy(self)
+        other._buffers = {"_places": self.places, "_labels": self.labels}
+        if not self.shared:
+            other.matrix = self.matrix[: self.places.numel()]
+        return other
 
     @torch.no_grad()
     def append(self, features: Tensor, labels: Tensor, places: Tensor) -> None:

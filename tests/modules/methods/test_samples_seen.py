@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 
 import pytest
@@ -36,6 +37,27 @@ def test_inputs_of_a_backbone_are_kept_as_they_come() -> None:
     drawn = seen.features(torch.tensor([4, 0, 2]))
     assert drawn.dtype == torch.uint8
     assert torch.equal(drawn, photos[:, [4, 0, 2]])
+
+
+@pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])
+@pytest.mark.parametrize("seen_before", [0, 1, 3, 4])
+def test_copies_share_what_was_seen_and_go_on_apart(shared: bool, seen_before: int) -> None:
+    features, labels = draw_samples(orderings=2, samples=8, features=4)
+    places = torch.arange(16).view(2, 8)
+    start = make_start(features)
+    seen = SamplesSeen(start if shared else replace(start, samples=None))
+    for sample in range(seen_before):
+        seen.append(features[:, [sample]], labels[:, [sample]], places[:, [sample]])
+    other = deepcopy(seen)
+    assert other.matrix.data_ptr() == seen.matrix.data_ptr()
+    chosen = list(range(seen_before))
+    for own, one, sample in ((chosen.copy(), other, 7), (chosen.copy(), seen, 6)):
+        for number in (sample, sample - 2):
+            own.append(number)
+            one.append(features[:, [number]], labels[:, [number]], places[:, [number]])
+        assert torch.equal(one.gather(slice(None)), features[:, own])
+        assert torch.equal(one.labels, labels[:, own])
+    assert torch.equal(other.gather(slice(None)), features[:, [*chosen, 7, 5]])
 
 
 def test_groups_part_all_orderings_by_what_they_gather(monkeypatch: pytest.MonkeyPatch) -> None:
