@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import torch
 from torch import Tensor, nn
+from torch.fx import symbolic_trace
 
 from modules.method import Method, Start
 from modules.networks.trainable_backbone import TrainableBackbone
@@ -44,7 +45,9 @@ def tail() -> TrainableBackbone:
     for layer in layers:
         for parameter in layer.parameters():
             nn.init.uniform_(parameter, -0.5, 0.5, generator=generator)
-    return TrainableBackbone(nn.Sequential(*layers), batch_norm="trained", dropout=True)
+    # Of the kind that a cut gives.
+    network = symbolic_trace(nn.Sequential(*layers).eval())
+    return TrainableBackbone(network, batch_norm="trained", dropout=True)
 
 
 def make_start(inputs: Tensor, classes: int = 2, first_ordering: int = 0) -> Start:

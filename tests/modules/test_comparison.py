@@ -305,6 +305,7 @@ class Takes(Constant):
 
 
 def _start() -> Start:
+    torch.manual_seed(0)
     backbone = nn.Linear(4, 4)
     head, bias = torch.randn(5, 4), torch.randn(5)
     start = Start(4, 3, range(2), max_samples=9, seed=0, samples=torch.randn(6, 4), backbone=backbone)
