@@ -11,6 +11,7 @@ import torch
 import modules
 from benchmarks.command import timed
 from datamodules.feature_stream import LOGITS
+from datamodules.held_samples import ValidationSet
 from modules.comparison import Comparison
 from modules.method import Start
 
@@ -42,8 +43,7 @@ def main(method: str = "NearestClassMean", groups: int = 2) -> None:
         comparison.on_validation_epoch_start()
         size = LOGITS // (4 * at_once * CLASSES)
         with torch.inference_mode():
-            for part in zip(samples.split(size), labels.split(size), strict=True):
-                comparison.validation_step(part, 0)
+            comparison.validation_step(ValidationSet(samples, labels, size), 0)
 
     seconds = [timed(lambda first=group * at_once: measure(first))[0] for group in range(groups)]  # type: ignore[misc]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import time
 from contextlib import suppress
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from callbacks.traces import Traces
+from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from modules.checkpoint import is_current, pickling, unpickling, why_not
 from modules.comparison import Comparison
 from modules.method import Start
@@ -27,7 +27,7 @@ FOLDER = "checkpoints"
 SECONDS_BETWEEN = 2.0
 SHARE = 0.1
 # What else unpickling depends on; the sources of methods and the version of torch are part of what is looked up.
-MADE_BY = {"format": 2, "lightning": lightning.__version__}
+MADE_BY = {"format": 3, "lightning": lightning.__version__}
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,14 @@ class Pass:
         fed: The traces, `[methods, orderings]`.
         measured: Those of them that are missing; the others come along, because a method's state is that of all of its
             orderings together.
-        evaluations: Evaluations that lie behind them.
+        known: The counts up to where they begin, `[evaluations, methods, orderings]`, as was known there; None at the
+            beginning.
         states: The states of their methods then, by the methods' names; none at the beginning.
     """
 
     fed: NDArray[np.bool_]
     measured: NDArray[np.bool_]
-    evaluations: int = 0
+    known: NDArray[np.int64] | None = None
     states: dict[str, Any] = field(default_factory=dict)
 
 
@@ -103,10 +104,12 @@ class Checkpoints:
 
     def _continue(self, checkpoint: dict[str, Any], claimed: NDArray[np.bool_]) -> Pass | None:
         """Take of a checkpoint the methods whose missing traces are claimed, and are those that led up to it."""
+        if not checkpoint:
+            return None
         fed, states = np.zeros_like(claimed), {}
-        missing = self.traces.missing
+        missing, known = self.traces.missing, self.traces.correct[: checkpoint["evaluations"]].copy()
         for place, (name, digest) in enumerate(zip(self.methods, self._digests, strict=True)):
-            found = checkpoint.get("methods", {}).get(digest)
+            found = checkpoint["methods"].get(digest)
             if found is None or not is_current(found["state"]):
                 continue
             own, recorded = (np.isin(self._orderings, found[key]) for key in ("orderings", "recorded"))
@@ -115,14 +118,17 @@ class Checkpoints:
                 own.sum() == len(found["orderings"])
                 and wanted.any()
                 and not (wanted & ~(recorded & claimed[place])).any()
-                and found["counts"] == self._digest_counts(place, recorded, checkpoint["evaluations"])
+                and self._has_led_to(found["counts"], known[:, place, recorded])
             ):
                 fed[place], states[name] = own, found["state"]
-        return Pass(fed, fed & missing, checkpoint["evaluations"], states) if states else None
+                # Lazy evaluation may have made earlier evaluations after the checkpoint was written.
+                known[:, place, recorded] = found["counts"]
+        return Pass(fed, fed & missing, known, states) if states else None
 
-    def _digest_counts(self, place: int, recorded: NDArray[np.bool_], evaluations: int) -> str:
-        counts = self.traces.correct[:evaluations, place, recorded]
-        return hashlib.sha256(counts.tobytes()).hexdigest()
+    @staticmethod
+    def _has_led_to(then: NDArray[np.int64], now: NDArray[np.int64]) -> bool:
+        """Say whether counts agree with those of later, when more may be known."""
+        return then.shape == now.shape and bool(np.where(then == SKIPPED, now != NOT_EVALUATED, then == now).all())
 
     def _read(self, file: Path, mmap: bool) -> dict[str, Any]:
         """Read a checkpoint; nothing where it is another user's, another version's or damaged."""
@@ -150,7 +156,7 @@ class Checkpoints:
         """
         # What is measured again is not stored before it is finished, and would not be gone on with.
         if time.monotonic() >= self._due and not self.traces.recompute:
-            self.save(comparison, self._passed.measured)
+            self.save(comparison, self._passed.measured & self.traces.running)
 
     def save(self, comparison: Comparison, wanted: NDArray[np.bool_]) -> None:
         """Write a checkpoint; where that cannot be, there is none.
@@ -163,7 +169,7 @@ class Checkpoints:
         comparison.require_unspoilt()
         self.traces.write()
         passed, methods = self._passed, {}
-        evaluations = int(self.traces.lengths[passed.measured].min())
+        evaluations = int(self.traces.lengths[wanted].min())
         for name, state in comparison.states().items():
             place = self.methods.index(name)
             if reason := why_not(state):
@@ -173,7 +179,7 @@ class Checkpoints:
                 methods[self._digests[place]] = {
                     "orderings": self._orderings[passed.fed[place]].tolist(),
                     "recorded": self._orderings[recorded].tolist(),
-                    "counts": self._digest_counts(place, recorded, evaluations),
+                    "counts": self.traces.correct[:evaluations, place, recorded],
                     "state": state,
                 }
         if methods:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from metrics.sample_efficiency.scores import median_interval, t_interval
-from modules.comparison import BASELINE
+from modules.method_contract import BASELINE
 from output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from output.errors import UserError
 

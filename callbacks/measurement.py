@@ -72,8 +72,8 @@ def _measure_missing(
         if chosen.any():
             passed = criterion.checkpoints.begin(chosen, side_by_side)
             traces.give_up(chosen & ~passed.measured)
-            traces.begin(passed.measured, passed.evaluations)
-            seen = traces.grid.samples_seen[passed.evaluations - 1] if passed.evaluations else 0
+            traces.begin(passed.measured, passed.known)
+            seen = 0 if passed.known is None else traces.grid.samples_seen[len(passed.known) - 1]
             comparison.choose(passed.fed, int(seen), passed.states)
             _fit(trainer, comparison, stream, criterion)
         elif traces.missing.any():

@@ -34,6 +34,8 @@ Panel = tuple[Axes, list[tuple[int, LineStyle]]]
 def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
     """Draw accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
 
+    A line goes as far as every ordering of its method was evaluated.
+
     Args:
         curves: The traces.
         title: Title of the picture.
@@ -114,14 +116,14 @@ def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[Pan
 
 def _draw_accuracy(axes: Axes, curves: Curves, method: int, style: LineStyle, depth: int) -> None:
     accuracy = 100 * curves.accuracy[method]
-    # Behind the end of the last trace there is nothing to draw.
-    seen = ~np.isnan(accuracy).all(0)
+    # Where only some orderings go on, their mean would be that of the slow ones.
+    seen = ~np.isnan(accuracy).any(0)
     accuracy, samples_seen = accuracy[:, seen], curves.samples_seen[seen]
     # A single evaluation makes no line.
     marker = style.marker if len(samples_seen) == 1 else ""
-    axes.plot(samples_seen, np.nanmean(accuracy, axis=0), marker=marker, zorder=depth, **_look(style))
+    axes.plot(samples_seen, accuracy.mean(axis=0), marker=marker, zorder=depth, **_look(style))
     if len(curves.orderings) > 1:
-        low, high = np.nanpercentile(accuracy, BAND, axis=0)
+        low, high = np.percentile(accuracy, BAND, axis=0)
         axes.fill_between(samples_seen, low, high, color=style.colour, alpha=0.12, linewidth=0)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import Grid, Traces
-from metrics.sample_efficiency.curves import NOT_EVALUATED
+from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 
 
 def remark_on_criterion(criterion: SampleEfficiency, grid: Grid, largest_class: int) -> list[str]:
@@ -36,6 +36,13 @@ def remark_on_traces(traces: Traces, methods: Sequence[str], drew: Collection[st
         drew: Those that drew from a global generator while several orderings ran side by side.
     """
     remarks, reused = [], int((~traces.measured).sum())
+    left_out = traces.correct == SKIPPED
+    if left_out.any():
+        made = 1 - left_out.sum() / (traces.correct != NOT_EVALUATED).sum()
+        remarks.append(
+            f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
+            "criterion than this one."
+        )
     if reused:
         remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.place}.")
     remarks += [

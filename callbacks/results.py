@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import time
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
@@ -17,27 +15,28 @@ import torch
 import yaml
 from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Trainer
+from numpy.typing import NDArray
 
 from callbacks.checkpoints import Checkpoints
 from callbacks.configuration import essence, registry_digest
 from callbacks.remarks import remark_on_criterion, remark_on_traces
+from callbacks.run_files import CONFIG, RESULTS, read_document, write_run
 from callbacks.sample_efficiency import SampleEfficiency
 from callbacks.traces import Traces
 from datamodules.sample_stream import NAMES, SampleStream
 from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, class_weights
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
-from modules.comparison import BASELINE, Comparison
+from modules.comparison import Comparison
+from modules.method_contract import BASELINE
 from modules.provenance import provenance
 from output.errors import UserError
-from output.files import alone_in, output_folder, write_together
+from output.files import alone_in, output_folder
 from output.tables import print_lines, print_scores
 from output.version import git_revision
 from store.json_digest import digest_of
 from store.ledger import Ledger
 
 SCHEMA = 2
-RESULTS = "results.json"
-CONFIG = "config.yaml"
 
 
 @runtime_checkable
@@ -119,7 +118,7 @@ class Results:
         self.folder = output_folder("trainer.default_root_dir", folder)
         self.config, self.criterion, self.registry = config, criterion, registry_digest(config)
         self.started = time.perf_counter()
-        saved, self.before = folder / CONFIG, _read(folder / RESULTS)
+        saved, self.before = folder / CONFIG, read_document(folder / RESULTS)
         if (folder / RESULTS).exists() and not self.overwrite:
             same = saved.exists() and essence(saved.read_text()) == essence(config)
             known = self.before.get("protocol", {}).get("registry_sha256")
@@ -171,14 +170,19 @@ class Results:
         if criterion.measure != "accuracy":
             counted = {"measure": criterion.measure, "all_correct": all_correct}
             comparison.weigh(weights)
-        fed = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
+        every = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
+        lazily = {"lazy": {"threshold": criterion.threshold, "consecutive": criterion.consecutive}}
+        fed = {**every, **lazily} if criterion.is_lazy else every
         told = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
         self.stream_digest = ledger.record(fed, told=told)
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
         digests = [
             ledger.record(each, told={"name": name}) for name, each in zip(self.methods, self.provenance, strict=True)
         ]
-        self.traces = Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute)
+        whole = digest_of(every) if criterion.is_lazy and not self.recompute else None
+        self.traces = Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute, whole)
+        if criterion.is_lazy:
+            comparison.evaluate_lazily(criterion)
         self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
         if not self.before:
             self._require_known()
@@ -215,18 +219,18 @@ class Results:
             trainer: The trainer.
         """
         traces = self.traces
-        lengths, complete = traces.lengths, not traces.missing.any()
+        measured, complete = (traces.lengths > 0).all(0), not traces.missing.any()
         cut_off = f"INCOMPLETE: {self.criterion.cut_off_because}"
-        if not lengths.all():
+        if not measured.any():
             print(f"{cut_off}, before every method was measured. Nothing is written.")
             return
         if not (complete or self.overwrite) and self.before.get("complete"):
             print(f"{cut_off}. The complete results in {self.folder} are kept.")
             return
         self.criterion.log_rest(trainer)
-        curves = self._curves(complete)
-        document = self._document(trainer, complete, curves)
-        paths = self._write(curves, document)
+        curves = self._curves(complete, measured)
+        document = self._document(trainer, complete, curves, traces.diverged[:, measured])
+        paths = write_run(self.folder, self.config, curves, document)
         self.document = document
         for logger in trainer.loggers:
             if isinstance(logger, Publisher):
@@ -239,6 +243,8 @@ class Results:
                 *sorted(self.checkpoints.remarks),
             ]
         )
+        if not measured.all():
+            print(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command goes on.")
         print(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
         print("\n".join(f"  {path}" for path in paths))
 
@@ -246,26 +252,30 @@ class Results:
         """Let other processes have the folder, and the traces that were not measured."""
         self.stack.close()
 
-    def _curves(self, complete: bool) -> Curves:
+    def _curves(self, complete: bool, measured: NDArray[np.bool_]) -> Curves:
+        """Give the traces of the orderings in which every method was measured, `[orderings]`."""
         traces, stream = self.traces, self.stream
-        ends = traces.grid.samples_seen[traces.lengths - 1]
+        lengths, met = traces.lengths[:, measured], traces.met[:, measured]
+        ends = traces.grid.samples_seen[lengths - 1]
         return Curves(
             methods=self.methods,
-            orderings=np.array(stream.orderings),
-            samples_seen=traces.grid.samples_seen[: traces.lengths.max()],
-            correct=np.moveaxis(traces.correct[: traces.lengths.max()], 0, -1),
+            orderings=np.array(stream.orderings)[measured],
+            samples_seen=traces.grid.samples_seen[: lengths.max()],
+            correct=np.moveaxis(traces.correct[: lengths.max(), :, measured], 0, -1),
             validation_size=len(stream.validation_labels),
             all_correct=traces.grid.all_correct,
             measure=self.criterion.measure,
-            limit=stream.max_samples if complete else int(ends[~traces.met].min(initial=stream.max_samples)),
+            limit=stream.max_samples if complete else int(ends[~met].min(initial=stream.max_samples)),
             threshold=self.criterion.threshold,
             consecutive=self.criterion.consecutive,
         )
 
-    def _document(self, trainer: Trainer, complete: bool, curves: Curves) -> dict[str, Any]:
+    def _document(
+        self, trainer: Trainer, complete: bool, curves: Curves, diverged_at: NDArray[np.int64]
+    ) -> dict[str, Any]:
         criterion, traces = self.criterion, self.traces
         scores = score(curves, self.accuracy_at)
-        for method, described, diverged in zip(self.methods, self.provenance, traces.diverged, strict=True):
+        for method, described, diverged in zip(self.methods, self.provenance, diverged_at, strict=True):
             at = [None if place == NOT_EVALUATED else int(traces.grid.samples_seen[place]) for place in diverged]
             scores["methods"][method] |= {"diverged_at": at, "provenance": described}
         reason = criterion.cut_off_because
@@ -280,6 +290,7 @@ class Results:
                 "measure": criterion.measure,
                 "threshold": criterion.threshold,
                 "consecutive": criterion.consecutive,
+                "evaluation": "lazy" if criterion.is_lazy else "every",
                 "required_correct": traces.grid.required,
                 "all_correct": traces.grid.all_correct,
                 "largest_class": self.largest_class,
@@ -301,38 +312,6 @@ class Results:
                 "reused_traces": int((~traces.measured).sum()),
             },
         }
-
-    def _write(self, curves: Curves, document: dict[str, Any]) -> list[Path]:
-        # matplotlib is slow to import.
-        from callbacks.plots import draw_criterion_reached, draw_learning_curves
-        from output.figures import writers
-
-        text, protocol = json.dumps(document, indent=1, allow_nan=False), document["protocol"]
-        fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"
-        shown = (curves, f"{fed}, batch size {protocol['batch_size']}", document["complete"])
-        files: dict[str, Callable[[Path], object]] = {
-            CONFIG: lambda path: path.write_text(self.config),
-            "curves.npz": curves.save,
-            **writers("learning_curves", draw_learning_curves(*shown)),
-            **writers("criterion_reached", draw_criterion_reached(*shown)),
-            RESULTS: lambda path: path.write_text(text),
-        }
-        try:
-            return write_together(self.folder, files)
-        except OSError as error:
-            raise UserError(
-                f"trainer.default_root_dir: {str(self.folder)!r} cannot be written ({error}); the traces are in the "
-                "ledger, so make room and give the same command"
-            ) from error
-
-
-def _read(results: Path) -> dict[str, Any]:
-    """Read the results that lie in a folder; nothing where there are none, or damaged ones."""
-    with suppress(OSError, ValueError):
-        document = json.loads(results.read_text())
-        if isinstance(document, dict) and all(isinstance(document.get(key), dict) for key in ("methods", "protocol")):
-            return document
-    return {}
 
 
 def _environment(trainer: Trainer) -> dict[str, Any]:

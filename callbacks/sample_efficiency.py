@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
@@ -13,7 +14,8 @@ from numpy.typing import NDArray
 
 from callbacks.checkpoints import Checkpoints
 from callbacks.traces import Grid, Traces
-from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Measure, required_correct
+from metrics.sample_efficiency.curves import CONSECUTIVE, SKIPPED, THRESHOLD, Measure, required_correct
+from metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
 from modules.comparison import Comparison
 from output.errors import Terminated, UserError
 
@@ -34,6 +36,11 @@ class SampleEfficiency(Callback):
         evaluate_every: Batches between two evaluations.
         measure: `accuracy`, or `balanced_accuracy`, the mean of the classes' own accuracies, for classes of unequal
             sizes: it cannot be high for predicting the largest class alone.
+        evaluation: `every` evaluation is made, or `lazy`: only those that decide when the criterion is met, one
+            ordering after the other, with the same samples to criterion. What the others would tell is then not known:
+            learning curves, accuracies, other thresholds.
+        stop_when_met: Neither train nor evaluate a method any more that has met the criterion in all orderings that run
+            side by side; lazy evaluation does so, too.
     """
 
     traces: Traces
@@ -45,12 +52,18 @@ class SampleEfficiency(Callback):
         consecutive: PositiveInt = CONSECUTIVE,
         evaluate_every: PositiveInt = 1,
         measure: Measure = "accuracy",
+        evaluation: Literal["every", "lazy"] = "every",
+        stop_when_met: bool = False,
     ) -> None:
         self.threshold = threshold
         self.consecutive = consecutive
         self.evaluate_every = evaluate_every
         self.measure = measure
+        self.is_lazy = evaluation == "lazy"
+        self.stops = stop_when_met or self.is_lazy
         self.cut_off_because = ""
+        # Number of the evaluation that is being made; None where it is none of the protocol.
+        self._now: int | None = None
 
     def grid(self, max_samples: int, batch_size: int, all_correct: int) -> Grid:
         """Say where a whole stream is evaluated.
@@ -105,30 +118,94 @@ class SampleEfficiency(Callback):
             self.checkpoints.save_if_due(pl_module)
         self._evaluated = False
 
-    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Take the counts of one evaluation, and stop if nothing is left to wait for."""
+    def on_validation_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Tell which evaluation this is; Lightning evaluates once more where it stops early, which is none."""
         assert isinstance(pl_module, Comparison)
-        now, grid = pl_module.snapshot(), self.traces.grid
-        places = np.flatnonzero(grid.samples_seen == now.samples_seen)
-        # Lightning evaluates once more where it stops early; that is no evaluation of the protocol.
-        if trainer.sanity_checking or not len(places):
+        places = np.flatnonzero(self.traces.grid.samples_seen == pl_module.samples_seen)
+        is_one = len(places) and places[0] >= self._next and not trainer.sanity_checking
+        self._now = int(places[0]) if is_one else None
+        if self._now is not None and self.is_lazy:
+            self.traces.skip(self._now)
+
+    def wanted(self, method: int) -> int | None:
+        """Give the number of the evaluation that is to be made next of a method; None where it has to learn more.
+
+        Args:
+            method: Its place among the methods.
+        """
+        if self._now is None:
+            return None
+        wanted = next_evaluation(self._known(method), self.traces.grid.required, self.consecutive)
+        return None if wanted is None or wanted > self._now else wanted
+
+    def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+        """Take the counts of an evaluation that was asked for.
+
+        Args:
+            method: Its place among the methods.
+            evaluation: Its number.
+            correct: Correct predictions, `[1]`.
+            not_finite: Predictions that are not finite numbers, `[1]`.
+        """
+        (ordering,) = np.flatnonzero(self.traces.running[method])
+        self.traces.take(evaluation, method, int(ordering), int(correct[0]), int(not_finite[0]))
+
+    def needed(self, method: int) -> list[int]:
+        """Give the evaluations up to now that may still be asked for of a method, in order.
+
+        Args:
+            method: Its place among the methods.
+        """
+        if self._now is None:
+            return []
+        known = self._known(method)
+        first = window_start(known, self.traces.grid.required, self.consecutive)
+        return [first + int(place) for place in np.flatnonzero(known[first:] == SKIPPED)]
+
+    def _known(self, method: int) -> NDArray[np.int64]:
+        """Give the counts up to now of a method in the ordering that it is fed."""
+        assert self._now is not None
+        return self.traces.correct[: self._now + 1, method, self.traces.running[method]][:, 0]
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Take the counts of one evaluation, and stop what nothing waits for."""
+        assert isinstance(pl_module, Comparison)
+        if self._now is None:
             return
+        now, grid = pl_module.snapshot(), self.traces.grid
         if now.samples_validated != self.validation_size:
             raise UserError(
                 f"trainer.limit_val_batches: {now.samples_validated} of {self.validation_size} validation photos "
                 "were evaluated; an evaluation takes all"
             )
-        place = int(places[0])
-        if place < self._next:
-            return
-        self._evaluated, self._next = True, place + 1
-        self.traces.add(place, now.correct, now.not_finite)
-        self._streaks = np.where(now.correct >= grid.required, self._streaks + 1, 0)
-        self._met_at[self._waiting & ~self.met & (self._streaks >= self.consecutive)] = now.samples_seen
+        self._evaluated, self._next = True, self._now + 1
+        running = self.traces.running
+        if self.is_lazy:
+            for method in np.flatnonzero(running.any(1)).tolist():
+                if next_evaluation(self._known(method), grid.required, self.consecutive) is None:
+                    first = window_start(self._known(method), grid.required, self.consecutive)
+                    self._met_at[method, running[method]] = grid.samples_seen[first + self.consecutive - 1]
+        else:
+            self.traces.add(self._now, now.correct, now.not_finite)
+            self._streaks = np.where(now.correct >= grid.required, self._streaks + 1, 0)
+            self._met_at[self._waiting & ~self.met & (self._streaks >= self.consecutive)] = now.samples_seen
+        self.traces.write_if_due()
         if trainer.loggers and self._is_last:
-            self._log(trainer, place, pl_module.logged())
+            self._log(trainer, self._now, pl_module.logged())
         if self.met[self._waiting].all():
             trainer.should_stop = True
+        elif self.stops:
+            self._stop_methods(pl_module)
+
+    def _stop_methods(self, comparison: Comparison) -> None:
+        """Stop the methods that have met the criterion in every ordering that they are fed."""
+        running = self.traces.running
+        ended = running & (self.met | ~running).all(1, keepdims=True)
+        if ended.any():
+            comparison.require_unspoilt()
+            self.traces.finish(ended)
+            for method in np.flatnonzero(ended.any(1)).tolist():
+                comparison.stop(method)
 
     def log_rest(self, trainer: Trainer) -> None:
         """Log what was not logged while it was measured, because it was stored before.
@@ -148,7 +225,7 @@ class SampleEfficiency(Callback):
         samples = int(self.traces.grid.samples_seen[place])
         metrics: dict[str, float] = {**logged, "samples_seen": samples}
         for name, correct, met in zip(self.methods, self.traces.correct[place], self._met_at <= samples, strict=True):
-            accuracy = correct[correct != NOT_EVALUATED] / self.traces.grid.all_correct
+            accuracy = correct[correct >= 0] / self.traces.grid.all_correct
             if len(accuracy):
                 low, high = np.percentile(accuracy, BAND)
                 metrics[f"val/{self.measure}/{name}"] = float(accuracy.mean())
@@ -164,7 +241,7 @@ class SampleEfficiency(Callback):
         running, end = self.traces.running, self.traces.grid.samples_seen[-1]
         if self.met[running].all() or self.traces.lengths[running].min() == len(self.traces.correct):
             pl_module.require_unspoilt()
-            self.traces.finish()
+            self.traces.finish(running)
             self.checkpoints.finish(pl_module, running & ~self.met, pl_module.samples_seen == end)
         else:
             self.cut_off_because = "an option of the trainer stopped it early"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import NOT_EVALUATED, samples_to_criterion
+from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
 from store.ledger import Ledger, Trace, TraceKey
 
 # What was measured in the last seconds is lost where the process is killed.
@@ -42,7 +42,7 @@ class Traces:
 
     Attributes:
         correct: Counts of correct predictions, `[evaluations, methods, orderings]`, `NOT_EVALUATED` where there
-            is none.
+            is none, `SKIPPED` where lazy evaluation has left one out so far.
         diverged: The first evaluation at which a prediction was not finite, `[methods, orderings]`, `NOT_EVALUATED`
             where all were.
         running: Which traces are being measured, `[methods, orderings]`.
@@ -56,6 +56,7 @@ class Traces:
         orderings: Numbers of the orderings.
         grid: Where is evaluated.
         recompute: Measure all traces, whatever is stored.
+        evaluated: Digest of the same stream where every evaluation is made, whose finished traces serve as well.
     """
 
     def __init__(
@@ -66,8 +67,10 @@ class Traces:
         orderings: Sequence[int],
         grid: Grid,
         recompute: bool = False,
+        evaluated: str | None = None,
     ) -> None:
         self.ledger = ledger
+        self._evaluated = evaluated
         self.grid = grid
         self.keys = [[TraceKey(stream, method, ordering) for ordering in orderings] for method in methods]
         shape = len(methods), len(orderings)
@@ -120,15 +123,23 @@ class Traces:
     def reload(self) -> None:
         """Read from the ledger what this run has not measured itself."""
         places = np.argwhere(~self.measured).tolist()
+        others = self._of_evaluated(places)
         self._stored |= self.ledger.read({self.keys[m][k] for m, k in places})
         for m, k in places:
-            trace = self._stored.get(self.keys[m][k])
+            trace = others.get(self.keys[m][k]) or self._stored.get(self.keys[m][k])
             if trace is not None:
                 end = min(len(trace.correct), len(self.correct))
                 self.correct[:end, m, k] = trace.correct[:end]
                 diverged = trace.diverged
                 self.diverged[m, k] = NOT_EVALUATED if diverged is None or diverged >= end else diverged
                 self._unfinished[m, k] = trace.open
+
+    def _of_evaluated(self, places: list[list[int]]) -> dict[TraceKey, Trace]:
+        """Read finished traces of which every evaluation was made, by the keys that they have here."""
+        if self._evaluated is None:
+            return {}
+        keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in places}
+        return {keys[key]: trace for key, trace in self.ledger.read(keys).items() if not trace.open}
 
     def claim(self) -> tuple[NDArray[np.bool_], str | None]:
         """Claim the missing traces for this process.
@@ -152,15 +163,18 @@ class Traces:
         """
         self.ledger.give_up({self.keys[m][k] for m, k in np.argwhere(claimed).tolist()})
 
-    def begin(self, chosen: NDArray[np.bool_], evaluations: int = 0) -> None:
+    def begin(self, chosen: NDArray[np.bool_], known: NDArray[np.int64] | None = None) -> None:
         """Begin to measure traces, or go on with them.
 
         Args:
             chosen: Which, `[methods, orderings]`.
-            evaluations: Evaluations that are known already.
+            known: What was known of them where they go on, as `correct` is.
         """
         self.measured |= chosen
-        self.running = chosen
+        self.running = chosen.copy()
+        evaluations = 0 if known is None else len(known)
+        if known is not None:
+            self.correct[:evaluations, chosen] = known[:, chosen]
         self._before = dict(self._stored)
         self._wanted_again &= ~chosen
         self.correct[evaluations:, chosen] = NOT_EVALUATED
@@ -168,7 +182,7 @@ class Traces:
         self._unfinished[chosen] = True
 
     def add(self, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
-        """Take the counts of one evaluation, and store what has grown now and then.
+        """Take the counts of one evaluation.
 
         Args:
             evaluation: Its number, from 0.
@@ -180,6 +194,31 @@ class Traces:
         self.correct[evaluation][running] = correct[running]
         new = running & (not_finite > 0) & (self.diverged == NOT_EVALUATED)
         self.diverged[new] = evaluation
+
+    def skip(self, evaluation: int) -> None:
+        """Note that the methods have come to an evaluation, which is not made yet.
+
+        Args:
+            evaluation: Its number, from 0.
+        """
+        self.correct[evaluation][self.running] = SKIPPED
+
+    def take(self, evaluation: int, method: int, ordering: int, correct: int, not_finite: int) -> None:
+        """Take an evaluation of one trace.
+
+        Args:
+            evaluation: Its number, from 0.
+            method: Place of its method.
+            ordering: Place of its ordering.
+            correct: Correct predictions.
+            not_finite: Predictions that are not finite.
+        """
+        self.correct[evaluation, method, ordering] = correct
+        if not_finite and not 0 <= self.diverged[method, ordering] < evaluation:
+            self.diverged[method, ordering] = evaluation
+
+    def write_if_due(self) -> None:
+        """Store what has grown, now and then."""
         if time.monotonic() - self._written > SECONDS_BETWEEN_WRITES:
             self.write()
 
@@ -192,8 +231,13 @@ class Traces:
         again = {key for key in longer if self.recompute and key in self._before and not self._before[key].open}
         self._store({key: trace for key, trace in longer.items() if key not in again})
 
-    def finish(self) -> None:
-        """Store what was measured as finished, and note which traces came out differently from what was stored."""
+    def finish(self, ended: NDArray[np.bool_]) -> None:
+        """Store what was measured as finished, and note which traces came out differently from what was stored.
+
+        Args:
+            ended: The traces that do not go on, `[methods, orderings]`.
+        """
+        going_on, self.running = self.running & ~ended, self.running & ended
         self._unfinished[self.running] = False
         finished = self._running_traces()
         for m, k in np.argwhere(self.running).tolist():
@@ -205,6 +249,7 @@ class Traces:
                 finished[self.keys[m][k]] = replace(before, open=False)
         self._store(finished)
         self.ledger.give_up(finished)
+        self.running = going_on
 
     def discard(self) -> None:
         """Forget what was measured of traces that go on, here and in the ledger."""

@@ -3,10 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
+
+
+class ValidationSet:
+    """The validation set, in chunks and always in one order.
+
+    Args:
+        inputs: `[samples, ...]`.
+        labels: `[samples]`.
+        chunk: Samples that are predicted at once.
+    """
+
+    def __init__(self, inputs: Tensor, labels: Tensor, chunk: int) -> None:
+        # The same tensors in every evaluation, so that methods can keep what they compute of them.
+        self.chunks = list(zip(inputs.split(chunk), labels.split(chunk), strict=True))
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Give inputs and labels of each chunk."""
+        return iter(self.chunks)
 
 
 def hold(device: torch.device, samples: Sequence[Tensor]) -> Sequence[Tensor]:

@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any, Literal
 
 import torch
-from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
 from datamodules.activation_rows import unpack
@@ -35,7 +34,7 @@ class PhotoStream(SampleStream):
 
     Photos are decoded once and kept on disk as bytes. Where the first part of the network stays frozen, what it gives
     is kept in their place, and the part behind it alone is trained, copied and evaluated. Every method has its own
-    copy, so that one ordering runs per process: choose it with `first_ordering` and leave `orderings` at 1.
+    copy, so that orderings follow each other.
 
     Args:
         trainable_from: The first module of the backbone that may be trained, such as `features.14`; what comes before
@@ -52,7 +51,6 @@ class PhotoStream(SampleStream):
 
     trainer_precisions = ("32-true", "bf16-mixed")
 
-    # Of the type that it has in other streams: the parser keeps a value that was given before the class.
     def __init__(
         self,
         trainable_from: str = WHOLE,
@@ -61,15 +59,9 @@ class PhotoStream(SampleStream):
         dropout: bool = False,
         views: PositiveInt = 1,
         compile: bool = False,  # noqa: A002 - the option's name
-        orderings: PositiveInt = 1,
         **kwargs: Any,
     ) -> None:
-        if orderings != 1:
-            raise UserError(
-                f"data.orderings: {orderings} asked for, but a trainable backbone takes one ordering per process; "
-                "run one process per data.first_ordering and join them with evaluate.py sample-efficiency"
-            )
-        super().__init__(orderings=orderings, **kwargs)
+        super().__init__(**kwargs)
         self.trainable_from = trainable_from
         self.precision = precision
         self.batch_norm = batch_norm

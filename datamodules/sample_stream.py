@@ -17,7 +17,7 @@ from torch.utils.data import DataLoader
 
 from datamodules.chosen_backbone import build_chosen
 from datamodules.draws import draw_ordering, draw_validation, draw_views
-from datamodules.held_samples import hold
+from datamodules.held_samples import ValidationSet, hold
 from datamodules.near_duplicates import warn_of_near_duplicates
 from datamodules.photos.class_folders import tell_left_out
 from datamodules.photos.duplicates import find_duplicates, require_none
@@ -54,7 +54,7 @@ class SampleStream(LightningDataModule):
         backbone: The pre-trained backbone that every method starts from.
         batch_size: New samples in each batch, for every ordering.
         max_samples: The sample limit: each ordering feeds this many at most.
-        orderings: Number of orderings that are fed side by side.
+        orderings: Number of orderings.
         first_ordering: Number of the first of them. Ordering k is the same whichever others run beside it.
         validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
             by default.
@@ -299,11 +299,10 @@ class SampleStream(LightningDataModule):
     def _gather(self, places: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         return self.train_inputs[chosen], self.train_labels[places], places
 
-    def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Feed the validation set in chunks, in one order."""
-        inputs, labels = (x.split(self.validation_chunk) for x in (self.validation_inputs, self.validation_labels))
-        chunks: Any = list(zip(inputs, labels, strict=True))
-        return DataLoader(chunks, batch_size=None)
+    def val_dataloader(self) -> DataLoader[ValidationSet]:
+        """Feed the validation set as a whole, which gives its chunks as often as it is evaluated."""
+        whole: Any = [ValidationSet(self.validation_inputs, self.validation_labels, self.validation_chunk)]
+        return DataLoader(whole, batch_size=None)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, for the results."""

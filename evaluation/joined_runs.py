@@ -37,12 +37,14 @@ def join(runs: Sequence[Run], limit: int | None) -> Curves:
         names, numbers, traces = run.curves.methods, run.curves.orderings.tolist(), run.curves.correct
         block = np.ix_([row[name] for name in names], [column[number] for number in numbers], range(traces.shape[-1]))
         there = correct[block]
-        differing = (there != traces) & (there != NOT_EVALUATED) & (traces != NOT_EVALUATED)
+        differing = (there != traces) & (there >= 0) & (traces >= 0)
         if differing.any():
             m, k, _ = np.argwhere(differing)[0].tolist()
             again = f"of the method {names[m]} in ordering {numbers[k]} again, and differently"
             raise UserError(f"runs: {str(run.folder)!r} holds the trace {again}; leave one out")
-        correct[block] = np.maximum(there, traces)
+        # What one has evaluated, then what one has left out.
+        is_known = (there >= 0) | (traces == NOT_EVALUATED)
+        correct[block] = np.where(is_known, there, traces)
     return replace(
         longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit or longest.limit
     )
@@ -62,6 +64,20 @@ def in_common(curves: Curves) -> tuple[Curves, list[str]]:
         )
     remark = f"Of {len(common)} orderings those {common.sum()} are taken that every method has ({counts})."
     return replace(curves, orderings=curves.orderings[common], correct=curves.correct[:, common]), [remark]
+
+
+def require_known(curves: Curves) -> None:
+    """Check that a criterion can be read from traces, of which evaluations may have been left out.
+
+    Raises:
+        UserError: Of some trace it cannot.
+    """
+    if curves.is_open:
+        raise UserError(
+            f"threshold: evaluations that were left out would decide about {curves.threshold} at {curves.consecutive} "
+            "evaluations; lazy evaluation knows its own criterion alone, so take that, or run train.py with "
+            "--criterion.evaluation=every"
+        )
 
 
 def known_until(curves: Curves, ends: NDArray[np.int64], samples: NDArray[np.float64]) -> int:

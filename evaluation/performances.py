@@ -148,13 +148,19 @@ def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArr
     curves, row = run.curves, run.curves.methods.index(method)
     if performance == "samples_to_criterion":
         return curves.limit - restricted(curves.samples_to_criterion()[0][row], curves.limit)
-    if performance == "final":
-        return curves.accuracy[row, :, -1]
     seen = curves.samples_seen
+    at = int(seen[-1]) if performance == "final" else at
     if not seen[0] <= at <= seen[-1]:
         ended = f"{str(run.folder)!r} was evaluated from {seen[0]} to {seen[-1]} samples, where it ended"
         raise UserError(f"samples: {at} given, but {ended}; choose a number in between")
-    return curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
+    found = curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
+    if np.isnan(found).any():
+        raise UserError(
+            f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r} (lazily, "
+            "or only until it met the criterion); take --performance=samples_to_criterion, fewer --samples, or run "
+            "train.py with --criterion.evaluation=every --criterion.stop_when_met=false"
+        )
+    return found
 
 
 def _print(pairs: Pairs, outcomes: Outcomes, performance: Performance, method: str, at: int) -> None:

@@ -10,10 +10,10 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.joined_runs import in_common, join, known_until, require_same_methods
+from evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
 from evaluation.runs import Run, read_runs, require_same
 from evaluation.stored_traces import BASELINE, find_method, is_ledger, read_stored
-from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
+from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from metrics.sample_efficiency.scores import ACCURACY_AT, score
 from output.errors import UserError
 from output.files import output_file, write_text
@@ -76,6 +76,7 @@ def sample_efficiency(
     provenances = {name: run.describe(name) for run in found for name in run.curves.methods}
     curves = _choose_methods(join(found, limit), provenances, baseline, methods)
     curves, remarks = in_common(curves) if ledgers else (_require_whole(curves), [])
+    require_known(curves)
     curves = replace(curves, limit=known_until(curves, curves.ends, curves.samples_to_criterion()[0]))
     document = {
         "runs": [str(run.folder) for run in found],
@@ -102,10 +103,11 @@ def _criterion(run: Run) -> dict[str, Any]:
 
 def _read_ledger(folder: Path, before: Sequence[Run], where: Mapping[str, Any], asked: Mapping[str, Any]) -> Run:
     """Read a ledger's traces of the stream of what was read before, under its criterion and names."""
-    stream, criterion = None, {"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **asked}
+    stream, criterion = None, dict(asked)
     if before:
         first = before[0]
-        stream, criterion = first.protocol.get("stream_sha256"), _criterion(first)
+        criterion = {"threshold": first.curves.threshold, "consecutive": first.curves.consecutive}
+        stream = first.protocol.get("stream_sha256")
         if stream is None:
             raise UserError(
                 f"runs: {str(first.folder)!r} does not say which stream of a ledger it is of; give the same command of "
@@ -113,7 +115,7 @@ def _read_ledger(folder: Path, before: Sequence[Run], where: Mapping[str, Any], 
             )
     known = {digest_of(run.describe(name)): name for run in before for name in run.curves.methods}
     try:
-        return read_stored(folder, where, stream, known, criterion["threshold"], criterion["consecutive"])
+        return read_stored(folder, where, stream, known, criterion)
     except LedgerError as error:
         raise UserError(f"runs: the ledger {error}; give another folder") from error
 

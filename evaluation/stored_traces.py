@@ -20,6 +20,8 @@ SHOWN, LISTED = 8, 6
 DIGEST = 64
 BASELINE = "baseline"
 MEASURE: Measure = "accuracy"
+# What a stream says that was evaluated lazily: threshold and streak length.
+LAZY = "lazy"
 # What differs only because something else does.
 FOLLOWING = ("start", "all_correct", "largest_class")
 
@@ -34,8 +36,7 @@ def read_stored(
     where: Mapping[str, Any],
     stream: str | None = None,
     known: Mapping[str, str] | None = None,
-    threshold: float = THRESHOLD,
-    consecutive: int = CONSECUTIVE,
+    criterion: Mapping[str, Any] | None = None,
 ) -> Run:
     """Read what a ledger holds of one stream, as if it were a run.
 
@@ -44,8 +45,8 @@ def read_stored(
         where: What the stream must be, by the keys of its protocol.
         stream: Its digest, where that is known.
         known: Names of methods, by their digests; others are called as when they were first measured.
-        threshold: Accuracy of the criterion.
-        consecutive: Streak length of the criterion.
+        criterion: Threshold and streak length where they are asked for; by default those for which a stream was
+            evaluated lazily, or those of `train.py`.
 
     Returns:
         The traces, -1 throughout where there is none of a method in an ordering; the sample limit is where the longest
@@ -58,7 +59,7 @@ def read_stored(
     with LedgerReader(folder) as ledger:
         streams = ledger.streams()
         digest = _choose(folder, streams, where, stream)
-        return read_stream(ledger, digest, streams[digest], known or {}, threshold, consecutive)
+        return read_stream(ledger, digest, streams[digest], known or {}, criterion or {})
 
 
 def read_stream(
@@ -66,8 +67,7 @@ def read_stream(
     digest: str,
     fed: Mapping[str, Any],
     known: Mapping[str, str],
-    threshold: float,
-    consecutive: int,
+    criterion: Mapping[str, Any],
 ) -> Run:
     """Read what a ledger holds of one stream, as `read_stored` does.
 
@@ -76,8 +76,7 @@ def read_stream(
         digest: Digest of the stream.
         fed: What it is, as the ledger tells it.
         known: As for `read_stored`.
-        threshold: As for `read_stored`.
-        consecutive: As for `read_stored`.
+        criterion: As for `read_stored`.
     """
     documents, stored, unfinished = ledger.methods(digest), ledger.traces(digest), ledger.unfinished(digest)
     names = _name(documents, known)
@@ -97,8 +96,7 @@ def read_stream(
         all_correct=fed.get("all_correct", fed["validation_size"]),
         measure=fed.get("measure", MEASURE),
         limit=int(samples_seen[-1]),
-        threshold=threshold,
-        consecutive=consecutive,
+        **{"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **fed.get(LAZY, {}), **criterion},
     )
     methods = {names[key]: {"provenance": _untold(document)} for key, document in documents.items()}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
-from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import copy, deepcopy
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,39 +14,20 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from modules.arithmetic import settle_arithmetic
-from modules.checkpoint import FUNCTIONS, state_of
+from modules.checkpoint import state_of
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
+from modules.method_contract import BASELINE, copy_attributes, option_of, require_method, require_name
+from modules.networks.trainable_backbone import TrainableBackbone
+from modules.past_states import PastStates
 from modules.shared_tensors import SharedTensors
+from modules.stream import Chooser, Chunks, Stream
 from output.errors import UserError
 
-BASELINE = "baseline"
 # Bytes of the methods' states that are held at once, as they are estimated.
 MEMORY = 4 * 2**30
 # Tensors of the size of a head that a method holds: weights, gradients, two moments, and what steps and products take.
 HEADS = 10
-# What Lightning would call of a module that is trained by itself.
-HOOKS = [
-    name
-    for name, _ in inspect.getmembers(LightningModule, inspect.isfunction)
-    if name.endswith("_step") or name.startswith(("on_", "configure_"))
-]
-
-
-class Stream(Protocol):
-    """What a comparison is fed from, as far as it concerns the comparison."""
-
-    max_samples: int
-    orderings: Sequence[int]
-
-    def start(self) -> Start:
-        """Give what every method starts from."""
-
-    def held(self) -> Mapping[str, Tensor]:
-        """Give what is fed from or judged by, beside what the start holds."""
-
-    def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
-        """Choose the orderings that are fed, and how many samples of each are left out."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +61,17 @@ class Comparison(LightningModule):
         super().__init__()
         self.automatic_optimization = False
         custom = methods or {}
-        if BASELINE in custom:
-            raise UserError(f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another")
         for name in custom:
-            if "." in name or not name or hasattr(nn.ModuleDict, name):
-                raise UserError(
-                    f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores"
-                )
+            require_name(name)
         self.methods = nn.ModuleDict({BASELINE: baseline, **custom})
         for name, method in zip(self.names, self, strict=True):
-            _require_no_hooks(name, method)
-        self._constructed = {name: _copy(method, vars(method)) for name, method in self.methods.items()}
+            require_method(name, method)
+        self._constructed = {name: copy_attributes(method, vars(method)) for name, method in self.methods.items()}
         self.chosen: NDArray[np.bool_] | None = None
         self.class_weights: Tensor | None
         self.register_buffer("class_weights", None, persistent=False)
         self._skipped, self._states = 0, dict[str, Any]()
+        self._chooser: Chooser | None = None
         self._shared: SharedTensors | None = None
         # Methods that drew from a global generator while several orderings were fed side by side.
         self.drew: set[str] = set()
@@ -122,8 +96,15 @@ class Comparison(LightningModule):
         """
         self.chosen, self._skipped, self._states = chosen, samples_seen, dict(states or {})
 
-    @staticmethod
-    def orderings_at_once(start: Start, methods: int) -> int:
+    def evaluate_lazily(self, chooser: Chooser) -> None:
+        """Make only the evaluations that are asked for; by default, every one.
+
+        Args:
+            chooser: What asks for them.
+        """
+        self._chooser = chooser
+
+    def orderings_at_once(self, start: Start, methods: int) -> int:
         """Give how many orderings are to be fed side by side, so that the states of methods take a few gigabytes.
 
         It is a generous estimate: every method is taken to hold several heads and a row of features for each sample,
@@ -134,8 +115,10 @@ class Comparison(LightningModule):
             methods: Number of methods.
 
         Returns:
-            At least 1.
+            At least 1; 1 where each has a backbone of its own, or evaluations of its own.
         """
+        if start.backbone is not None or self._chooser is not None:
+            return 1
         rows = min(start.max_samples, start.features)
         values = HEADS * (start.features + 1) * start.classes + rows * start.features
         return max(1, MEMORY // (4 * values * methods))
@@ -170,12 +153,13 @@ class Comparison(LightningModule):
             if own.any():
                 # What an earlier pass has left.
                 vars(method).clear()
-                vars(method).update(_copy(method, self._constructed[name]))
+                vars(method).update(copy_attributes(method, self._constructed[name]))
                 method.trainer = self.trainer
                 with self._turn(name, closely=True):
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
                 self.fed.append((name, place, places))
+        self._past = {name: PastStates(self._method(name)) for name, *_ in self.fed}
         self._columns = np.flatnonzero(fed)
         # Of every method and ordering that is fed: predictions that are correct, and that are not finite.
         self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
@@ -192,6 +176,7 @@ class Comparison(LightningModule):
         for name, state in self._states.items():
             vars(self._method(name)).update(state["attributes"])
             self._optimizers[name], self._generators[name] = state["optimizers"], state["generators"]
+            self._past[name].states = state["past"]
         if self._states:
             self.trainer.optimizers = [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
             self._states = {}
@@ -204,10 +189,19 @@ class Comparison(LightningModule):
 
     def states(self) -> dict[str, Any]:
         """Give the state of every method that is fed, by its name; they are not copies."""
-        return {
-            name: state_of(self._method(name), self._constructed[name], self._optimizers[name], self._generators[name])
-            for name, *_ in self.fed
-        }
+        found = {}
+        for name, *_ in self.fed:
+            own = self._constructed[name], self._optimizers[name], self._generators[name]
+            found[name] = {**state_of(self._method(name), *own), "past": self._past[name].states}
+        return found
+
+    def stop(self, method: int) -> None:
+        """Feed a method no more in this pass.
+
+        Args:
+            method: Its place among the methods.
+        """
+        self.fed = [each for each in self.fed if each[1] != method]
 
     def _method(self, name: str) -> Method:
         method = self.methods[name]
@@ -234,7 +228,7 @@ class Comparison(LightningModule):
         with self._generators[name].in_use():
             yield
         if before != [tensor._version for tensor in given]:
-            raise UserError(f"{_option(name)}: changes its inputs or labels in place, which others share; copy them")
+            raise UserError(_changes_inputs(name))
         is_changed = versions != shared.versions()
         if closely or is_changed:
             shared.look(name)
@@ -259,26 +253,72 @@ class Comparison(LightningModule):
         self.counts = torch.zeros_like(self.counts, device=self.device)
         self.samples_validated = 0
 
-    def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
-        """Count the correct predictions of every method and ordering."""
-        inputs, labels = batch
-        correct, not_finite = self.counts
-        self.samples_validated += len(labels)
+    def validation_step(self, batch: Chunks, batch_idx: int) -> None:
+        """Count the correct predictions of every method and ordering, or evaluate what is asked for."""
+        self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, place, places in self.fed:
-            with self._turn(name, inputs, labels, closely=self._is_first_evaluation):
-                logits = self._method(name)(inputs)
-            orderings = self.counts.shape[-1] if places is None else len(places)
-            self._require_logits(name, logits, (orderings, len(labels), self.classes))
-            # A class without a sample may have -inf; the greatest is NaN where any is.
-            greatest, predicted = logits.max(-1)
-            finite = greatest.isfinite()
-            chosen = slice(None) if places is None else places
-            right = (predicted == labels) & finite
-            if self.class_weights is not None:
-                right = right * self.class_weights[labels]
-            correct[place, chosen] += right.sum(-1)
-            not_finite[place, chosen] += (~finite).sum(-1)
+            self._require_finite(name)
+            if self._chooser is None:
+                self.counts[:, place, slice(None) if places is None else places] += self._count(name, batch)
+            else:
+                self._evaluate_lazily(self._chooser, name, place, batch)
         self._is_first_evaluation = False
+
+    def _evaluate_lazily(self, chooser: Chooser, name: str, place: int, chunks: Chunks) -> None:
+        """Make the evaluations of a method that are asked for now, and keep its state where it may be asked for."""
+        past = self._past[name]
+        while (wanted := chooser.wanted(place)) is not None:
+            before = self._footprint(name)
+            with past.at(wanted):
+                counts = self._count(name, chunks).cpu().numpy()
+            if self._footprint(name) != before:
+                raise UserError(
+                    f"criterion.evaluation: lazy leaves evaluations out, but {name} changes its state where it "
+                    "predicts; give every"
+                )
+            chooser.take(place, wanted, *counts)
+        needed = chooser.needed(place)
+        past.retain(needed)
+        if needed and needed[-1] not in past.states:
+            past.keep(needed[-1], self._optimizers[name])
+
+    def _require_finite(self, name: str) -> None:
+        """Check that a network that is trained has not diverged: it would be trained and evaluated in vain."""
+        method = self._method(name)
+        weights = [each.detach().sum() for each in method.parameters()] if method.backbone is not None else []
+        if weights and not torch.stack(weights).isfinite().all():
+            raise UserError(
+                f"{option_of(name)}: its loss turned NaN or infinite, and with it its weights, by {self.samples_seen} "
+                f"samples of ordering {method.start.numbers[0]}; lower its learning rate"
+            )
+
+    def _footprint(self, name: str) -> tuple[Any, ...]:
+        """Tell whether a method has changed: other tensors or attributes, in-place changes, or numbers drawn."""
+        method = self._method(name)
+        versions = [(id(each), each._version) for each in (*method.parameters(), *method.buffers())]
+        return versions, {key: id(value) for key, value in vars(method).items()}, self._generators[name].place()
+
+    def _count(self, name: str, chunks: Chunks) -> Tensor:
+        """Count the predictions of a method that are correct, and those that are not finite, `[2, orderings]`."""
+        counts: Tensor = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
+        with self._turn(name, closely=self._is_first_evaluation), _folded(self._method(name)):
+            for inputs, labels in chunks:
+                counts = counts + self._count_chunk(name, inputs.to(self.device), labels.to(self.device))
+        return counts
+
+    def _count_chunk(self, name: str, inputs: Tensor, labels: Tensor) -> Tensor:
+        before = inputs._version, labels._version
+        logits = self._method(name)(inputs)
+        if before != (inputs._version, labels._version):
+            raise UserError(_changes_inputs(name))
+        self._require_logits(name, logits, (len(self._method(name).start.numbers), len(labels), self.classes))
+        # A class without a sample may have -inf; the greatest is NaN where any is.
+        greatest, predicted = logits.max(-1)
+        finite = greatest.isfinite()
+        right = (predicted == labels) & finite
+        if self.class_weights is not None:
+            right = right * self.class_weights[labels]
+        return torch.stack([right.sum(-1), (~finite).sum(-1)])
 
     def spoilt(self) -> str:
         """Say who has changed what all methods share, such as the validation inputs; nothing where nobody has."""
@@ -286,7 +326,7 @@ class Comparison(LightningModule):
         if found is None:
             return ""
         name, parts = found
-        who = f"{_option(name)}:" if name else f"model: one of {', '.join(self.names)}"
+        who = f"{option_of(name)}:" if name else f"model: one of {', '.join(self.names)}"
         return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first"
 
     def require_unspoilt(self) -> None:
@@ -303,7 +343,7 @@ class Comparison(LightningModule):
         if not isinstance(logits, Tensor) or logits.shape != wanted:
             found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             needed = f"logits [orderings, samples, classes], here {list(wanted)}"
-            raise UserError(f"{_option(name)}: gives {found}; it must give {needed}")
+            raise UserError(f"{option_of(name)}: gives {found}; it must give {needed}")
 
     def logged(self) -> dict[str, float]:
         """Give what the methods have logged last, by `METHOD/NAME`."""
@@ -317,34 +357,15 @@ class Comparison(LightningModule):
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
 
 
-def _copy(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy attributes with all that they hold; of what cannot be copied, the outermost container alone."""
-    # Functions are known by their identity, which a copy of a partial one would lose.
-    kept = [method, *(value for value in attributes.values() if isinstance(value, FUNCTIONS))]
-    copies, memo = dict[str, Any](), {id(value): value for value in kept}
-    for name, value in attributes.items():
-        try:
-            copies[name] = deepcopy(value, memo)
-        # Whatever a class of the user's raises.
-        except Exception:
-            copies[name] = copy(value) if isinstance(value, dict | list | set | deque) else value
-    return copies
+@contextmanager
+def _folded(method: Method) -> Iterator[None]:
+    """Let the backbones of a method run as they predict fastest."""
+    with ExitStack() as stack:
+        for module in method.modules():
+            if isinstance(module, TrainableBackbone):
+                stack.enter_context(module.folded())
+        yield
 
 
-def _require_no_hooks(name: str, method: Method) -> None:
-    """Refuse a method that defines what is never called of it, or that would not be new in every pass."""
-    if next(method.parameters(), None) is not None:
-        raise UserError(
-            f"{_option(name)}: {type(method).__name__} creates parameters in its constructor; create them in begin, "
-            "which is called before each pass over the stream"
-        )
-    for hook in HOOKS:
-        if getattr(type(method), hook) is not getattr(LightningModule, hook):
-            raise UserError(
-                f"{_option(name)}: {type(method).__name__} defines {hook}, which is never called; a method learns in "
-                "adapt, predicts in forward, and creates its optimisers in build_optimizers"
-            )
-
-
-def _option(name: str) -> str:
-    return "model.baseline" if name == BASELINE else f"model.methods.{name}"
+def _changes_inputs(name: str) -> str:
+    return f"{option_of(name)}: changes its inputs or labels in place, which others share; copy them"

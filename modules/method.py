@@ -129,6 +129,9 @@ class Method(LightningModule):
     has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and a method
     that defines one is refused.
 
+    Its state is what its attributes hold, and its optimisers. They are stored in checkpoints, and copied to be evaluated
+    later, so that nothing else has to be done for either; `forward` changes none of them, and reads no optimiser.
+
     Attributes:
         independent_of_limit: Whether what the method does up to a sample is the same whatever `Start.max_samples` is,
             so that its traces serve comparisons of other limits. A class says so for itself alone, not for those that

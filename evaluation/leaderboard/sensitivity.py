@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evaluation.joined_runs import known_until
 from evaluation.leaderboard.rows import Scored, number
 from metrics.ranking.outcome_agreement import agreement_vectors
-from metrics.sample_efficiency.curves import first_streaks, required_correct
+from metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
 from metrics.sample_efficiency.scores import restricted
 
 THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
@@ -30,7 +30,8 @@ class Cell:
         threshold: Its accuracy.
         consecutive: Its streak length.
         limit: Up to where it is known which traces meet it.
-        undecided: Traces that end before the setting's limit without meeting it.
+        undecided: Traces that end before the setting's limit without meeting it, or of which evaluations are left out
+            that would decide.
         values: Samples to criterion cut there, `[methods, orderings]`; None where no trace meets it by then, or nothing
             of it is known.
     """
@@ -47,13 +48,14 @@ def read_grid(scored: Scored) -> list[Cell]:
     curves, ends, cells = scored.setting.curves, scored.setting.curves.ends, []
     for threshold in sorted({*THRESHOLDS, curves.threshold}):
         required = required_correct(threshold, curves.all_correct)
-        found = first_streaks(curves.correct, curves.samples_seen, required, CONSECUTIVE)[:, 0]
-        for consecutive, samples in zip(CONSECUTIVE, found, strict=True):
+        traces = curves.correct, curves.samples_seen, required, CONSECUTIVE
+        found = first_streaks(*traces)[:, 0]
+        for consecutive, samples, left_open in zip(CONSECUTIVE, found, is_open(*traces), strict=True):
             limit = known_until(curves, ends, samples)
-            met = (samples <= limit).any()
-            values = restricted(samples, limit)[scored.order] if met else None
-            undecided = int((np.isinf(samples) & (ends + curves.samples_seen[0] <= curves.limit)).sum())
-            cells.append(Cell(threshold, consecutive, limit, undecided, values))
+            is_known = (samples <= limit).any() and not left_open.any()
+            values = restricted(samples, limit)[scored.order] if is_known else None
+            undecided = left_open | (np.isinf(samples) & (ends + curves.samples_seen[0] <= curves.limit))
+            cells.append(Cell(threshold, consecutive, limit, int(undecided.sum()), values))
     return cells
 
 

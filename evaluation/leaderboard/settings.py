@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.joined_runs import in_common, join, known_until, require_same_methods
+from evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
 from evaluation.leaderboard.variants import name_variants
 from evaluation.runs import FILES, Run, read_runs
 from evaluation.stored_traces import (
@@ -26,7 +26,7 @@ from evaluation.stored_traces import (
     show,
     telling_apart,
 )
-from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves
+from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from output.errors import UserError
 from store.json_digest import digest_of
 from store.ledger import LedgerError
@@ -202,7 +202,6 @@ def _criterion(run: Run) -> dict[str, Any]:
 
 def _add_stored(groups: dict[str, list[Run]], folder: Path, asked: Asked) -> None:
     """Add what a ledger holds: to the groups of its stream, which are runs', or as a group of its own."""
-    criterion = {"threshold": THRESHOLD, "consecutive": CONSECUTIVE, **asked.criterion}
     with LedgerReader(folder) as ledger:
         streams = ledger.streams()
         flat = {digest: describe_stream(fed) for digest, fed in streams.items()}
@@ -213,7 +212,7 @@ def _add_stored(groups: dict[str, list[Run]], folder: Path, asked: Asked) -> Non
             known = {
                 digest_of(run.describe(name)): name for each in same for run in each for name in run.curves.methods
             }
-            stored = read_stream(ledger, digest, streams[digest], known, **criterion)
+            stored = read_stream(ledger, digest, streams[digest], known, asked.criterion)
             for each in same:
                 each.append(replace(stored, curves=replace(stored.curves, **_criterion(each[0]))))
             if not same:
@@ -285,6 +284,7 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
     correct = curves.correct[np.array(rows)[:, None], order]
     curves = replace(curves, methods=chosen, orderings=curves.orderings[order], correct=correct)
     curves, remarks = in_common(curves)
+    require_known(curves)
     if left_out := [each for each in lacking if each != baseline]:
         remarks.append(
             f"Of the ledger alone, without all orderings of the runs, and left out: {', '.join(left_out)}. --methods "

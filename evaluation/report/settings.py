@@ -102,10 +102,12 @@ def _part(place: int, setting: Setting, curves: Curves, places: Places) -> Part:
         f"{setting['threshold']:.0%}, restricted at {setting['restricted_at']} samples."
     )
     id_, measure = setting_id(place), setting["measure"].replace("_", " ")
-    fed = {
-        "learning_curves": (f"Learning curves: validation {measure}", series.learning_curves(curves, places)),
-        "reached": ("Orderings that met the criterion", series.reached(curves, places)),
-    }
+    fed = {"reached": ("Orderings that met the criterion", series.reached(curves, places))}
+    if curves.is_lazy:
+        told += " Evaluated lazily: there are no learning curves."
+    else:
+        drawn = series.learning_curves(curves, places)
+        fed = {"learning_curves": (f"Learning curves: validation {measure}", drawn), **fed}
     if setting["baseline"]:
         improvement = series.intervals(setting["methods"], "relative_improvement", places)
         fed["improvement"] = ("Relative improvement over the baseline, with its 95 % interval", improvement)

@@ -17,6 +17,8 @@ Measure = Literal["accuracy", "balanced_accuracy"]
 THRESHOLD, CONSECUTIVE = 0.8, 10
 # Stands behind the end of a trace.
 NOT_EVALUATED = -1
+# Stands in a trace where lazy evaluation left out an evaluation, see `metrics.sample_efficiency.lazy_evaluation`.
+SKIPPED = -2
 # Counts are stored in 32 bits.
 LARGEST_COUNT = 2**31 - 1
 
@@ -89,6 +91,30 @@ def first_streaks(
     return found
 
 
+def is_open(
+    correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
+) -> NDArray[np.bool_]:
+    """Say where evaluations that were left out decide whether, or when, traces first meet a criterion.
+
+    Args:
+        correct: As for `first_streaks`, `SKIPPED` where there was no evaluation.
+        samples_seen: As for `first_streaks`.
+        required: As for `first_streaks`.
+        consecutive: As for `first_streaks`.
+
+    Returns:
+        `[lengths, ...]`.
+    """
+    left_out = correct == SKIPPED
+    if not left_out.any():
+        return np.zeros((len(consecutive), *correct.shape[:-1]), dtype=bool)
+    all_fail, all_pass = (
+        first_streaks(np.where(left_out, count, correct), samples_seen, required, consecutive)
+        for count in (SKIPPED, required)
+    )
+    return np.asarray((all_fail != all_pass).any(axis=1))
+
+
 def samples_to_criterion(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -105,7 +131,8 @@ class Curves:
         methods: Names, the baseline first, `[methods]`.
         orderings: Numbers of the orderings, `[orderings]`.
         samples_seen: Samples that an ordering had fed at each evaluation, `[evaluations]`.
-        correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace.
+        correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace, and
+            -2 where lazy evaluation left one out.
         validation_size: Number of validation samples.
         all_correct: The count where all predictions are correct; for accuracy the validation size.
         measure: What the counts' share of that is, see `class_weights`.
@@ -127,14 +154,25 @@ class Curves:
 
     @property
     def accuracy(self) -> NDArray[np.float64]:
-        """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN behind the end of a trace."""
+        """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN where it was not evaluated."""
         return _shares(self.correct, self.all_correct)
 
     @property
     def ends(self) -> NDArray[np.int64]:
         """Samples seen at the last evaluation of each trace, `[methods, orderings]`."""
-        ends: NDArray[np.int64] = self.samples_seen[(self.correct >= 0).sum(-1) - 1]
+        ends: NDArray[np.int64] = self.samples_seen[(self.correct != NOT_EVALUATED).sum(-1) - 1]
         return ends
+
+    @property
+    def is_lazy(self) -> bool:
+        """Whether evaluations were left out, so that nothing is known but when the run's own criterion was met."""
+        return bool((self.correct == SKIPPED).any())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether evaluations that were left out decide about a trace, by the criterion of these curves."""
+        required = required_correct(self.threshold, self.all_correct)
+        return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
     def accuracy_at(self, samples: int) -> NDArray[np.float64]:
         """Give the accuracy at a number of samples: at the last evaluation that had seen no more.
@@ -143,7 +181,8 @@ class Curves:
             samples: The number.
 
         Returns:
-            `[methods, orderings]`, NaN where that is before the first evaluation or behind the end of the trace.
+            `[methods, orderings]`, NaN where that is before the first evaluation or behind the end of the trace, and
+            where that evaluation was left out.
         """
         place = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
         # Behind the last evaluation nothing is known, but where the next one would have seen more.

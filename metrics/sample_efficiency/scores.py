@@ -238,6 +238,7 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
                 "onset": [_count(value) for value in onset[i]],
                 "accuracy_at": {str(number): [_number(value) for value in found[i]] for number, found in at.items()},
                 "reached": int(np.isfinite(samples[i]).sum()),
+                "evaluations": (curves.correct[i] >= 0).sum(-1).tolist(),
                 # Infinite values sort last, so that the median is not finite once half of the orderings are censored.
                 "median": _number(float(np.median(samples[i]))),
                 "restricted_mean": float(restricted(samples[i], curves.limit).mean()),

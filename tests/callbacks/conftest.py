@@ -19,6 +19,7 @@ from torch.utils.data import DataLoader
 
 from callbacks import Results, SampleEfficiency
 from callbacks.measurement import measure
+from datamodules.held_samples import ValidationSet
 from metrics.sample_efficiency.curves import Curves
 from modules.comparison import Comparison
 from modules.method import Method, Start
@@ -96,8 +97,8 @@ class PlacesStream(LightningDataModule):
 
     def val_dataloader(self) -> DataLoader[Any]:
         places = torch.arange(len(self.validation_labels)).float()[:, None]
-        parts = zip(places.split(CHUNK), self.validation_labels.split(CHUNK), strict=True)
-        return DataLoader(list(parts), batch_size=None)  # type: ignore[arg-type]
+        whole: Any = [ValidationSet(places, self.validation_labels, CHUNK)]
+        return DataLoader(whole, batch_size=None)
 
     def protocol(self) -> dict[str, Any]:
         names = {"dataset": "places", "backbone": "none", "weights": "none", "batch_size": self.batch_size}

@@ -42,7 +42,8 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
     document = read(run.folder)
     assert document["complete"]
     assert document["stopped_because"] == run.stopped_because
-    criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "required_correct": 16, "all_correct": 20}
+    criterion = {"measure": "accuracy", "threshold": 0.8, "consecutive": 3, "evaluation": "every"}
+    criterion |= {"required_correct": 16, "all_correct": 20}
     assert document["criterion"] == {**criterion, "largest_class": 10}
     assert document["evaluations"] == document["samples_seen"] == run.evaluations
     assert document["restricted_at"] == 12
@@ -281,7 +282,7 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("callbacks.results.write_together", fail)
+    monkeypatch.setattr("callbacks.run_files.write_together", fail)
     with pytest.raises(UserError, match=r"^trainer.default_root_dir: .* cannot be written \(no space left\)"):
         script(COUNTS, results=Results())
 
@@ -326,7 +327,7 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
     document = read(run.folder)
     assert document["times"]["computed_traces"] == 2
     criterion = {"measure": "balanced_accuracy", "required_correct": 22, "all_correct": 24, "largest_class": 12}
-    assert document["criterion"] == {"threshold": 0.9, "consecutive": 1, **criterion}
+    assert document["criterion"] == {"threshold": 0.9, "consecutive": 1, "evaluation": "every", **criterion}
     assert "90% validation balanced accuracy at 1" in capsys.readouterr().out
     assert accuracy.curves.accuracy.tolist() == [[[count / 7 for count in counts[0][0]]] * 2]
 

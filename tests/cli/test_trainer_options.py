@@ -58,8 +58,8 @@ def test_no_nonsense_ends_in_a_traceback(
         ("--trainer.max_time=soon", "error: trainer.max_time: "),
         ("--trainer.devices=0", "error: trainer.devices: "),
         ("--trainer.num_sanity_val_steps=-1", "error: trainer.num_sanity_val_steps: -1 would change the protocol"),
-        ("--trainer.limit_val_batches=1", "error: trainer.limit_val_batches: 1 would change"),
-        ("--trainer.limit_train_batches=1", "error: trainer.limit_train_batches: 1 would change"),
+        ("--trainer.limit_val_batches=3", "error: trainer.limit_val_batches: 3"),
+        ("--trainer.limit_train_batches=3", "error: trainer.limit_train_batches: 3"),
         ("--trainer.check_val_every_n_epoch=2", "error: trainer.check_val_every_n_epoch: 2 would change"),
         (
             "--trainer.callbacks={class_path: EarlyStopping, init_args: {monitor: loss}}",

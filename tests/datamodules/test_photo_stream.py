@@ -1,4 +1,4 @@
-"""The stream of photos feeds bytes, or activations at a freeze boundary, in one ordering per process."""
+"""The stream of photos feeds bytes, or activations at a freeze boundary, whole or from a freeze boundary on."""
 
 from __future__ import annotations
 
@@ -25,12 +25,6 @@ from output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Preprocessing(resize=32, crop=32))
-
-
-@pytest.mark.parametrize("orderings", [0, 2, 20])
-def test_one_ordering_per_process(photo_folder: Path, tiny: BackboneSpec, orderings: int) -> None:
-    with pytest.raises(UserError, match=f"data.orderings: {orderings} asked for.*first_ordering"):
-        PhotoStream(orderings=orderings, photos=ClassFolders(str(photo_folder)), backbone=tiny)
 
 
 def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:

@@ -85,7 +85,9 @@ def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
 def test_validation_set_is_fed_whole_and_in_order(set_up: SetUp, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FeatureStream, "validation_chunk", chunk)
     stream = set_up(FeatureStream, orderings=1)
-    inputs, labels = zip(*stream.val_dataloader(), strict=True)
+    (whole,) = stream.val_dataloader()
+    inputs, labels = zip(*whole, strict=True)
+    assert [len(part) for part in labels] == [len(part) for part in stream.validation_labels.split(chunk)]
     assert torch.equal(torch.cat(inputs), stream.validation_inputs)
     assert torch.equal(torch.cat(labels), stream.validation_labels)
 
@@ -226,7 +228,7 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
     stream._hold_on_device()
     assert ("every batch is copied" in capsys.readouterr().out) == (device == "cpu")
     assert {str(part.device) for batch in stream.train_dataloader() for part in batch} == {device}
-    assert {str(part.device) for batch in stream.val_dataloader() for part in batch} == {device}
+    assert {str(part.device) for whole in stream.val_dataloader() for chunk in whole for part in chunk} == {device}
 
 
 def test_files_that_are_no_photos_are_counted(

@@ -96,7 +96,7 @@ def test_correct_predictions_are_counted_afresh_at_every_evaluation() -> None:
     for _ in range(2):
         comparison.on_validation_epoch_start()
         for part in labels.split(3):
-            comparison.validation_step((torch.zeros(len(part), 4), part), 0)
+            comparison.validation_step([(torch.zeros(len(part), 4), part)], 0)
         assert comparison.counts.tolist() == [[[2, 2], [3, 2]], [[0, 0], [0, 0]]]
 
 
@@ -106,7 +106,7 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
     comparison.weigh(np.array([10, 20, 50]))
     comparison.on_validation_epoch_start()
     for part in torch.tensor([0, 1, 1, 2, 2, 2, 0]).split(3):
-        comparison.validation_step((torch.zeros(len(part), 4), part), 0)
+        comparison.validation_step([(torch.zeros(len(part), 4), part)], 0)
     now = comparison.snapshot()
     assert now.correct.tolist() == [[20, 40], [150, 20]]
     assert now.samples_validated == 7
@@ -121,7 +121,8 @@ def test_a_correct_prediction_counts_what_its_class_weighs() -> None:
 def test_as_many_orderings_at_once_as_the_states_of_methods_fit(
     features: int, classes: int, max_samples: int, methods: int
 ) -> None:
-    orderings = Comparison.orderings_at_once(Start(features, classes, range(1), max_samples, seed=0), methods)
+    start = Start(features, classes, range(1), max_samples, seed=0)
+    orderings = Comparison(Constant([0])).orderings_at_once(start, methods)
     # Adam holds four heads; recursive least squares a row of features per sample, or a matrix of features by features.
     held = 4 * (4 * features * classes + min(max_samples, features) * features)
     assert orderings == 1 or orderings * methods * held <= 4 * 2**30
@@ -176,14 +177,14 @@ class Logits(Constant):
 )
 def test_logits_of_another_shape_are_refused_by_the_methods_name(logits: object) -> None:
     with pytest.raises(UserError, match=r"^model\.methods\.mine: gives .*here \[2, 5, 3\]"):
-        compared(Logits(logits)).validation_step((torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64)), 0)
+        compared(Logits(logits)).validation_step([(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
 
 
 def test_what_is_not_finite_is_wrong_and_counted() -> None:
     inf, nan = torch.inf, torch.nan
     rows = [[0.0, -inf, -inf], [nan, nan, nan], [1.0, nan, 0.0], [inf, 0.0, 0.0], [-inf, -inf, -inf], [2.0, 1.0, 0.0]]
     comparison = compared(Logits(torch.tensor([rows, [[1.0, 0.0, 0.0]] * 6])))
-    comparison.validation_step((torch.zeros(6, 4), torch.zeros(6, dtype=torch.int64)), 0)
+    comparison.validation_step([(torch.zeros(6, 4), torch.zeros(6, dtype=torch.int64))], 0)
     correct, not_finite = comparison.counts[:, 1]
     assert correct.tolist() == [2, 6]
     assert not_finite.tolist() == [4, 0]
@@ -226,7 +227,7 @@ def test_a_method_that_changes_what_others_see_is_named(change: Callable[..., ob
     comparison = compared(Spoils(change, learning))
     step: Callable[..., None] = comparison.training_step if learning else comparison.validation_step
     inputs, labels = torch.ones(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64)
-    batch = (inputs, labels, torch.zeros_like(labels)) if learning else (inputs[0], labels[0])
+    batch = (inputs, labels, torch.zeros_like(labels)) if learning else [(inputs[0], labels[0])]
     with torch.inference_mode(not learning), pytest.raises(UserError, match=r"^model\.methods\.mine: changes its inp"):
         step(batch, 0)
 
@@ -267,7 +268,7 @@ def test_no_method_decides_on_the_arithmetic_of_another() -> None:
     set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
     comparison.training_step((torch.randn(2, 1, 4), torch.zeros(2, 1, dtype=torch.int64), torch.zeros(2, 1)), 0)
     comparison.on_validation_epoch_start()
-    comparison.validation_step((torch.randn(5, 4), torch.zeros(5, dtype=torch.int64)), 0)
+    comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
     settle_arithmetic()
     assert notes.noted == ["highest"] * 3
 
@@ -342,7 +343,7 @@ def test_changes_that_torch_does_not_know_of_are_found(
         comparison.training_step((torch.ones(2, 1, 4), *torch.zeros(2, 2, 1, dtype=torch.int64)), 0)
         comparison.on_validation_epoch_start()
         with torch.inference_mode():
-            comparison.validation_step((held["the validation inputs"], held["the validation labels"]), 0)
+            comparison.validation_step([(held["the validation inputs"], held["the validation labels"])], 0)
         comparison.require_unspoilt()
 
     with pytest.raises(UserError, match=rf"^model\.methods\.mine: changes .*{what}.*, which all methods share"):

@@ -147,7 +147,7 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
             for key, kind in methods.items()
             if kind["hyperparameters"].get("alpha", 1) != 1
         }
-        found = read_stream(ledger, digest, fed, known, 0.8, 10)
+        found = read_stream(ledger, digest, fed, known, {})
     assert sorted(found.curves.methods) == ["baseline", *(f"ridge (alpha {alpha})" for alpha in (0.1, 1, 10))]
 
 

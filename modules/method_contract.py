@@ -1,0 +1,73 @@
+"""What a method may not do, and how messages name it."""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Mapping
+from copy import copy, deepcopy
+from typing import Any
+
+from lightning.pytorch import LightningModule
+from torch import nn
+
+from modules.checkpoint import FUNCTIONS
+from modules.method import Method
+from output.errors import UserError
+
+BASELINE = "baseline"
+# What Lightning would call of a module that is trained by itself.
+HOOKS = [
+    name
+    for name, _ in inspect.getmembers(LightningModule, inspect.isfunction)
+    if name.endswith("_step") or name.startswith(("on_", "configure_"))
+]
+
+
+def option_of(name: str) -> str:
+    """Give the option that chooses a method."""
+    return "model.baseline" if name == BASELINE else f"model.methods.{name}"
+
+
+def require_name(name: str) -> None:
+    """Check the name of a custom method.
+
+    Args:
+        name: The name.
+
+    Raises:
+        UserError: It is the baseline's, or a module cannot be called so.
+    """
+    if name == BASELINE:
+        raise UserError(f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another")
+    if "." in name or not name or hasattr(nn.ModuleDict, name):
+        raise UserError(f"model.methods: {name!r} cannot be a method's name; take letters, digits and underscores")
+
+
+def require_method(name: str, method: Method) -> None:
+    """Refuse a method that defines what is never called of it, or that would not be new in every pass."""
+    if next(method.parameters(), None) is not None:
+        raise UserError(
+            f"{option_of(name)}: {type(method).__name__} creates parameters in its constructor; create them in begin, "
+            "which is called before each pass over the stream"
+        )
+    for hook in HOOKS:
+        if getattr(type(method), hook) is not getattr(LightningModule, hook):
+            raise UserError(
+                f"{option_of(name)}: {type(method).__name__} defines {hook}, which is never called; a method learns in "
+                "adapt, predicts in forward, and creates its optimisers in build_optimizers"
+            )
+
+
+def copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy attributes with all that they hold; of what cannot be copied, the outermost container alone."""
+    # Functions are known by their identity, which a copy of a partial one would lose.
+    kept = [method, *(value for value in attributes.values() if isinstance(value, FUNCTIONS))]
+    copies, memo = dict[str, Any](), {id(value): value for value in kept}
+    for name, value in attributes.items():
+        try:
+            copies[name] = deepcopy(value, memo)
+        # Whatever a class of the user's raises.
+        except Exception:
+            copies[name] = copy(value) if isinstance(value, dict | list | set | deque) else value
+    return copies

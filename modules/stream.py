@@ -1,0 +1,44 @@
+"""What feeds a comparison and chooses its evaluations, as far as it concerns the comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import Tensor
+
+from modules.method import Start
+
+# The validation set, again and again: inputs and labels.
+Chunks = Iterable[tuple[Tensor, Tensor]]
+
+
+class Chooser(Protocol):
+    """What chooses the evaluations that are made of a comparison, where not all are."""
+
+    def wanted(self, method: int) -> int | None:
+        """Give the number of the evaluation that is to be made next of a method; None where it has to learn more."""
+
+    def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
+        """Take the counts of an evaluation of a method, `[orderings]`."""
+
+    def needed(self, method: int) -> list[int]:
+        """Give the evaluations up to now that may still be asked for of a method, in order."""
+
+
+class Stream(Protocol):
+    """What a comparison is fed from, as far as it concerns the comparison."""
+
+    max_samples: int
+    orderings: Sequence[int]
+
+    def start(self) -> Start:
+        """Give what every method starts from."""
+
+    def held(self) -> Mapping[str, Tensor]:
+        """Give what is fed from or judged by, beside what the start holds."""
+
+    def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
+        """Choose the orderings that are fed, and how many samples of each are left out."""

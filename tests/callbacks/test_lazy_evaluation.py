@@ -1,0 +1,141 @@
+"""A lazy run meets the criterion where every evaluation does, says what it left out, and stops what has met it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from torch import Tensor
+
+from callbacks import Results, checkpoints
+from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from output.errors import UserError
+from tests.callbacks.conftest import Scripted, ScriptedRun
+from tests.callbacks.test_checkpoints import Killed
+
+Script = Callable[..., ScriptedRun]
+CRITERION: dict[str, Any] = {"threshold": 0.8, "consecutive": 4}
+GENERATOR = np.random.default_rng(0)
+COUNTS = np.where(GENERATOR.random((3, 4, 40)) < np.linspace(0.3, 1, 40), 18, 9)
+
+
+def both(script: Script, tmp_path: Path, counts: Any = COUNTS, **options: Any) -> tuple[ScriptedRun, ScriptedRun]:
+    ledger = tmp_path / "of every"
+    every = script(counts, folder="every", results=Results(ledger=str(ledger)), **CRITERION, **options)
+    return every, script(counts, folder="lazy", results=Results(), evaluation="lazy", **CRITERION, **options)
+
+
+@pytest.mark.parametrize("evaluate_every", [1, 3])
+def test_scores_are_those_of_every_evaluation(script: Script, tmp_path: Path, evaluate_every: int) -> None:
+    every, lazy = (run.results.document for run in both(script, tmp_path, evaluate_every=evaluate_every))
+    for name, scores in every["methods"].items():
+        for key in ("samples_to_criterion", "onset", "reached", "restricted_mean"):
+            assert lazy["methods"][name][key] == scores[key]
+        made = zip(lazy["methods"][name]["evaluations"], scores["evaluations"], strict=True)
+        assert all(few < many for few, many in made)
+    assert lazy["comparisons"] == every["comparisons"]
+    assert lazy["complete"]
+    assert lazy["criterion"]["evaluation"] == "lazy"
+
+
+def test_what_is_known_is_as_it_was_scripted(script: Script, tmp_path: Path) -> None:
+    _, lazy = both(script, tmp_path)
+    correct = lazy.correct
+    known = (correct != SKIPPED) & (correct != NOT_EVALUATED)
+    assert (correct[known] == COUNTS[..., : correct.shape[-1]][known]).all()
+    assert (correct == SKIPPED).any()
+    made = known.sum(-1).tolist()
+    assert [scores["evaluations"] for scores in lazy.results.document["methods"].values()] == made
+
+
+def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    fed: list[tuple[int, int]] = []
+    adapt = Scripted.adapt
+
+    def counted(self: Scripted, *batch: Tensor) -> None:
+        adapt(self, *batch)
+        fed.append((int(self.script[0, 0]), self.batches))
+
+    monkeypatch.setattr(Scripted, "adapt", counted)
+    counts = [[[18] * 30], [[9] * 20 + [18] * 10]]
+    script(counts, folder="on", results=Results(), stop_when_met=True, **CRITERION)
+    assert fed == [*[pair for k in range(1, 5) for pair in ((18, k), (9, k))], *[(9, k) for k in range(5, 25)]]
+    fed.clear()
+    run = script(counts, folder="off", results=Results(recompute=True), **CRITERION)
+    assert len(fed) == 2 * 24
+    assert run.criterion.traces.lengths.tolist() == [[24], [24]]
+
+
+def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
+    ledger = str(tmp_path / "other")
+    on = script(COUNTS, folder="on", results=Results(), stop_when_met=True, **CRITERION).results.document
+    off = script(COUNTS, folder="off", results=Results(ledger=ledger), **CRITERION).results.document
+    assert on["comparisons"] == off["comparisons"]
+    assert all(on["methods"][name]["onset"] == scores["onset"] for name, scores in off["methods"].items())
+
+
+@pytest.mark.parametrize("evaluation", ["lazy", "every"])
+@pytest.mark.parametrize("kills", [(1,), (7, 12, 13), (22,), tuple(range(1, 36, 2))])
+def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
+    script: Script, kills: tuple[int, ...], evaluation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr(checkpoints, "SHARE", 1e9)
+    options: dict[str, Any] = {"evaluation": evaluation, "stop_when_met": True, **CRITERION}
+    whole = script(COUNTS, folder="whole", results=Results(ledger=str(tmp_path / "other")), **options)
+    for samples in kills:
+        script(COUNTS, results=Results(), callbacks=(Killed(samples),), **options)
+    run = script(COUNTS, results=Results(), **options)
+    assert run.correct.tolist() == whole.correct.tolist()
+    assert run.results.document["methods"] == whole.results.document["methods"]
+
+
+def test_a_higher_limit_goes_on_from_the_states_that_were_kept(script: Script, tmp_path: Path) -> None:
+    whole = script(COUNTS, folder="whole", results=Results(ledger=str(tmp_path / "o")), evaluation="lazy", **CRITERION)
+    for limit in (9, 14, 15, 30):
+        low = {"folder": f"at {limit}", "max_samples": limit, "evaluation": "lazy"}
+        script(COUNTS, results=Results(), **low, **CRITERION)
+    run = script(COUNTS, results=Results(), evaluation="lazy", **CRITERION)
+    assert run.correct.tolist() == whole.correct.tolist()
+
+
+def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(script: Script) -> None:
+    lazy = script(COUNTS, folder="lazy", results=Results(), evaluation="lazy", **CRITERION)
+    every = script(COUNTS, folder="every", results=Results(), **CRITERION)
+    assert lazy.results.document["times"]["reused_traces"] == every.results.document["times"]["reused_traces"] == 0
+    again = script(COUNTS, folder="other", results=Results(), evaluation="lazy", threshold=0.9, consecutive=4)
+    assert again.results.document["times"]["computed_traces"] == 0
+    onsets = [run.results.document["methods"]["baseline"]["onset"] for run in (again, every)]
+    assert onsets[0] == onsets[1]
+
+
+def test_a_lazy_run_leaves_no_learning_curves(script: Script, tmp_path: Path) -> None:
+    script(COUNTS, results=Results(ledger=str(tmp_path / "other")), **CRITERION)
+    assert (tmp_path / "run" / "learning_curves.png").exists()
+    run = script(COUNTS, results=Results(overwrite=True), evaluation="lazy", **CRITERION)
+    assert not [*run.folder.glob("learning_curves*")]
+    assert (run.folder / "criterion_reached.png").exists()
+    assert run.curves.is_lazy
+    assert not run.curves.is_open
+
+
+def test_what_was_left_out_is_said(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
+    run = script(COUNTS, evaluation="lazy", **CRITERION)
+    correct = run.correct
+    share = (correct >= 0).sum() / (correct != NOT_EVALUATED).sum()
+    assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
+
+
+def test_a_method_that_changes_where_it_predicts_is_refused(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    forward = Scripted.forward
+
+    def forgetful(self: Scripted, inputs: Tensor) -> Tensor:
+        self.last = inputs + 1
+        return forward(self, inputs)
+
+    monkeypatch.setattr(Scripted, "forward", forgetful)
+    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every"):
+        script(COUNTS, evaluation="lazy", **CRITERION)
