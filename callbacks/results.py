@@ -219,7 +219,7 @@ class Results:
             trainer: The trainer.
         """
         traces = self.traces
-        measured, complete = (traces.lengths > 0).all(0), not traces.missing.any()
+        measured, complete = np.all(traces.lengths > 0, axis=0), not traces.missing.any()
         cut_off = f"INCOMPLETE: {self.criterion.cut_off_because}"
         if not measured.any():
             print(f"{cut_off}, before every method was measured. Nothing is written.")

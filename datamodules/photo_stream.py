@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 import torch
+from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
 from datamodules.activation_rows import unpack

@@ -156,9 +156,9 @@ def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArr
     found = curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
     if np.isnan(found).any():
         raise UserError(
-            f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r} (lazily, "
-            "or only until it met the criterion); take --performance=samples_to_criterion, fewer --samples, or run "
-            "train.py with --criterion.evaluation=every --criterion.stop_when_met=false"
+            f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r}: "
+            "lazily, or only until it met the criterion; take --performance=samples_to_criterion, fewer --samples, or "
+            "run train.py with --criterion.evaluation=every --criterion.stop_when_met=false"
         )
     return found
 

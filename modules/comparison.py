@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,34 +17,25 @@ from modules.arithmetic import settle_arithmetic
 from modules.checkpoint import state_of
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
-from modules.method_contract import BASELINE, copy_attributes, option_of, require_method, require_name
+from modules.method_contract import (
+    BASELINE,
+    copy_attributes,
+    option_of,
+    require_finite,
+    require_logits,
+    require_method,
+    require_name,
+)
 from modules.networks.trainable_backbone import TrainableBackbone
 from modules.past_states import PastStates
 from modules.shared_tensors import SharedTensors
-from modules.stream import Chooser, Chunks, Stream
+from modules.stream import Chooser, Chunks, Snapshot, Stream
 from output.errors import UserError
 
 # Bytes of the methods' states that are held at once, as they are estimated.
 MEMORY = 4 * 2**30
 # Tensors of the size of a head that a method holds: weights, gradients, two moments, and what steps and products take.
 HEADS = 10
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """A comparison as it stands after an evaluation.
-
-    Attributes:
-        samples_seen: Samples that each ordering has fed so far.
-        samples_validated: Validation samples of the evaluation.
-        correct: Counts of correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
-        not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
-    """
-
-    samples_seen: int
-    samples_validated: int
-    correct: NDArray[np.int64]
-    not_finite: NDArray[np.int64]
 
 
 class Comparison(LightningModule):
@@ -257,7 +248,7 @@ class Comparison(LightningModule):
         """Count the correct predictions of every method and ordering, or evaluate what is asked for."""
         self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, place, places in self.fed:
-            self._require_finite(name)
+            require_finite(name, self._method(name), self.samples_seen)
             if self._chooser is None:
                 self.counts[:, place, slice(None) if places is None else places] += self._count(name, batch)
             else:
@@ -282,16 +273,6 @@ class Comparison(LightningModule):
         if needed and needed[-1] not in past.states:
             past.keep(needed[-1], self._optimizers[name])
 
-    def _require_finite(self, name: str) -> None:
-        """Check that a network that is trained has not diverged: it would be trained and evaluated in vain."""
-        method = self._method(name)
-        weights = [each.detach().sum() for each in method.parameters()] if method.backbone is not None else []
-        if weights and not torch.stack(weights).isfinite().all():
-            raise UserError(
-                f"{option_of(name)}: its loss turned NaN or infinite, and with it its weights, by {self.samples_seen} "
-                f"samples of ordering {method.start.numbers[0]}; lower its learning rate"
-            )
-
     def _footprint(self, name: str) -> tuple[Any, ...]:
         """Tell whether a method has changed: other tensors or attributes, in-place changes, or numbers drawn."""
         method = self._method(name)
@@ -311,7 +292,7 @@ class Comparison(LightningModule):
         logits = self._method(name)(inputs)
         if before != (inputs._version, labels._version):
             raise UserError(_changes_inputs(name))
-        self._require_logits(name, logits, (len(self._method(name).start.numbers), len(labels), self.classes))
+        require_logits(name, logits, (len(self._method(name).start.numbers), len(labels), self.classes))
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
         finite = greatest.isfinite()
@@ -337,13 +318,6 @@ class Comparison(LightningModule):
         """
         if reason := self.spoilt():
             raise UserError(reason)
-
-    @staticmethod
-    def _require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> None:
-        if not isinstance(logits, Tensor) or logits.shape != wanted:
-            found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            needed = f"logits [orderings, samples, classes], here {list(wanted)}"
-            raise UserError(f"{option_of(name)}: gives {found}; it must give {needed}")
 
     def logged(self) -> dict[str, float]:
         """Give what the methods have logged last, by `METHOD/NAME`."""

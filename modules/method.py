@@ -129,8 +129,8 @@ class Method(LightningModule):
     has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and a method
     that defines one is refused.
 
-    Its state is what its attributes hold, and its optimisers. They are stored in checkpoints, and copied to be evaluated
-    later, so that nothing else has to be done for either; `forward` changes none of them, and reads no optimiser.
+    Its state is what its attributes hold, and its optimisers. They are stored in checkpoints, and copied to be
+    evaluated later, so that nothing else has to be done for either; `forward` changes none, and reads no optimiser.
 
     Attributes:
         independent_of_limit: Whether what the method does up to a sample is the same whatever `Start.max_samples` is,

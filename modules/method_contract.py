@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from copy import copy, deepcopy
 from typing import Any
 
+import torch
 from lightning.pytorch import LightningModule
-from torch import nn
+from torch import Tensor, nn
 
 from modules.checkpoint import FUNCTIONS
 from modules.method import Method
@@ -57,6 +58,42 @@ def require_method(name: str, method: Method) -> None:
                 f"{option_of(name)}: {type(method).__name__} defines {hook}, which is never called; a method learns in "
                 "adapt, predicts in forward, and creates its optimisers in build_optimizers"
             )
+
+
+def require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> None:
+    """Check the shape of what a method predicts.
+
+    Args:
+        name: The method's name.
+        logits: What it gave.
+        wanted: The shape, `[orderings, samples, classes]`.
+
+    Raises:
+        UserError: It is another.
+    """
+    if not isinstance(logits, Tensor) or logits.shape != wanted:
+        found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        needed = f"logits [orderings, samples, classes], here {list(wanted)}"
+        raise UserError(f"{option_of(name)}: gives {found}; it must give {needed}")
+
+
+def require_finite(name: str, method: Method, samples_seen: int) -> None:
+    """Check that a network that is trained has not diverged: it would be trained and evaluated in vain.
+
+    Args:
+        name: The method's name.
+        method: The method.
+        samples_seen: Samples that it has been fed.
+
+    Raises:
+        UserError: A weight is not finite.
+    """
+    weights = [] if method.backbone is None else [each.detach().sum() for each in method.parameters()]
+    if weights and not torch.stack(weights).isfinite().all():
+        raise UserError(
+            f"{option_of(name)}: its loss turned NaN or infinite, and its weights with it, by {samples_seen} samples "
+            f"of ordering {method.start.numbers[0]}; lower its learning rate"
+        )
 
 
 def copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,9 @@
-"""What feeds a comparison and chooses its evaluations, as far as it concerns the comparison."""
+"""What feeds a comparison, what chooses its evaluations, and what it gives of them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -42,3 +43,20 @@ class Stream(Protocol):
 
     def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
         """Choose the orderings that are fed, and how many samples of each are left out."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A comparison as it stands after an evaluation.
+
+    Attributes:
+        samples_seen: Samples that each ordering has fed so far.
+        samples_validated: Validation samples of the evaluation.
+        correct: Counts of correct predictions, `[methods, orderings]`, 0 where a method is not fed an ordering.
+        not_finite: Predictions that are not finite numbers, of which none is correct, `[methods, orderings]`.
+    """
+
+    samples_seen: int
+    samples_validated: int
+    correct: NDArray[np.int64]
+    not_finite: NDArray[np.int64]

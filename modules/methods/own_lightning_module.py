@@ -20,7 +20,6 @@ from lightning.pytorch.utilities.types import LRSchedulerConfig
 from torch import Tensor, nn
 from torchmetrics import Metric
 
-from modules.comparison import HOOKS
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.networks.trainable_backbone import folded

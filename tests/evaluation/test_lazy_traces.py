@@ -70,7 +70,7 @@ def test_a_leaderboard_knows_its_own_criterion_alone(tmp_path: Path) -> None:
     settings = {}
     for name, counts in (("lazy", lazily(EVERY, 80, 10)), ("every", EVERY)):
         traces = dict(zip(METHODS, counts, strict=True))
-        own = {"lazy": {"threshold": 0.8, "consecutive": 10}} if name == "lazy" else {}
+        own: dict[str, Any] = {"lazy": {"threshold": 0.8, "consecutive": 10}} if name == "lazy" else {}
         document = leaderboard(str(store(tmp_path / name, traces, **own)), output=str(tmp_path / f"{name} out"))
         settings[name] = document["settings"][0]
         grid = {
