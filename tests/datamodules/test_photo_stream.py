@@ -1,4 +1,4 @@
-"""The stream of photos feeds bytes, or activations at a freeze boundary, whole or from a freeze boundary on."""
+"""The stream of photos feeds bytes, or activations at a freeze boundary."""
 
 from __future__ import annotations
 

@@ -12,8 +12,8 @@ import modules
 from modules.method import Method
 from modules.past_states import PastStates
 from output.errors import UserError
+from tests.material.shipped_methods import CASES, SETTINGS
 from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start
-from tests.modules.methods.test_invariants import CASES, SETTINGS
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:
