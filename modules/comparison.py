@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from modules.arithmetic import settle_arithmetic
 from modules.checkpoint import state_of
 from modules.global_generators import GlobalGenerators
+from modules.memory_errors import naming_memory
 from modules.method import Method, Start
 from modules.method_contract import (
     BASELINE,
@@ -26,7 +27,7 @@ from modules.method_contract import (
     require_method,
     require_name,
 )
-from modules.networks.trainable_backbone import TrainableBackbone
+from modules.networks.trainable_backbone import folded
 from modules.past_states import PastStates
 from modules.shared_tensors import SharedTensors
 from modules.stream import Chooser, Chunks, Snapshot, Stream
@@ -36,6 +37,8 @@ from output.errors import UserError
 MEMORY = 4 * 2**30
 # Tensors of the size of a head that a method holds: weights, gradients, two moments, and what steps and products take.
 HEADS = 10
+# What to do where memory does not suffice.
+LOWER = "lower data.batch_size, train fewer stages (data.trainable_from), or take a smaller crop or network"
 
 
 class Comparison(LightningModule):
@@ -233,7 +236,8 @@ class Comparison(LightningModule):
             method = self._method(name)
             # To each its own: torch does not know of what is changed through NumPy or `.data`.
             given = [each.clone() if own is None else each[own] for each in (inputs, labels, places)]
-            with self._turn(name, *given, closely=self._is_first_step):
+            batch_of = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
+            with self._turn(name, *given, closely=self._is_first_step), naming_memory(batch_of, LOWER):
                 method.places = given[2]
                 method.adapt(*given[:2])
         self._is_first_step = False
@@ -282,9 +286,11 @@ class Comparison(LightningModule):
     def _count(self, name: str, chunks: Chunks) -> Tensor:
         """Count the predictions of a method that are correct, and those that are not finite, `[2, orderings]`."""
         counts: Tensor = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
-        with self._turn(name, closely=self._is_first_evaluation), _folded(self._method(name)):
+        with self._turn(name, closely=self._is_first_evaluation), folded(self._method(name)):
             for inputs, labels in chunks:
-                counts = counts + self._count_chunk(name, inputs.to(self.device), labels.to(self.device))
+                chunk = f"{option_of(name)}: an evaluation of {tuple(inputs.shape)}"
+                with naming_memory(chunk, LOWER):
+                    counts = counts + self._count_chunk(name, inputs.to(self.device), labels.to(self.device))
         return counts
 
     def _count_chunk(self, name: str, inputs: Tensor, labels: Tensor) -> Tensor:
@@ -329,16 +335,6 @@ class Comparison(LightningModule):
         correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
-
-
-@contextmanager
-def _folded(method: Method) -> Iterator[None]:
-    """Let the backbones of a method run as they predict fastest."""
-    with ExitStack() as stack:
-        for module in method.modules():
-            if isinstance(module, TrainableBackbone):
-                stack.enter_context(module.folded())
-        yield
 
 
 def _changes_inputs(name: str) -> str:

@@ -22,6 +22,7 @@ from torchmetrics import Metric
 
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
+from modules.method_contract import HOOKS
 from modules.networks.trainable_backbone import folded
 from output.errors import UserError
 
