@@ -41,9 +41,27 @@ def state_of(
         generators: Its state of the global generators.
 
     Returns:
-        Its attributes, but for functions of the constructor, its own functions, weak dictionaries, which are only kept
-        to save time, and what is Lightning's; the optimisers; the generators; the digests of the source code of its
-        modules.
+        Its own attributes; the optimisers; the generators; the digests of the source code of its modules.
+    """
+    attributes = own_attributes(method, constructed)
+    return {
+        "attributes": attributes,
+        "optimizers": list(optimizers),
+        "generators": generators,
+        "sources": _sources(attributes),
+    }
+
+
+def own_attributes(method: Method, constructed: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the attributes of a method that are its state.
+
+    Args:
+        method: The method.
+        constructed: Its attributes as the constructor left them.
+
+    Returns:
+        All but functions of the constructor, its own functions, weak dictionaries, which are only kept to save time,
+        and what is Lightning's.
     """
 
     def is_made_again(name: str, value: object) -> bool:
@@ -54,13 +72,7 @@ def state_of(
         )
 
     own = {name: value for name, value in vars(method).items() if name not in NOT_OWN}
-    attributes = {name: value for name, value in own.items() if not is_made_again(name, value)}
-    return {
-        "attributes": attributes,
-        "optimizers": list(optimizers),
-        "generators": generators,
-        "sources": _sources(attributes),
-    }
+    return {name: value for name, value in own.items() if not is_made_again(name, value)}
 
 
 def is_current(state: Mapping[str, Any]) -> bool:

@@ -22,10 +22,10 @@ from modules.method_contract import (
     BASELINE,
     copy_attributes,
     option_of,
-    require_finite,
     require_logits,
     require_method,
     require_name,
+    weights_are_finite,
 )
 from modules.networks.trainable_backbone import folded
 from modules.past_states import PastStates
@@ -153,7 +153,7 @@ class Comparison(LightningModule):
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
                 self.fed.append((name, place, places))
-        self._past = {name: PastStates(self._method(name)) for name, *_ in self.fed}
+        self._past = {name: PastStates(self._method(name), self._constructed[name]) for name, *_ in self.fed}
         self._columns = np.flatnonzero(fed)
         # Of every method and ordering that is fed: predictions that are correct, and that are not finite.
         self.counts = torch.zeros(2, len(self.names), len(self._columns), dtype=torch.int64)
@@ -246,13 +246,13 @@ class Comparison(LightningModule):
     def on_validation_epoch_start(self) -> None:
         """Start the counts of one evaluation."""
         self.counts = torch.zeros_like(self.counts, device=self.device)
-        self.samples_validated = 0
+        self.samples_validated, self._finite = 0, dict[str, Tensor | None]()
 
     def validation_step(self, batch: Chunks, batch_idx: int) -> None:
         """Count the correct predictions of every method and ordering, or evaluate what is asked for."""
         self.samples_validated += sum(len(labels) for _, labels in batch)
         for name, place, places in self.fed:
-            require_finite(name, self._method(name), self.samples_seen)
+            self._finite[name] = weights_are_finite(self._method(name))
             if self._chooser is None:
                 self.counts[:, place, slice(None) if places is None else places] += self._count(name, batch)
             else:
@@ -331,7 +331,18 @@ class Comparison(LightningModule):
         return {f"{name}/{key}": float(value) for name, values in logged.items() for key, value in values.items()}
 
     def snapshot(self) -> Snapshot:
-        """Give what the callbacks read."""
+        """Give what the callbacks read.
+
+        Raises:
+            UserError: A network has diverged, which would be trained and evaluated in vain.
+        """
+        for name, is_finite in self._finite.items():
+            if is_finite is not None and not is_finite:
+                raise UserError(
+                    f"{option_of(name)}: its loss turned NaN or infinite, and its weights with it, by "
+                    f"{self.samples_seen} samples of ordering {self._method(name).start.numbers[0]}; lower its "
+                    "learning rate"
+                )
         correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)

@@ -77,23 +77,14 @@ def require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> N
         raise UserError(f"{option_of(name)}: gives {found}; it must give {needed}")
 
 
-def require_finite(name: str, method: Method, samples_seen: int) -> None:
-    """Check that a network that is trained has not diverged: it would be trained and evaluated in vain.
+def weights_are_finite(method: Method) -> Tensor | None:
+    """Tell, where the method runs, whether the weights of a network that it trains are finite; None without one.
 
     Args:
-        name: The method's name.
         method: The method.
-        samples_seen: Samples that it has been fed.
-
-    Raises:
-        UserError: A weight is not finite.
     """
     weights = [] if method.backbone is None else [each.detach().sum() for each in method.parameters()]
-    if weights and not torch.stack(weights).isfinite().all():
-        raise UserError(
-            f"{option_of(name)}: its loss turned NaN or infinite, and its weights with it, by {samples_seen} samples "
-            f"of ordering {method.start.numbers[0]}; lower its learning rate"
-        )
+    return torch.stack(weights).isfinite().all() if weights else None
 
 
 def copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from typing import Any
@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.checkpoint import FUNCTIONS, NOT_OWN
+from modules.checkpoint import FUNCTIONS, own_attributes
 from modules.method import Method
 from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
@@ -28,12 +28,16 @@ class PastStates:
 
     Args:
         method: The method.
+        constructed: Its attributes as the constructor left them.
+
+    Attributes:
         states: Copies by the number of their evaluation.
     """
 
-    def __init__(self, method: Method, states: dict[int, State] | None = None) -> None:
+    def __init__(self, method: Method, constructed: Mapping[str, Any]) -> None:
         self.method = method
-        self.states = states or {}
+        self.constructed = constructed
+        self.states: dict[int, State] = {}
 
     def keep(self, evaluation: int, optimizers: Sequence[Optimizer]) -> None:
         """Copy the method as it stands.
@@ -50,11 +54,10 @@ class PastStates:
         for module in method.modules():
             kinds = (WeakTensorKeyDictionary, *FUNCTIONS)
             left += [value for value in vars(module).values() if isinstance(value, kinds)]
-        own = {name: value for name, value in vars(method).items() if name not in NOT_OWN}
         # What is made in inference mode could not be put back.
         with torch.inference_mode(False), torch.no_grad():
             try:
-                attributes = deepcopy(own, {id(value): value for value in left})
+                attributes = deepcopy(own_attributes(method, self.constructed), {id(value): value for value in left})
             except Exception as error:  # whatever a class of the user's raises
                 raise UserError(
                     f"criterion.evaluation: lazy needs copies of {type(method).__name__}, of which something cannot be "
@@ -78,7 +81,8 @@ class PastStates:
             return
         attributes, kept = self.states[evaluation]
         present, backbones = dict(vars(self.method)), self._backbones()
-        _put(self.method, {name: value for name, value in present.items() if name in NOT_OWN} | attributes)
+        state = own_attributes(self.method, self.constructed)
+        _put(self.method, {name: value for name, value in present.items() if name not in state} | attributes)
         _exchange(backbones, kept)
         try:
             yield

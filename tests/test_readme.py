@@ -74,9 +74,9 @@ def check_what_is_named(checkout: Path, shell: Shell) -> None:
     assert [name for name in written if not (checkout / name).exists()] == []
     for results in checkout.glob("runs/*/results.json"):
         assert json.loads(results.read_text())["complete"]
-        pictures = {
-            f"{name}{end}" for name in ("learning_curves", "criterion_reached") for end in (".png", ".svg", ".pdf")
-        }
+        lazy = json.loads(results.read_text())["criterion"]["evaluation"] == "lazy"
+        drawn = ("criterion_reached",) if lazy else ("learning_curves", "criterion_reached")
+        pictures = {f"{name}{end}" for name in drawn for end in (".png", ".svg", ".pdf")}
         assert {"curves.npz", "config.yaml", *pictures} <= {path.name for path in results.parent.iterdir()}
     for kind in re.findall(r"`(\w+)`", README.partition("`evaluate.py list` knows")[2].partition(".")[0]):
         assert run(shell, f"python evaluate.py list {kind}").count("\n") > 1

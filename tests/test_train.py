@@ -358,11 +358,11 @@ def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_give
 def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", 1e9)
-    backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}, preprocessing: {crop: 64}}"
+    backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
     options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=datamodules.DrawnPets"]
     options += ["--data.photos.train_size=100", f"--data.backbone={backbone}", "--data.max_samples=24"]
     options += ["--data.validation_size=40", "--criterion.threshold=1.0", "--criterion.consecutive=3"]
-    options += ["--data.batch_size=2", "--trainer.logger=false"]
+    options += ["--data.batch_size=2", "--data.orderings=1", "--criterion.evaluate_every=2", "--trainer.logger=false"]
     whole = run(tmp_path / "whole", *options, f"--results.ledger={tmp_path / 'ledger of the whole'}")
     measure, step, fed = SampleEfficiency.on_validation_end, Comparison.training_step, list[int]()
 

@@ -27,7 +27,7 @@ def test_states_are_those_of_then_and_training_does_not_notice(name: str, inputs
     undisturbed, method = (
         begin(getattr(modules, name)(**SETTINGS.get(name, {})), make_start(samples)) for _ in range(2)
     )
-    past, then = PastStates(method), {}
+    past, then = PastStates(method, {}), {}
     for place, batch in enumerate(batches(samples, labels, 2)):
         adapt(undisturbed, batch)
         adapt(method, batch)
@@ -46,7 +46,7 @@ def test_what_all_methods_share_is_not_copied() -> None:
     samples, labels = draw("features")
     method = begin(modules.Replay(), make_start(samples))
     adapt(method, next(batches(samples, labels, 2)))
-    past = PastStates(method)
+    past = PastStates(method, {})
     past.keep(0, method.build_optimizers())
     with past.at(0):
         assert method.memory.matrix is method.start.samples  # type: ignore[union-attr]
@@ -56,7 +56,7 @@ def test_optimisers_are_not_copied() -> None:
     samples, labels = draw("features")
     method: Any = begin(modules.GradientDescent(), make_start(samples))
     adapt(method, next(batches(samples, labels, 2)))
-    past, optimizer, weight = PastStates(method), method.optimizer, method.weight
+    past, optimizer, weight = PastStates(method, {}), method.optimizer, method.weight
     past.keep(0, [optimizer])
     with past.at(0):
         assert method.optimizer is optimizer
@@ -77,4 +77,4 @@ def test_what_cannot_be_copied_is_said() -> None:
     method: Method = begin(Locked(), make_start(samples))
     adapt(method, next(batches(samples, labels, 2)))
     with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy needs copies of Locked.*generator"):
-        PastStates(method).keep(0, [])
+        PastStates(method, {}).keep(0, [])
