@@ -26,9 +26,12 @@ Outcomes = Mapping[tuple[str, str], NDArray[np.float64]]
 
 BASELINE = "baseline"
 # What must be the same for all runs, for all sources of a target, and for all targets of a source.
-EVERYWHERE = ("batch_size", "evaluate_every", "inputs", "feature_precision")
+EVERYWHERE = (
+    *("batch_size", "evaluate_every", "inputs", "feature_precision"),
+    *("batch_norm", "dropout", "views", "precision"),
+)
 OF_A_TARGET = ("classes", "train_size", "validation_size", "seed")
-OF_A_SOURCE = ("weights_sha256", "model_args", "preprocessing")
+OF_A_SOURCE = ("weights_sha256", "model_args", "preprocessing", "trainable_from")
 
 
 def performances(

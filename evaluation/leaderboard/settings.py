@@ -37,6 +37,7 @@ DATA_SET = ("dataset", "train_photos_sha256")
 # What a user chooses besides data set and backbone, by the keys of the protocol.
 CHOICES = (
     *("batch_size", "max_samples", "evaluate_every", "measure", "threshold", "consecutive", "seed", "inputs"),
+    *("trainable_from", "batch_norm", "dropout", "views", "precision"),
     *("feature_precision", "trainer_precision", "tensor_float_32", "device", "torch", "torchvision", "pillow"),
 )
 # How the hyperparameters of methods that are marked were chosen.

@@ -141,9 +141,9 @@ def test_sources_are_named_by_their_weights_or_their_entry(
         ({"seed": 7, "dataset": "pets"}, {}, "in seed; both are of the target pets"),
         ({"weights": "a.pth", "weights_sha256": "other"}, {}, "in weights_sha256; both are of the source a"),
         (
-            {"weights": "a.pth", "dataset": "pets", "first": 2, "precision": "x"},
+            {"weights": "a.pth", "dataset": "pets", "first": 2, "torch": "x"},
             {},
-            "in precision; both are of a on pets",
+            "in torch; both are of a on pets",
         ),
         ({"weights": "a.pth", "dataset": "pets"}, {}, "the orderings 0, 1 come more than once"),
         ({"complete": False}, {}, "'{}/run-b' is incomplete (it was interrupted); leave it out"),
