@@ -28,7 +28,7 @@ VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Prep
 
 
 def test_photos_are_fed_as_bytes(set_up: SetUp, photo_folder: Path) -> None:
-    stream = set_up(PhotoStream, first_ordering=3, batch_size=8)
+    stream = set_up(PhotoStream, first_ordering=3, orderings=1, batch_size=8)
     photos = ClassFolders(str(photo_folder)).train()
     prepared = [stream.backbone.preprocessing.prepare(photos.read(i)) for i in range(len(photos))]
     assert stream.train_inputs.dtype == torch.uint8
