@@ -1,0 +1,230 @@
+"""Fine-tuning behind a freeze boundary against a plain loop, and a training step against a bare one.
+
+The plain loop does what the same command of `train.py` does, as one would write it down: the whole network, float32, one
+memory layout as torch has it by default, photos decoded anew at each evaluation, an evaluation after every batch.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
+
+import jsonargparse
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, Dataset
+
+from benchmarks.command import run, timed
+from cli.comparison import ComparisonCLI
+from datamodules.draws import draw_ordering, draw_validation
+from datamodules.photos.cats_and_dogs import CatsAndDogs
+from datamodules.photos.photo_source import Photos
+from datamodules.sample_stream import SampleStream
+from metrics.sample_efficiency.curves import required_correct
+from modules.method import draw_head
+from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+
+SEED, BATCH, LIMIT, VALIDATED = 0, 4, 400, 1000
+STEPS, LARGE_BATCH, REPEATS = 64, 16, 3
+THRESHOLD, CONSECUTIVE, RATE, PROBED = 0.9, 10, 1e-4, 32
+METHOD = (
+    "{class_path: modules.LinearProbeThenFineTune, init_args: {probe_samples: 32, "
+    "optimizer: {class_path: torch.optim.Adam, init_args: {lr: 1e-4}}}}"
+)
+
+
+class Decoded(Dataset[tuple[Tensor, int]]):
+    """Photos that are decoded whenever they are asked for.
+
+    Args:
+        photos: The photos.
+        backbone: Says how they are prepared.
+    """
+
+    def __init__(self, photos: Photos, backbone: Backbone) -> None:
+        self.photos, self.preprocessing = photos, backbone.preprocessing
+
+    def __len__(self) -> int:
+        """Give their number."""
+        return len(self.photos)
+
+    def __getitem__(self, place: int) -> tuple[Tensor, int]:
+        """Give one, normalised, and its label."""
+        pixels = self.preprocessing.prepare(self.photos.read(place)).float() / 255
+        mean, std = (torch.tensor(each)[:, None, None] for each in (self.preprocessing.mean, self.preprocessing.std))
+        return (pixels - mean) / std, int(self.photos.labels[place])
+
+
+def plain(train: Photos, validation: Photos, backbone: Backbone, boundary: str, probed: int) -> int:
+    """Fine-tune in a plain loop; give the samples to criterion."""
+    network = deepcopy(backbone.network).to(memory_format=torch.contiguous_format).eval()
+    head = nn.Linear(backbone.width, 2)
+    weight, bias = draw_head(backbone.width, 2, SEED, ordering=0)
+    head.load_state_dict({"weight": weight.T, "bias": bias})
+    trained = [each for name, each in network.named_parameters() if _stage(name) >= _stage(boundary)]
+    both = torch.optim.Adam([*trained, *head.parameters()], lr=RATE)
+    probe = torch.optim.Adam(head.parameters(), lr=1e-3)
+    order, samples, streak = draw_ordering(len(train), 0, SEED), Decoded(train, backbone), 0
+    for seen in range(0, LIMIT, BATCH):
+        images, labels = zip(*(samples[int(place)] for place in order[seen : seen + BATCH]), strict=True)
+        optimizer = probe if seen < probed else both
+        optimizer.zero_grad()
+        functional.cross_entropy(head(network(torch.stack(images))), torch.tensor(labels)).backward()
+        optimizer.step()
+        streak = streak + 1 if _correct(network, head, Decoded(validation, backbone)) >= _required() else 0
+        if streak == CONSECUTIVE:
+            return seen + BATCH
+    raise SystemExit("the plain loop does not meet the criterion; take a lower threshold")
+
+
+def _stage(name: str) -> int:
+    return int(name.split(".")[1])
+
+
+def _required() -> int:
+    return required_correct(THRESHOLD, VALIDATED)
+
+
+@torch.no_grad()
+def _correct(network: nn.Module, head: nn.Module, photos: Decoded) -> int:
+    loader = DataLoader(photos, batch_size=32, num_workers=2)
+    return sum(int((head(network(images)).argmax(1) == labels).sum()) for images, labels in loader)
+
+
+def _options(root: Path, weights: Path, boundary: str, precision: str) -> list[str]:
+    adam = f"{{class_path: torch.optim.Adam, init_args: {{lr: {RATE}}}}}"
+    return [
+        "--data=configs/data/cats_and_dogs_photos.yaml",
+        f"--data.photos.root={root}",
+        "--data.photos.download=false",
+        f"--data.backbone={{name: mobilenet_v2, weights: {weights}}}",
+        f"--data.trainable_from={boundary}",
+        f"--data.precision={precision}",
+        "--data.orderings=1",
+        f"--model.baseline={{class_path: modules.GradientDescent, init_args: {{optimizer: {adam}}}}}",
+        "--trainer.logger=false",
+    ]
+
+
+def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision: str) -> None:
+    """Time one ordering of full fine-tuning and linear probing then fine-tuning, both ways."""
+    options = [
+        *_options(root, weights, boundary, precision),
+        f"--data.batch_size={BATCH}",
+        f"--data.max_samples={LIMIT}",
+        f"--data.validation_size={VALIDATED}",
+        f"--model.methods={{probed: {METHOD}}}",
+        f"--criterion={{threshold: {THRESHOLD}, consecutive: {CONSECUTIVE}, evaluation: lazy}}",
+    ]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        seconds = {}
+        for again in ("from an empty cache", "activations there"):
+            given = [*options, f"--trainer.default_root_dir={folder / again / 'run'}"]
+            own = {"HEADSTART_LEDGER": str(folder / again / "ledger")}
+            seconds[again] = run("train.py", *given, cache=folder / "cache", **own).seconds
+            document = json.loads((folder / again / "run" / "results.json").read_text())
+        print({again: f"{each:.1f} s" for again, each in seconds.items()}, flush=True)
+        found = {name: scores["samples_to_criterion"][0] for name, scores in document["methods"].items()}
+        made = {name: scores["evaluations"][0] for name, scores in document["methods"].items()}
+    source = CatsAndDogs(str(root))
+    train, validation = source.train(), source.validation()
+    validation = validation.subset(draw_validation(validation.labels, VALIDATED, SEED))
+    backbone = build_backbone(BackboneSpec("mobilenet_v2", str(weights)).network(SEED))
+    loops: dict[str, Callable[[], int]] = {
+        name: lambda probed=probed: plain(train, validation, backbone, boundary, probed)  # type: ignore[misc]
+        for name, probed in (("baseline", 0), ("probed", PROBED))
+    }
+    whole = 0.0
+    for name, loop in loops.items():
+        taken, samples = timed(loop)
+        whole += taken
+        evaluations = samples // BATCH
+        print(
+            f"{name}: plain loop {samples} samples to criterion, {taken:.1f} s, {evaluations} evaluations; "
+            f"train.py {found[name]} samples, {made[name]} evaluations",
+            flush=True,
+        )
+    for again, each in seconds.items():
+        print(f"train.py, {again}: {each:.1f} s, plain loop {whole:.1f} s, ratio {whole / each:.1f}")
+
+
+class Stopwatch(Callback):
+    """Takes the seconds from the first batch to the end of the last one."""
+
+    def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: object, batch_idx: int) -> None:
+        """Begin."""
+        if batch_idx == 0:
+            self.began = time.perf_counter()
+
+    def on_train_batch_end(self, *_: object) -> None:
+        """Take the time after each, of which that of the last one stays."""
+        self.seconds = time.perf_counter() - self.began
+
+
+def step_against_bare_loop(root: Path, weights: Path, boundary: str, folder: Path) -> None:
+    """Time training steps alone, through `train.py` and in a bare loop on the same samples."""
+    options = [
+        *_options(root, weights, boundary, "auto"),
+        f"--data.batch_size={LARGE_BATCH}",
+        f"--data.max_samples={STEPS * LARGE_BATCH}",
+        "--data.validation_size=10",
+        "--model.methods={}",
+        f"--criterion={{consecutive: 1, threshold: 1.0, evaluate_every: {STEPS}}}",
+        "--results.recompute=true",
+        "--results.overwrite=true",
+        "--trainer.enable_progress_bar=false",
+        f"--trainer.default_root_dir={folder / 'steps'}",
+        f"--data.cache_dir={folder / 'cache'}",
+    ]
+    ratios = []
+    for _ in range(REPEATS):
+        cli, watch = ComparisonCLI(options), Stopwatch()
+        cli.trainer.callbacks.append(watch)  # type: ignore[attr-defined]
+        cli.run()
+        bare, _ = timed(lambda stream=cli.datamodule: _train_bare(stream))  # type: ignore[misc]
+        ratios.append(bare / watch.seconds)
+        print(f"{STEPS} steps of {LARGE_BATCH}: train.py {watch.seconds:.2f} s, bare loop {bare:.2f} s", flush=True)
+    print(f"samples a second of the bare loop's: {statistics.median(ratios):.0%}")
+
+
+def _train_bare(stream: SampleStream) -> None:
+    start = stream.start()
+    network = deepcopy(start.backbone)
+    assert network is not None
+    head = nn.Linear(start.features, start.classes)
+    optimizer = torch.optim.Adam([*network.parameters(), *head.parameters()], lr=RATE)
+    for inputs, labels, _ in stream.train_dataloader():
+        optimizer.zero_grad()
+        functional.cross_entropy(head(network(inputs[0])), labels[0]).backward()
+        optimizer.step()
+
+
+def main(
+    root: Path = Path("../shared/data/cats_and_dogs"),
+    weights: Path = Path("../shared/weights/mobilenet_v2_imagenet.safetensors"),
+    boundary: str = "features.14",
+    precision: str = "auto",
+) -> None:
+    """Time both.
+
+    Args:
+        root: Photos of cats and dogs.
+        weights: Weights of MobileNetV2.
+        boundary: The first stage that is trained.
+        precision: Arithmetic of the frozen stages and of evaluations.
+    """
+    with tempfile.TemporaryDirectory() as name:
+        step_against_bare_loop(root.resolve(), weights.resolve(), boundary, Path(name))
+    tail_against_plain_loop(root.resolve(), weights.resolve(), boundary, precision)
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)
