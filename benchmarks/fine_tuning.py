@@ -1,7 +1,7 @@
 """Fine-tuning behind a freeze boundary against a plain loop, and a training step against a bare one.
 
-The plain loop does what the same command of `train.py` does, as one would write it down: the whole network, float32, one
-memory layout as torch has it by default, photos decoded anew at each evaluation, an evaluation after every batch.
+The plain loop does what the same command of `train.py` does, as one would write it down: the whole network, float32,
+torch's default memory layout, photos decoded anew at each evaluation, an evaluation after every batch.
 """
 
 from __future__ import annotations
