@@ -32,6 +32,7 @@ class Chooser(Protocol):
 class Stream(Protocol):
     """What a comparison is fed from, as far as it concerns the comparison."""
 
+    batch_size: int
     max_samples: int
     orderings: Sequence[int]
 

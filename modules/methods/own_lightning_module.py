@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,17 +19,30 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.core.optimizer import _configure_optimizers, _configure_schedulers_automatic_opt
 from lightning.pytorch.utilities.types import LRSchedulerConfig
 from torch import Tensor, nn
+from torch.optim import Optimizer
 from torchmetrics import Metric
 
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.method_contract import HOOKS
 from modules.networks.trainable_backbone import folded
+from modules.stream import Stream
 from output.errors import UserError
 
 NEEDED = ("training_step", "forward", "configure_optimizers")
 UNUSED = ("validation", "test", "predict")
-OTHER_HOOKS = ("backward", "optimizer_zero_grad", "prepare_data", "setup", "teardown", "train_dataloader")
+OTHER_HOOKS = (
+    "backward",
+    "clip_gradients",
+    "optimizer_zero_grad",
+    "prepare_data",
+    "setup",
+    "teardown",
+    "train_dataloader",
+    "transfer_batch_to_device",
+)
+# What torch says of batch norm that is given one value of each channel.
+NO_STATISTICS = "Expected more than 1 value per channel"
 
 
 class OwnLightningModule(Method):
@@ -39,8 +53,10 @@ class OwnLightningModule(Method):
     inputs being `[batch, ...]` and labels `[batch]`; its `forward(inputs)` gives logits `[samples, classes]`, in
     evaluation mode; its `configure_optimizers` gives one optimiser, with schedulers if need be, in any of Lightning's
     forms. Schedulers of both intervals count batches, since the stream is passed once. What it logs goes to the loggers
-    with the method's name; `trainer` and `device` are the comparison's. Since schedules may ask the trainer for the
-    number of steps, stored traces serve one sample limit alone.
+    with the method's name, but for what `forward` logs where it predicts. `device` and `trainer` are the comparison's,
+    but the numbers of steps (`global_step`, `trainer.num_training_batches`, `trainer.estimated_stepping_batches`),
+    which are those of the whole stream, `optimizers()` and `lr_schedulers()`. Since schedules may ask for the number of
+    steps, stored traces serve one sample limit alone.
 
     What it defines for validation, testing and prediction is not used: the comparison evaluates it by `forward`. Other
     hooks, manual optimisation, and a scheduler that waits for a validation metric are refused, because they would do
@@ -76,17 +92,17 @@ class OwnLightningModule(Method):
         _require_usable(module)
         return module.eval()
 
-    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+    def build_optimizers(self) -> list[Optimizer]:
         """Ask every module for its optimiser.
 
         Raises:
             UserError: It gives none or several, or what cannot be stepped here.
         """
-        self.stepped: list[torch.optim.Optimizer] = []
+        self.stepped: list[Optimizer] = []
         self.schedules: list[list[LRSchedulerConfig]] = []
         for module, generators in zip(self.own, self.generators, strict=True):
             assert isinstance(module, LightningModule)
-            module.trainer = self._trainer
+            module.trainer = self._trainer_of([])
             with generators.in_use():
                 optimizer, schedules = _read_optimizers(module)
             self.stepped.append(optimizer)
@@ -97,22 +113,21 @@ class OwnLightningModule(Method):
         """Let every module take one step.
 
         Raises:
-            UserError: A module gives no loss, or logits of another number of classes.
+            UserError: A module gives no loss, or logits of another number of classes, or its batch norm has one sample.
         """
         if not self.batches:
             self._require_classes(inputs[:, :1])
         logged: dict[str, list[Tensor]] = defaultdict(list)
-        parts = zip(self.own, self.stepped, self.schedules, self.generators, inputs, labels, strict=True)
-        for module, optimizer, schedules, generators, *batch in parts:
-            assert isinstance(module, LightningModule)
-            with generators.in_use(), self._in_training(module, logged):
-                loss = _loss_of(module, module.training_step(tuple(batch), self.batches))
+        for place, (generators, *batch) in enumerate(zip(self.generators, inputs, labels, strict=True)):
+            optimizer = self.stepped[place]
+            with generators.in_use(), self._in_training(place, logged) as module:
+                loss = _loss_of(module, tuple(batch), self.batches)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-            for schedule in schedules:
+            for schedule in self.schedules[place]:
                 if (self.batches + 1) % schedule.frequency == 0:
-                    schedule.scheduler.step()
+                    schedule.scheduler.step()  # type: ignore[call-arg]
         for name, values in logged.items():
             self.log(name, torch.stack(values))
         self.batches += 1
@@ -121,36 +136,85 @@ class OwnLightningModule(Method):
         """Stack the logits of the modules."""
         sample_dims = 1 if self.start.backbone is None else self.start.sample_dims
         each = inputs if inputs.dim() > sample_dims + 1 else [inputs] * len(self.own)
-        return torch.stack([module(part) for module, part in zip(self.own, each, strict=True)])
+        return torch.stack([self._predict(place, part) for place, part in enumerate(each)])
+
+    def _predict(self, place: int, inputs: Tensor) -> Tensor:
+        with self._attached(place, log=lambda *_, **__: None) as module:
+            logits: Tensor = module(inputs)
+        return logits
+
+    def _trainer_of(self, schedules: list[LRSchedulerConfig]) -> Any:  # noqa: ANN401 - it is not quite a trainer
+        return _TrainerOfOne(self._trainer, self.start.max_samples, self.batches, schedules)
 
     @contextmanager
-    def _in_training(self, module: LightningModule, logged: dict[str, list[Tensor]]) -> Iterator[None]:
+    def _attached(self, place: int, log: Callable[..., None]) -> Iterator[LightningModule]:
+        """Let a module run as if a trainer ran this very module, which is what Lightning's own functions need."""
+        module, optimizer = self.own[place], self.stepped[place]
+        assert isinstance(module, LightningModule)
+        module.trainer = self._trainer_of(self.schedules[place])
+        module.log = log  # type: ignore[method-assign]
+        module.optimizers = lambda *_, **__: optimizer  # type: ignore[method-assign, assignment]
+        try:
+            yield module
+        finally:
+            del module.log, module.optimizers
+
+    @contextmanager
+    def _in_training(self, place: int, logged: dict[str, list[Tensor]]) -> Iterator[LightningModule]:
         """Put a module into training mode, and note what it logs."""
 
         def log(name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
             value = value.compute() if isinstance(value, Metric) else value
             logged[name].append(torch.as_tensor(value, device=self.device).detach().float())
 
-        module.trainer = self._trainer
-        # Lightning's own needs a loop that runs this very module.
-        module.log = log  # type: ignore[method-assign]
-        module.train()
-        try:
-            yield
-        finally:
-            module.eval()
-            del module.log
+        with self._attached(place, log) as module:
+            module.train()
+            try:
+                yield module
+            finally:
+                module.eval()
 
     def _require_classes(self, inputs: Tensor) -> None:
-        for module, one in zip(self.own, inputs, strict=True):
+        for place, (module, one) in enumerate(zip(self.own, inputs, strict=True)):
             with folded(module):
-                logits = module(one)
+                logits = self._predict(place, one)
             found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
             if found != [1, self.start.classes]:
                 raise UserError(
                     f"module: forward of {type(module).__name__} gives {found} for one sample; it must give logits "
                     f"{[1, self.start.classes]}, one for each class"
                 )
+
+
+class _TrainerOfOne:
+    """The comparison's trainer, as it would be of a module that is trained alone, on the whole stream at once.
+
+    So a run that goes on, of which only the rest of the stream is fed, counts its steps as an unbroken one does.
+
+    Args:
+        trainer: The comparison's.
+        max_samples: Samples of the whole stream.
+        global_step: Steps that the module has taken.
+        schedules: Its schedules.
+    """
+
+    def __init__(self, trainer: Any, max_samples: int, global_step: int, schedules: list[LRSchedulerConfig]) -> None:  # noqa: ANN401
+        self.trainer = trainer
+        self.max_samples = max_samples
+        self.global_step = global_step
+        self.lr_scheduler_configs = schedules
+
+    @property
+    def num_training_batches(self) -> int:
+        stream: Stream = self.trainer.datamodule
+        return math.ceil(self.max_samples / stream.batch_size)
+
+    @property
+    def estimated_stepping_batches(self) -> int:
+        return self.num_training_batches
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401
+        return getattr(self.trainer, name)
 
 
 def _require_usable(module: object) -> None:
@@ -175,7 +239,7 @@ def _require_usable(module: object) -> None:
             )
 
 
-def _read_optimizers(module: LightningModule) -> tuple[torch.optim.Optimizer, list[LRSchedulerConfig]]:
+def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedulerConfig]]:
     name = type(module).__name__
     given = module.configure_optimizers()
     try:
@@ -198,7 +262,16 @@ def _read_optimizers(module: LightningModule) -> tuple[torch.optim.Optimizer, li
     return optimizers[0], schedules
 
 
-def _loss_of(module: nn.Module, given: object) -> Tensor:
+def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) -> Tensor:
+    try:
+        given = module.training_step(batch, number)
+    except ValueError as error:
+        if len(batch[1]) > 1 or NO_STATISTICS not in str(error):
+            raise
+        raise UserError(
+            f"data.batch_size: leaves a batch of one sample, of which batch norm in {type(module).__name__} has no "
+            "statistics; give 2 or more, and a data.max_samples that leaves no sample over"
+        ) from error
     loss = given.get("loss") if isinstance(given, dict) else given
     if not isinstance(loss, Tensor):
         raise UserError(

@@ -155,13 +155,14 @@ def run_script(
     config: str = "trainer: {}\ndata: {}",
     callbacks: tuple[Callback, ...] = (),
     logger: Any = False,
+    methods: Sequence[Method] = (),
     **criterion: Any,
 ) -> ScriptedRun:
-    """Run a comparison with the counts `[methods, orderings, evaluations]`."""
+    """Run a comparison with the counts `[methods, orderings, evaluations]`, or of methods that count themselves."""
     script = np.asarray(counts, dtype=np.int64)
     callback = SampleEfficiency(**criterion)
     every = callback.evaluate_every
-    methods: list[Method] = [Scripted(part, every, fail_at) for part in script]
+    methods = methods or [Scripted(part, every, fail_at) for part in script]
     comparison = Comparison(methods[0], {f"method_{i}": method for i, method in enumerate(methods[1:])})
     limit = script.shape[2] * batch_size * every if max_samples is None else max_samples
     stream = PlacesStream(script.shape[1], batch_size, limit, validation_size)

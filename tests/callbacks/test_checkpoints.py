@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
 
 from callbacks import Results, checkpoints, traces
+from modules import OwnLightningModule
 from modules.comparison import Comparison
 from store.ledger import Ledger, Trace
 from tests.callbacks.conftest import Scripted, ScriptedRun
+from tests.material.lightning_modules import Probe
 
 Script = Callable[..., ScriptedRun]
 # The criterion is met by the first method alone.
@@ -213,6 +216,36 @@ def test_what_is_logged_of_a_run_in_passes_is_what_a_whole_one_logs(
     assert logged("killed", results=Results(ledger=own)) == whole
     monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
     assert logged("parted", results=Results(ledger=other)) == whole
+
+
+class Asking(Probe):
+    """Asks for the numbers of steps where it learns, and notes what it sees."""
+
+    seen: ClassVar[set[tuple[float, ...]]] = set()
+
+    def training_step(self, batch: tuple[torch.Tensor, torch.Tensor], batch_idx: int) -> Any:
+        steps = self.trainer.estimated_stepping_batches
+        schedules: Any = self.lr_schedulers()
+        optimizer: Any = self.optimizers()
+        numbers = self.trainer.num_training_batches, steps, self.global_step, schedules.last_epoch, batch_idx
+        self.seen.add((*numbers, optimizer.param_groups[0]["lr"], self.head.weight.sum().item()))
+        return {"loss": super().training_step(batch, batch_idx)["loss"] * (1 - batch_idx / steps)}
+
+
+def test_a_lightning_module_that_goes_on_counts_the_steps_of_the_whole_stream(script: Script, tmp_path: Path) -> None:
+    def run(ledger: str, *callbacks: Callback) -> set[tuple[float, ...]]:
+        Asking.seen.clear()
+        methods = [OwnLightningModule(partial(Asking, form="lists"))]
+        options: dict[str, Any] = {"callbacks": callbacks, "batch_size": 3, "max_samples": 40, **CRITERION}
+        script([[[0] * 14]], folder=ledger, results=Results(ledger=str(tmp_path / ledger)), methods=methods, **options)
+        return set(Asking.seen)
+
+    whole = run("whole")
+    assert sorted(numbers[:5] for numbers in whole) == [(14, 14, batch, batch, batch) for batch in range(14)]
+    before = run("broken", Killed(15))
+    after = run("broken")
+    assert before | after == whole
+    assert min(numbers[4] for numbers in after) == 4
 
 
 @pytest.mark.parametrize("samples", [20, 35])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from copy import deepcopy
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -132,6 +133,45 @@ def test_what_it_logs_and_uses_of_lightning() -> None:
     assert of_ordering(method).seen == [(1, "cpu", True, batch) for batch in range(3)]
 
 
+class Curious(Probe):
+    """Asks for the trainer, and logs, where it predicts."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.log_dict({"predicted": 1.0, "steps": self.global_step * (self.trainer.max_epochs or 0)})
+        return super().forward(inputs)
+
+
+def test_its_forward_has_the_trainer_and_logs_in_training_alone() -> None:
+    inputs, labels = draw_samples(2, 6, 6)
+    method = OwnLightningModule(Curious)
+    method.trainer = SimpleNamespace(max_epochs=1)  # type: ignore[assignment]
+    begin(method, make_start(inputs))
+    method(inputs[0])
+    assert not method.logged
+    for batch in batches(inputs, labels, 2):
+        adapt(method, batch)
+    logged = dict(method.logged)
+    # As a lazy evaluation and a checkpoint have it.
+    method.own = deepcopy(method.own)
+    assert torch.equal(method(inputs[0]), method(inputs[0]))
+    assert method.logged == logged
+    assert float(logged["steps"]) == 2
+
+
+class Normalized(Probe):
+    def __init__(self, backbone: nn.Module, classes: int) -> None:
+        super().__init__(backbone, classes)
+        self.dropout = nn.BatchNorm1d(6)  # type: ignore[assignment]
+
+
+@pytest.mark.parametrize(("samples", "size"), [(2, 1), (5, 2)])
+def test_batch_norm_that_is_given_one_sample_is_told(samples: int, size: int) -> None:
+    inputs, labels = draw_samples(1, samples, 6)
+    with pytest.raises(UserError, match=r"^data\.batch_size: .* batch norm in Normalized .*; give 2 or more") as raised:
+        feed(OwnLightningModule(Normalized), inputs, labels, size)
+    assert "\n" not in str(raised.value)
+
+
 class Manual(Probe):
     def __init__(self, backbone: nn.Module, classes: int) -> None:
         super().__init__(backbone, classes)
@@ -144,6 +184,14 @@ class WithHook(Probe):
 
 class WithSetup(Probe):
     def setup(self, stage: str) -> None: ...
+
+
+class WithTransfer(Probe):
+    def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any: ...
+
+
+class WithClipping(Probe):
+    def clip_gradients(self, *_: Any, **__: Any) -> None: ...
 
 
 class WithStep(Probe):
@@ -171,6 +219,8 @@ class WithoutLoss(Probe):
         (Manual, "module: Manual sets automatic_optimization to False"),
         (WithHook, "module: WithHook defines on_train_epoch_end, which is never called"),
         (WithSetup, "module: WithSetup defines setup, which is never called"),
+        (WithTransfer, "module: WithTransfer defines transfer_batch_to_device, which is never called"),
+        (WithClipping, "module: WithClipping defines clip_gradients, which is never called"),
         (WithStep, "module: WithStep defines lr_scheduler_step, which is never called"),
         (WithoutStep, "module: WithoutStep does not define training_step and forward and configure_optimizers"),
         (lambda *_: nn.Linear(2, 2), "module: gives a Linear"),
