@@ -7,6 +7,7 @@ from collections import Counter
 import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule, Node
+from torch.fx.node import Target
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from modules.networks.tracing import trace
@@ -42,14 +43,15 @@ class FoldedNetwork:
         called = Counter(node.target for node in graph.find_nodes(op="call_module"))
         for node in graph.find_nodes(op="call_module"):
             if called[node.target] == 1:
-                self._fold(self.module, node, precision)
+                self._fold(self.module, node, precision, called)
 
-    def _fold(self, module: GraphModule, node: Node, precision: torch.dtype) -> None:
+    def _fold(self, module: GraphModule, node: Node, precision: torch.dtype, called: Counter[Target]) -> None:
         layer = module.get_submodule(str(node.target))
-        if not isinstance(layer, nn.Conv2d | nn.Linear) or type(layer).forward not in PLAIN:
+        if not isinstance(layer, nn.Conv2d | nn.Linear) or type(layer).forward not in PLAIN or _is_altered(layer):
             return
         norm, following = None, next(iter(node.users))
-        if isinstance(layer, nn.Conv2d) and len(node.users) == 1 and following.op == "call_module":
+        is_sole = len(node.users) == 1 and following.op == "call_module" and called[following.target] == 1
+        if isinstance(layer, nn.Conv2d) and is_sole:
             norm = _as_foldable(module.get_submodule(str(following.target)))
         # What is computed, as low-rank updates are, or rounded, is so once in an evaluation.
         if norm or "weight" not in layer._parameters or layer.weight.dtype != precision:
@@ -78,10 +80,15 @@ def _parts(network: nn.Module) -> list[object]:
 
 
 def _as_foldable(module: nn.Module) -> nn.BatchNorm2d | None:
-    if not isinstance(module, nn.BatchNorm2d) or module.running_mean is None:
+    if not isinstance(module, nn.BatchNorm2d) or module.running_mean is None or _is_altered(module):
         return None
     is_plain = type(module).forward is nn.BatchNorm2d.forward
     return module if is_plain or type(module).__name__ == NORM_AND_ACTIVATION else None
+
+
+def _is_altered(module: nn.Module) -> bool:
+    """Tell whether calling a module does something else than its class's forward."""
+    return bool(module._forward_hooks or module._forward_pre_hooks) or "forward" in vars(module)
 
 
 class _Layer(nn.Module):

@@ -28,7 +28,8 @@ def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None =
     defaults = {
         name: parameter.default
         for name, parameter in list(inspect.signature(network.forward).parameters.items())[1:]
-        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD and parameter.default is not parameter.empty
+        if parameter.kind in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY)
+        and parameter.default is not parameter.empty
     }
     graph = tracer.trace(network, defaults or None)
     for argument in graph.find_nodes(op="placeholder")[1:]:
@@ -38,6 +39,8 @@ def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None =
 
 
 def _erase(graph: Graph, node: Node) -> None:
+    if node.op == "output":
+        raise ValueError("the output depends on another argument than the first")
     for user in list(node.users):
         _erase(graph, user)
     graph.erase_node(node)

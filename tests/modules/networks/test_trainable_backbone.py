@@ -12,6 +12,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from modules.networks.folding import FoldedNetwork
 from modules.networks.freeze_boundary import cut
 from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
 from output.errors import UserError
@@ -50,6 +51,63 @@ def test_folded_is_unfolded_to_rounding(name: str, arguments: dict[str, Any], bo
 
 def _norms(network: nn.Module) -> int:
     return sum(isinstance(module, nn.BatchNorm2d) for module in network.modules())
+
+
+class Small(nn.Module):
+    """A convolution, batch norm and a linear layer, with statistics that are of consequence."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        generator = torch.Generator().manual_seed(0)
+        self.convolution, self.norm, self.linear = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Linear(4, 4)
+        for tensor in chain(self.parameters(), (self.norm.running_mean, self.norm.running_var)):
+            assert tensor is not None
+            nn.init.uniform_(tensor, 0.3, 1.0, generator=generator)
+        self.eval()
+
+    def forward(self, images: Tensor) -> Tensor:
+        features: Tensor = self.linear(self.norm(self.convolution(images)).mean((2, 3)))
+        return features
+
+
+class Repeated(Small):
+    """Calls its batch norm twice."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        features: Tensor = self.norm(self.norm(self.convolution(images)).relu()).mean((2, 3))
+        return features
+
+
+def assert_folded_is_plain(network: nn.Module, evaluation: Evaluation = FLOAT32) -> None:
+    backbone = TrainableBackbone(network, None, evaluation)
+    images = torch.rand(5, 3, 8, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = backbone(images)
+    tolerance = 1e-5 if evaluation is FLOAT32 else 2e-2
+    assert (evaluate(backbone, images) - expected).norm() <= tolerance * expected.norm()
+
+
+def test_a_batch_norm_that_is_called_twice_stays() -> None:
+    network = Repeated()
+    assert_folded_is_plain(network)
+    assert _norms(FoldedNetwork(network, torch.float32).module) == 1
+
+
+@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
+@pytest.mark.parametrize("name", ["convolution", "norm", "linear"])
+@pytest.mark.parametrize("how", ["hook", "pre-hook", "forward"])
+def test_a_layer_that_does_something_else_stays(name: str, how: str, evaluation: Evaluation) -> None:
+    network = Small()
+    layer = network.get_submodule(name)
+    if how == "hook":
+        layer.register_forward_hook(lambda _, __, output: output * 3)
+    elif how == "pre-hook":
+        layer.register_forward_pre_hook(lambda _, inputs: inputs[0] * 3)
+    else:
+        layer.forward = lambda inputs: type(layer).forward(layer, inputs) * 3
+    assert_folded_is_plain(network, evaluation)
+    folded = FoldedNetwork(network, torch.float32).module
+    assert folded.get_submodule(name) is layer
 
 
 def test_all_batch_norm_is_folded() -> None:
