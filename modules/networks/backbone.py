@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
 from modules.networks.build import build
+from modules.networks.folding import are_same, run_once
 from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
@@ -89,7 +90,12 @@ class Backbone(nn.Module):
         features: Tensor = self.network(images)
         return features
 
-    @torch.no_grad()
+    def draw_photo(self) -> Tensor:
+        """Draw one picture of noise, uint8 `[1, 3, height, width]`, always the same."""
+        side = self.preprocessing.crop
+        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+        return noise.to(self.device)
+
     def try_out(self, spec: NetworkSpec) -> None:
         """Run on one picture of noise, lest a network that does not fit be found out after photos were decoded.
 
@@ -100,10 +106,8 @@ class Backbone(nn.Module):
             UserError: It cannot take pictures of the crop's size, or does not give `[pictures, features]`.
         """
         side = self.preprocessing.crop
-        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
         try:
-            with torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
-                given: object = self(noise.to(self.device))
+            given: object = run_once(self, self.draw_photo())
         except Exception as error:  # code of the network's own
             # A library's code is right, so that the size is wrong.
             option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
@@ -122,13 +126,15 @@ class Backbone(nn.Module):
         """Give a backbone for inference with every batch norm folded into the convolution before it.
 
         The features are the same but for rounding, at up to twice the speed. A network whose code cannot be traced
-        runs as it is. The source head stays behind.
+        runs as it is, as does one that gives other features then. The source head stays behind.
         """
+        plain = Backbone(self.network, self.width, None, self.preprocessing)
         try:
-            network: nn.Module = fuse(self.network)
+            folded = Backbone(fuse(self.network), self.width, None, self.preprocessing)
         except Exception:  # tracing fails with errors of many unrelated kinds
-            network = self.network
-        return Backbone(network, self.width, None, self.preprocessing)
+            return plain
+        photo = self.draw_photo()
+        return folded if are_same(run_once(folded, photo), run_once(self, photo)) else plain
 
     def digest(self) -> str:
         """Digest every weight and statistic of the network, by name."""

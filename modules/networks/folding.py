@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +18,8 @@ from modules.networks.tracing import trace
 NORM_AND_ACTIVATION = "BatchNormAct2d"
 # Of layers that do with their weights what torch's own do.
 PLAIN = (nn.Conv2d.forward, nn.Linear.forward)
+# Relative to the norm of the features; what rounding does is a thousand times less.
+SAME_WITHIN = 1e-3
 
 
 class FoldedNetwork:
@@ -33,6 +37,7 @@ class FoldedNetwork:
 
     def __init__(self, network: nn.Module, precision: torch.dtype) -> None:
         self._parts = _parts(network)
+        self._precision = precision
         self._layers: list[_Layer] = []
         self.module = network
         try:
@@ -65,6 +70,26 @@ class FoldedNetwork:
         for layer in self._layers:
             layer.refresh()
 
+    def verify(self, network: nn.Module, run: Callable[[nn.Module, Tensor], Tensor], inputs: Tensor) -> None:
+        """Let the network run as it is from now on where it gives other features, since tracing cannot see all code.
+
+        Args:
+            network: The network.
+            run: Computes features by a module.
+            inputs: Of one sample or more.
+        """
+        # Rounding would hide small differences.
+        self._convert(torch.float32)
+        with torch.autocast(inputs.device.type, enabled=False):
+            given, expected = (run_once(partial(run, each), inputs) for each in (self.module, network))
+        if not are_same(given, expected):
+            self.module, self._layers = network, []
+        self._convert(self._precision)
+
+    def _convert(self, precision: torch.dtype) -> None:
+        for layer in self._layers:
+            layer.to(precision).refresh()
+
     def fits(self, network: nn.Module) -> bool:
         """Tell whether the network still consists of the modules and tensors that it had.
 
@@ -73,6 +98,31 @@ class FoldedNetwork:
         """
         parts = _parts(network)
         return len(parts) == len(self._parts) and all(a is b for a, b in zip(parts, self._parts, strict=True))
+
+
+@torch.no_grad()
+def run_once(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
+    """Run a network, with the inputs and the generators left as they are.
+
+    Args:
+        network: The network.
+        inputs: What it takes.
+
+    Returns:
+        Its output.
+    """
+    with torch.random.fork_rng([inputs.device] if inputs.device.type == "cuda" else []):
+        return network(inputs.clone())
+
+
+def are_same(features: Tensor, expected: Tensor) -> bool:
+    """Tell whether features are the same but for rounding; those that are not numbers are not.
+
+    Args:
+        features: The features.
+        expected: What they ought to be.
+    """
+    return features.shape == expected.shape and bool((features - expected).norm() <= SAME_WITHIN * expected.norm())
 
 
 def _parts(network: nn.Module) -> list[object]:

@@ -13,11 +13,9 @@ from torch import Tensor, nn
 from torch.fx import Graph, GraphModule, Node
 
 from modules.networks.backbone import Backbone
+from modules.networks.folding import are_same, run_once
 from modules.networks.tracing import trace
 from output.errors import UserError, reason_of
-
-# Relative to the norm of the features; what rounding does is a thousand times less.
-SAME_WITHIN = 1e-3
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,21 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
     stem, tail = _split(network, boundary)
     if next(tail.parameters(), None) is None:
         raise UserError(f"trainable_from: there are no weights from {boundary!r} on; give an earlier module, or all")
-    images = _draw_image(backbone)
+    images = backbone.normalize(backbone.draw_photo()).contiguous(memory_format=torch.channels_last)
     whole, most = _run(backbone.network, images)
-    # The tail may work in place.
     activations, _ = _run(stem, images)
-    features, least = _run(tail, activations.clone())
-    if features.shape != whole.shape or (features - whole).norm() > SAME_WITHIN * whole.norm():
+    if not activations.is_floating_point():
+        raise UserError(
+            f"trainable_from: what crosses the boundary before {boundary!r} is {activations.dtype}, where "
+            "floating-point activations have to; give an earlier or later module, or all"
+        )
+    features, least = _run(tail, activations)
+    if not whole.isfinite().all():
+        raise UserError(
+            "trainable_from: without a boundary, too, the network gives features that are not finite; "
+            "give another network"
+        )
+    if not are_same(features, whole):
         raise UserError(
             f"trainable_from: cut before {boundary!r}, the network gives other features than as a whole; give all"
         )
@@ -136,15 +143,6 @@ def _tail(network: nn.Module, nodes: Sequence[Node], place: int, entering: Node)
     return GraphModule(network, graph).eval()
 
 
-def _draw_image(backbone: Backbone) -> Tensor:
-    """Draw one picture of noise, as the network takes it."""
-    side = backbone.preprocessing.crop
-    noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-    images: Tensor = backbone.normalize(noise.to(backbone.device))
-    return images.contiguous(memory_format=torch.channels_last)
-
-
-@torch.no_grad()
 def _run(network: nn.Module, inputs: Tensor) -> tuple[Tensor, int]:
     """Run a network once; give its output, and the size of the largest that one of its modules gives."""
     sizes = [1]
@@ -155,6 +153,5 @@ def _run(network: nn.Module, inputs: Tensor) -> tuple[Tensor, int]:
     with ExitStack() as hooks:
         for module in network.modules():
             hooks.enter_context(module.register_forward_hook(note))
-        hooks.enter_context(torch.random.fork_rng([inputs.device] if inputs.device.type == "cuda" else []))
-        given: Tensor = network(inputs)
+        given = run_once(network, inputs)
     return given, max(sizes)

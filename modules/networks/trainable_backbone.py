@@ -112,7 +112,8 @@ class TrainableBackbone(nn.Module):
     def folded(self) -> Iterator[None]:
         """Let the network run for inference within: from the weights as they are at the beginning, without gradients.
 
-        Batch norm is folded into convolutions, dropout is off.
+        Batch norm is folded into convolutions, dropout is off. A network that gives other features when folded, as the
+        first sample tells, runs as it is.
         """
         self._is_evaluated = True
         self.train()
@@ -127,14 +128,20 @@ class TrainableBackbone(nn.Module):
     def _fold(self) -> FoldedNetwork:
         if self._folded is None or not self._folded[0].fits(self.network):
             precision = torch.bfloat16 if self.evaluation.precision == "bfloat16" else torch.float32
-            folded = FoldedNetwork(self.network, precision)
-            module = folded.module
-            self._folded = folded, torch.compile(module, dynamic=False) if self.evaluation.compiled else module
+            self._folded = FoldedNetwork(self.network, precision), None
         return self._folded[0]
 
-    def _evaluate(self, inputs: Tensor) -> Tensor:
+    def _verified(self, inputs: Tensor) -> Any:  # noqa: ANN401 - a module, or a compiled one
         assert self._folded is not None
-        network, is_rounded = self._folded[1], self.evaluation.precision == "bfloat16"
+        folded, network = self._folded
+        if network is None:
+            folded.verify(self.network, self._run, inputs[:1])
+            network = torch.compile(folded.module, dynamic=False) if self.evaluation.compiled else folded.module
+            self._folded = folded, network
+        return network
+
+    def _evaluate(self, inputs: Tensor) -> Tensor:
+        network, is_rounded = self._verified(inputs), self.evaluation.precision == "bfloat16"
         kind = inputs.device.type
         # A cache would outlive a change of the weights, where training runs by autocast, too.
         with torch.autocast(kind, torch.bfloat16, enabled=is_rounded, cache_enabled=False):

@@ -10,7 +10,9 @@ import pytest
 import torch
 from torch import nn
 
+from modules.networks.backbone import Backbone
 from modules.networks.freeze_boundary import cut
+from modules.networks.preprocessing import Preprocessing
 from output.errors import UserError
 from tests.material.cut_networks import CUTS, build_cut, draw_photos
 
@@ -119,3 +121,34 @@ def test_code_that_depends_on_what_tracing_does_not_see_is_found_out() -> None:
     features.__class__ = Traced
     with pytest.raises(UserError, match=r"^trainable_from: .*gives other features than as a whole; give all$"):
         cut(backbone, "features.14")
+
+
+class Odd(nn.Module):
+    """Works in place on its input, has integers between its layers, and may give what is not a number."""
+
+    def __init__(self, divisor: float = 1.0) -> None:
+        super().__init__()
+        self.first, self.second, self.third = nn.Conv2d(3, 4, 3), nn.Embedding(10, 4), nn.Linear(4, 4)
+        self.divisor = divisor
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        images -= 0.5
+        rows = (self.first(images).mean((2, 3)).abs() * 3).long().clamp(0, 9)
+        features: torch.Tensor = self.third(self.second(rows).mean(1) * 0 / self.divisor)
+        return features
+
+
+def test_a_network_that_works_in_place_on_its_input_can_be_cut() -> None:
+    cut(Backbone(Odd(), 4, None, Preprocessing(resize=16, crop=16)), "third")
+
+
+def test_integers_cannot_cross() -> None:
+    with pytest.raises(
+        UserError, match=r"^trainable_from: .*before 'second' is torch.int64, where floating-point activations"
+    ):
+        cut(Backbone(Odd(), 4, None, Preprocessing(resize=16, crop=16)), "second")
+
+
+def test_features_that_are_no_numbers_are_no_features() -> None:
+    with pytest.raises(UserError, match=r"^trainable_from: .*not finite"):
+        cut(Backbone(Odd(0.0), 4, None, Preprocessing(resize=16, crop=16)), "third")

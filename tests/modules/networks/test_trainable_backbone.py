@@ -12,11 +12,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
+from modules.networks.backbone import Backbone
 from modules.networks.folding import FoldedNetwork
 from modules.networks.freeze_boundary import cut
+from modules.networks.preprocessing import Preprocessing
 from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
 from output.errors import UserError
-from tests.material.cut_networks import CUTS, build_cut, draw_photos
+from tests.material.cut_networks import CUTS, SIDE, build_cut, draw_photos
 
 MOBILE = CUTS[0][:2]
 FLOAT32, BFLOAT16 = Evaluation(), Evaluation("bfloat16")
@@ -110,12 +112,33 @@ def test_a_layer_that_does_something_else_stays(name: str, how: str, evaluation:
     assert folded.get_submodule(name) is layer
 
 
+class Undecided(Small):
+    """Does something else when it is traced."""
+
+    def forward(self, images: Tensor) -> Tensor:
+        return super().forward(images) * (1.0 if isinstance(images, Tensor) else 5.0)
+
+
+@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
+def test_code_that_tracing_does_not_see_runs_as_it_is(evaluation: Evaluation) -> None:
+    assert_folded_is_plain(Undecided(), evaluation)
+
+
+@pytest.mark.parametrize("network", [Undecided(), Small()])
+def test_features_to_store_are_those_of_the_network(network: Small) -> None:
+    if type(network) is Small:
+        network.convolution.register_forward_hook(lambda _, __, output: output.tanh())
+    backbone, photos = Backbone(network, 4, None, Preprocessing(resize=SIDE, crop=SIDE)), draw_photos(2)
+    with torch.no_grad():
+        torch.testing.assert_close(backbone.folded()(photos), backbone(photos))
+
+
 def test_all_batch_norm_is_folded() -> None:
     for name, arguments, _ in (CUTS[0], CUTS[2], CUTS[5]):
         backbone = TrainableBackbone(build_cut(name, arguments).network)
-        with backbone.folded():
-            assert backbone._folded is not None
-            module = backbone._folded[0].module
+        evaluate(backbone, torch.rand(1, 3, SIDE, SIDE))
+        assert backbone._folded is not None
+        module = backbone._folded[0].module
         assert _norms(backbone.network)
         assert not _norms(module)
 
@@ -124,7 +147,8 @@ def test_all_batch_norm_is_folded() -> None:
 def test_weights_are_those_of_the_beginning(evaluation: Evaluation) -> None:
     backbone, photos = whole(evaluation), draw_photos(2)
     before = evaluate(backbone, photos)
-    folded = backbone._folded
+    assert backbone._folded is not None
+    folded = backbone._folded[0]
     changed = deepcopy(backbone)
     for name, tensor in chain(changed.network.named_parameters(), changed.network.named_buffers()):
         if tensor.is_floating_point():
@@ -132,7 +156,7 @@ def test_weights_are_those_of_the_beginning(evaluation: Evaluation) -> None:
             own = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
             own.data.copy_(tensor.data)
     after = evaluate(backbone, photos)
-    assert backbone._folded is folded
+    assert backbone._folded[0] is folded
     assert not torch.equal(before, after)
     assert torch.equal(after, evaluate(changed, photos))
 
