@@ -29,7 +29,8 @@ class BiasOnly(GradientDescent):
         require_photos(start, self)
         super().begin(start)
         assert self.backbone is not None
-        biases = [each for name, each in self.backbone.named_parameters() if name.rpartition(".")[2] == "bias"]
+        # The projections of torch's attention have one of another name.
+        biases = [each for name, each in self.backbone.named_parameters() if name.endswith("bias")]
         if not biases:
             raise UserError("model.methods: BiasOnly has nothing to train in a backbone without a bias; take another")
         train_only(self.backbone, biases)

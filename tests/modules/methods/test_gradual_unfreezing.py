@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import pytest
+import timm
+import torch
 import torchvision
+from torch import nn
 from torch.optim import SGD
 
 from modules import GradualUnfreezing
 from modules.methods.gradual_unfreezing import _stages
+from modules.networks.freeze_boundary import cut
+from tests.material.cut_networks import SIDE, build_cut
 from tests.material.networks_to_train import begin, moved, staged, weights
 
 STAGES = [{"0.2.1.weight", "0.2.1.bias", "0.2.2.weight", "0.2.2.bias"}, {"0.1.0.weight", "0.1.0.bias"}]
@@ -24,3 +29,36 @@ def test_stages_have_their_turn_from_the_last_to_the_first(samples: int, stages:
 def test_stages_of_networks() -> None:
     assert len(_stages(torchvision.models.mobilenet_v2().features)) == 19
     assert len(_stages(torchvision.models.resnet18())) == 7  # with the classifier
+    with torch.device("meta"):
+        transformer, mobile = torchvision.models.vit_b_16(), torchvision.models.mobilenet_v3_small()
+        transformer.heads = mobile.classifier[3] = nn.Identity()
+        assert len(_stages(transformer)) == 14
+        assert len(_stages(mobile)) == 14
+        assert len(_stages(torchvision.models.convnext_tiny().features)) == 8
+        assert len(_stages(timm.create_model("efficientnet_b0", num_classes=0))) == 2 + 7 + 2
+        network = timm.create_model("vit_tiny_patch16_224", num_classes=0)
+    assert _stages(network) == [network.patch_embed, *network.blocks, network.norm]
+
+
+@pytest.mark.parametrize(
+    ("name", "boundary", "stages"),
+    [
+        ("timm/vit_tiny_patch16_224", "blocks.9", ["blocks.9", "blocks.10", "blocks.11", "norm"]),
+        ("resnet18", "layer3.1", ["layer3", "layer4.0", "layer4.1"]),
+        ("resnet18", "layer4", ["layer4.0", "layer4.1"]),
+    ],
+)
+def test_stages_of_tails(name: str, boundary: str, stages: list[str]) -> None:
+    tail = cut(build_cut(name, {"img_size": SIDE} if name.startswith("timm") else {}), boundary).tail
+    assert _stages(tail) == [tail.get_submodule(each) for each in stages]
+
+
+def test_what_lies_beside_the_stages_is_trained_in_the_end() -> None:
+    network = staged()
+    network.register_parameter("aside", nn.Parameter(torch.ones(())))
+    method = begin(GradualUnfreezing(1), network)
+    moved(method, 3)
+    assert method.backbone is not None
+    assert not method.backbone.get_parameter("aside").requires_grad
+    moved(method, 1)
+    assert method.backbone.get_parameter("aside").requires_grad
