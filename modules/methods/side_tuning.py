@@ -65,7 +65,9 @@ class SideTuning(GradientDescent):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take one step of the side, then let the base learn the batch."""
         super().adapt(inputs, labels)
-        self.base.adapt(self._frozen_features(inputs), labels)
+        # Rounded to the precision of training, its sums would lose samples.
+        with torch.autocast(inputs.device.type, enabled=False):
+            self.base.adapt(self._frozen_features(inputs), labels)
         self.seen += labels.shape[1]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
@@ -74,7 +76,7 @@ class SideTuning(GradientDescent):
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Add the log-likelihoods of the base and the logits of the side."""
-        with torch.no_grad():
+        with torch.no_grad(), torch.autocast(inputs.device.type, enabled=False):
             scores = self.base(self._frozen_features(inputs))
         logits: Tensor = (self.shrinkage + self.seen) * scores + super().forward(inputs)
         return logits

@@ -115,6 +115,19 @@ def test_frozen_features_are_those_of_an_evaluation_whatever_is_trained() -> Non
     )
 
 
+def test_the_base_does_not_depend_on_the_precision_of_training() -> None:
+    photos, labels = draw_photos(12, CLASSES)
+    scores = []
+    for is_rounded in (False, True):
+        method = SideTuning(optimizer=lambda p: SGD(p, lr=0.0))
+        begin(method, replace(make_start(photos, CLASSES), backbone=tail()))
+        with torch.autocast("cpu", torch.bfloat16, enabled=is_rounded):
+            for batch in batches(photos, labels, 4):
+                adapt(method, batch)
+            scores.append(method(photos[0]).detach())
+    assert torch.equal(*scores)
+
+
 def test_frozen_features_are_refused() -> None:
     features, _ = draw_samples(2, 4, 6)
     with pytest.raises(UserError, match=r"SideTuning .*feed it photos"):
