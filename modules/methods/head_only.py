@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from modules.method import Start
+from torch import Tensor
+
+from modules.method import Start, linear_logits
 from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos, train_only
+from modules.methods.trained_part import frozen_features, require_photos, train_only
 
 
 class HeadOnly(GradientDescent):
@@ -29,3 +31,9 @@ class HeadOnly(GradientDescent):
         super().begin(start)
         assert self.backbone is not None
         train_only(self.backbone, [])
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        """Take one step of the head, on features as an evaluation has them."""
+        self.optimizer.zero_grad()
+        self.loss(linear_logits(frozen_features(self, inputs), self.weight, self.bias), labels).backward()
+        self.optimizer.step()

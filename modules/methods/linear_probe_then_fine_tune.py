@@ -9,6 +9,7 @@ from torch import Tensor
 
 from modules.method import Start, linear_logits
 from modules.methods.gradient_descent import GradientDescent
+from modules.methods.trained_part import frozen_features
 from output.errors import UserError
 
 
@@ -60,8 +61,6 @@ class LinearProbeThenFineTune(GradientDescent):
         self.samples_seen += labels.shape[1]
 
     def _probe(self, inputs: Tensor, labels: Tensor) -> None:
-        with torch.no_grad():
-            features = self.features(inputs)
         self.probe_optimizer.zero_grad()
-        self.loss(linear_logits(features, self.weight, self.bias), labels).backward()
+        self.loss(linear_logits(frozen_features(self, inputs), self.weight, self.bias), labels).backward()
         self.probe_optimizer.step()

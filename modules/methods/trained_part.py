@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch import nn
+from torch import Tensor, nn
 
 from modules.method import Method, Start
+from modules.networks.trainable_backbone import folded
 from output.errors import UserError
 
 
@@ -24,6 +25,22 @@ def require_photos(start: Start, method: Method) -> None:
         raise UserError(
             f"model.methods: {type(method).__name__} runs a backbone of its own; feed it photos, with data=PhotoStream"
         )
+
+
+def frozen_features(method: Method, inputs: Tensor) -> Tensor:
+    """Give the features of a batch as an evaluation has them: no gradient is taken, and no statistics are trained.
+
+    Args:
+        method: The method, which has a backbone.
+        inputs: As for its `features`.
+
+    Returns:
+        As its `features`.
+    """
+    with folded(method):
+        features = method.features(inputs)
+    # What inference made cannot be part of a graph.
+    return features.clone()
 
 
 def train_only(backbone: nn.Module, trained: Iterable[nn.Parameter]) -> None:

@@ -7,6 +7,7 @@ import torch
 from torch.optim import SGD
 
 from modules import GradientDescent, HeadOnly
+from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
 from tests.material.networks_to_train import begin, moved, staged
 from tests.material.streams import draw_photos
@@ -29,3 +30,13 @@ def test_it_is_gradient_descent_on_frozen_features() -> None:
 def test_frozen_features_are_refused() -> None:
     with pytest.raises(UserError, match=r"HeadOnly .*feed it photos"):
         begin(HeadOnly(), None)
+
+
+def test_the_backbone_stays_as_it_is_where_statistics_are_trained() -> None:
+    method = begin(HeadOnly(), TrainableBackbone(staged(), batch_norm="trained", dropout=True))
+    assert method.backbone is not None
+    before = {name: value.clone() for name, value in method.backbone.state_dict().items()}
+    assert moved(method, 8) == set()
+    assert any("running" in name for name in before)
+    assert all(torch.equal(value, before[name]) for name, value in method.backbone.state_dict().items())
+    assert any(module.training for module in method.backbone.modules())

@@ -12,7 +12,10 @@ from torch.optim import SGD, Adam
 from modules.method import Method, Start
 from modules.methods.gradient_descent import GradientDescent
 from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
+from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
+from tests.material.networks_to_train import begin as staged_begin
+from tests.material.networks_to_train import moved, staged
 
 
 @pytest.fixture
@@ -83,3 +86,13 @@ def test_afterwards_the_whole_network_is_trained_by_its_own_optimiser(backbone: 
 def test_frozen_features_are_refused() -> None:
     with pytest.raises(UserError, match="trains the backbone; feed it photos"):
         begin(LinearProbeThenFineTune(), None)
+
+
+def test_the_backbone_stays_as_it_is_where_statistics_are_trained() -> None:
+    method = staged_begin(LinearProbeThenFineTune(8), TrainableBackbone(staged(), batch_norm="trained", dropout=True))
+    assert method.backbone is not None
+    before = {name: value.clone() for name, value in method.backbone.state_dict().items()}
+    assert moved(method, 8) == set()
+    assert any("running" in name for name in before)
+    assert all(torch.equal(value, before[name]) for name, value in method.backbone.state_dict().items())
+    assert any(module.training for module in method.backbone.modules())
