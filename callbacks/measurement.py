@@ -53,6 +53,9 @@ def measure(
             # Also while it waits for another process.
             criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
+        except (LedgerError, UserError) as error:
+            criterion.cut_off_because = criterion.cut_off_because or f"error: {error}"
+            raise
         finally:
             results.finish(trainer)
     except LedgerError as error:

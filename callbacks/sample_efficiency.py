@@ -127,6 +127,11 @@ class SampleEfficiency(Callback):
         if self._now is not None and self.is_lazy:
             self.traces.skip(self._now)
 
+    @property
+    def now(self) -> int | None:
+        """Number of the evaluation that is being made; None where it is none of the protocol."""
+        return self._now
+
     def wanted(self, method: int) -> int | None:
         """Give the number of the evaluation that is to be made next of a method; None where it has to learn more.
 
@@ -251,6 +256,8 @@ class SampleEfficiency(Callback):
         """Store what was measured before the run was cut off, but for what a method has spoilt."""
         assert isinstance(pl_module, Comparison)
         self.cut_off_because = CUT_OFF.get(type(exception), f"error: {type(exception).__name__}: {exception}")
+        if self.is_lazy and self._now is not None and self._next <= self._now:
+            self.traces.leave_out(self._now)
         if pl_module.spoilt():
             self.traces.discard()
         else:

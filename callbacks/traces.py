@@ -139,7 +139,14 @@ class Traces:
         if self._evaluated is None:
             return {}
         keys = {replace(self.keys[m][k], stream=self._evaluated): self.keys[m][k] for m, k in places}
-        return {keys[key]: trace for key, trace in self.ledger.read(keys).items() if not trace.open}
+        found = {keys[key]: trace for key, trace in self.ledger.read(keys).items() if not trace.open}
+        return {key: trace for key, trace in found.items() if self._serves(trace)}
+
+    def _serves(self, trace: Trace) -> bool:
+        """Say whether a trace meets the criterion, or reaches the limit."""
+        end, grid = min(len(trace.correct), len(self.correct)), self.grid
+        met, _ = samples_to_criterion(trace.correct[:end], grid.samples_seen[:end], grid.required, grid.consecutive)
+        return end == len(self.correct) or bool(np.isfinite(met))
 
     def claim(self) -> tuple[NDArray[np.bool_], str | None]:
         """Claim the missing traces for this process.
@@ -202,6 +209,14 @@ class Traces:
             evaluation: Its number, from 0.
         """
         self.correct[evaluation][self.running] = SKIPPED
+
+    def leave_out(self, evaluation: int) -> None:
+        """Note that the methods were cut off before it was decided about an evaluation.
+
+        Args:
+            evaluation: Its number, from 0.
+        """
+        self.correct[evaluation][self.running] = NOT_EVALUATED
 
     def take(self, evaluation: int, method: int, ordering: int, correct: int, not_finite: int) -> None:
         """Take an evaluation of one trace.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import pickle
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from types import BuiltinFunctionType, FunctionType, MethodType, SimpleNamespace
 from typing import Any
 
 from lightning.pytorch import LightningModule
-from torch import Tensor
+from torch import Tensor, uint8
 from torch.nn import Module
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
@@ -138,6 +139,22 @@ def _of_start(name: str) -> Any:  # noqa: ANN401
     return getattr(_START.get(), name)
 
 
+def digest_of_state(method: Method, constructed: Mapping[str, Any]) -> str:
+    """Digest all that a method holds; where something of it cannot be pickled, nothing.
+
+    Args:
+        method: The method.
+        constructed: Its attributes as the constructor left them.
+    """
+    written = io.BytesIO()
+    try:
+        _WithDigests(written).dump(own_attributes(method, constructed))
+    # Whatever a class of the user's raises when it is pickled.
+    except Exception:
+        return ""
+    return hashlib.sha256(written.getbuffer()).hexdigest()
+
+
 class _WithoutTensors(pickle.Pickler):
     """Pickles all but the contents of tensors, to see whether that can be done.
 
@@ -155,3 +172,15 @@ class _WithoutTensors(pickle.Pickler):
         if isinstance(thing, Method) and thing._modules is self.modules:
             raise pickle.PicklingError("an attribute refers to the method itself")
         return "tensor" if isinstance(thing, Tensor) else None
+
+
+class _WithDigests(pickle.Pickler):
+    """Pickles digests of tensors in their places, and of weak dictionaries nothing."""
+
+    def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
+        if isinstance(thing, WeakTensorKeyDictionary):
+            return "weak"
+        if isinstance(thing, Tensor):
+            values: Any = thing.detach().cpu().contiguous().flatten().view(uint8).numpy()
+            return hashlib.sha256(values).hexdigest()
+        return None

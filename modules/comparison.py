@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from modules.arithmetic import settle_arithmetic
-from modules.checkpoint import state_of
+from modules.checkpoint import digest_of_state, state_of
 from modules.global_generators import GlobalGenerators
 from modules.memory_errors import naming_memory
 from modules.method import Method, Start
@@ -136,6 +136,7 @@ class Comparison(LightningModule):
         # Of the first pass, so that later ones find what that one left.
         self._shared = self._shared or SharedTensors(start, self.stream.held())
         self._is_first_step = self._is_first_evaluation = True
+        self._compared = set[str]()
         self.samples_seen, self.classes = self._skipped, start.classes
         self._generators = {name: GlobalGenerators(start.seed, start.device) for name in self.names}
         self._optimizers: dict[str, list[torch.optim.Optimizer]] = {}
@@ -264,9 +265,11 @@ class Comparison(LightningModule):
         past = self._past[name]
         while (wanted := chooser.wanted(place)) is not None:
             before = self._footprint(name)
-            with past.at(wanted):
+            with nullcontext() if wanted == chooser.now else past.at(wanted):
                 counts = self._count(name, chunks).cpu().numpy()
-            if self._footprint(name) != before:
+            changed = self._footprint(name) != before
+            self._compared.add(name)
+            if changed:
                 raise UserError(
                     f"criterion.evaluation: lazy leaves evaluations out, but {name} changes its state where it "
                     "predicts; give every"
@@ -275,18 +278,23 @@ class Comparison(LightningModule):
         needed = chooser.needed(place)
         past.retain(needed)
         if needed and needed[-1] not in past.states:
-            past.keep(needed[-1], self._optimizers[name])
+            with naming_memory(f"criterion.evaluation: a copy of {name}, of up to ten,", f"give every, or {LOWER}"):
+                past.keep(needed[-1], self._optimizers[name])
 
     def _footprint(self, name: str) -> tuple[Any, ...]:
-        """Tell whether a method has changed: other tensors or attributes, in-place changes, or numbers drawn."""
+        """Tell whether a method has changed: all that it holds at first, later what can be seen at once."""
         method = self._method(name)
         versions = [(id(each), each._version) for each in (*method.parameters(), *method.buffers())]
-        return versions, {key: id(value) for key, value in vars(method).items()}, self._generators[name].place()
+        seen = versions, {key: id(value) for key, value in vars(method).items()}, self._generators[name].place()
+        whole = digest_of_state(method, self._constructed[name]) if name not in self._compared else ""
+        return *seen, whole
 
     def _count(self, name: str, chunks: Chunks) -> Tensor:
         """Count the predictions of a method that are correct, and those that are not finite, `[2, orderings]`."""
         counts: Tensor = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
-        with self._turn(name, closely=self._is_first_evaluation), folded(self._method(name)):
+        # The precision of training is none of evaluations.
+        exact = torch.autocast(torch.device(self.device).type, enabled=False)
+        with self._turn(name, closely=self._is_first_evaluation), folded(self._method(name)), exact:
             for inputs, labels in chunks:
                 chunk = f"{option_of(name)}: an evaluation of {tuple(inputs.shape)}"
                 with naming_memory(chunk, LOWER):

@@ -83,7 +83,7 @@ def weights_are_finite(method: Method) -> Tensor | None:
     Args:
         method: The method.
     """
-    weights = [] if method.backbone is None else [each.detach().sum() for each in method.parameters()]
+    weights = [] if method.start.backbone is None else [each.detach().sum() for each in method.parameters()]
     return torch.stack(weights).isfinite().all() if weights else None
 
 

@@ -8,23 +8,77 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.checkpoint import FUNCTIONS, own_attributes
+from modules.checkpoint import own_attributes, why_not
 from modules.method import Method
 from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
 
-State = tuple[dict[str, Any], list[list[Tensor]]]
+TENSORS = ("_parameters", "_buffers")
+# What belongs to the present of a backbone: its modules stay, and it folds them for itself.
+OF_NOW = ("_modules", "_folded", "_is_evaluated", "training")
+
+
+class Kept:
+    """A copy of the state of a backbone's modules, which changes places with the present one.
+
+    Args:
+        backbone: The backbone.
+    """
+
+    def __init__(self, backbone: nn.Module) -> None:
+        self.modules = {name: dict(module._modules) for name, module in backbone.named_modules()}
+        self.tensors: dict[str, dict[str, dict[str, Tensor | None]]] = {}
+        self.attributes: dict[str, dict[str, Any]] = {}
+        for name, module in backbone.named_modules():
+            values = vars(module)
+            self.tensors[name] = {kind: {key: _clone(each) for key, each in values[kind].items()} for kind in TENSORS}
+            own = {key: each for key, each in values.items() if key not in (*OF_NOW, *TENSORS)}
+            self.attributes[name] = deepcopy(own, {id(module): module})
+
+    def exchange(self, backbone: nn.Module) -> None:
+        """Put the copy in the place of the present state, and keep that.
+
+        Args:
+            backbone: The backbone.
+        """
+        present = {name: dict(module._modules) for name, module in backbone.named_modules()}
+        for name, children in self.modules.items():
+            backbone.get_submodule(name)._modules = children  # a parent comes before its children
+        self.modules = present
+        for name, module in backbone.named_modules():
+            if name not in self.tensors:
+                continue  # it was not there then
+            values = vars(module)
+            for kind in TENSORS:
+                _exchange_tensors(values[kind], self.tensors[name][kind])
+            own = {key: each for key, each in values.items() if key not in (*OF_NOW, *TENSORS)}
+            for key in own:
+                del values[key]
+            values.update(self.attributes[name])
+            self.attributes[name] = own
+
+
+def _clone(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.detach().clone()
+
+
+def _exchange_tensors(live: dict[str, Tensor | None], kept: dict[str, Tensor | None]) -> None:
+    """Exchange what tensors hold, so that whoever refers to them, such as an optimiser, still does."""
+    for key, tensor in live.items():
+        other = kept[key]
+        if tensor is not None and other is not None:
+            tensor.data, other.data = other.data, tensor.data
 
 
 class PastStates:
     """Copies of a method after some evaluations, into which it can be put back to predict.
 
-    A copy is of the method's attributes, with all that they hold but optimisers, functions, what only saves time (weak
-    dictionaries), and what all methods share. Of a backbone the tensors alone are copied; the modules stay.
+    A copy is of the method's attributes, with all that they hold but optimisers, what only saves time (weak
+    dictionaries), and what all methods share. The modules of a backbone stay, with copies of what they hold.
 
     Args:
         method: The method.
@@ -37,7 +91,8 @@ class PastStates:
     def __init__(self, method: Method, constructed: Mapping[str, Any]) -> None:
         self.method = method
         self.constructed = constructed
-        self.states: dict[int, State] = {}
+        self.states: dict[int, tuple[dict[str, Any], list[Kept]]] = {}
+        self._is_copied_whole = False
 
     def keep(self, evaluation: int, optimizers: Sequence[Optimizer]) -> None:
         """Copy the method as it stands.
@@ -50,20 +105,30 @@ class PastStates:
             UserError: It holds something that cannot be copied.
         """
         method, backbones = self.method, self._backbones()
+        attributes = own_attributes(method, self.constructed)
+        if not self._is_copied_whole:
+            # A function that refers to what is copied would still refer to the present.
+            self._refuse(why_not({"attributes": attributes}))
+            self._is_copied_whole = True
         left = [*vars(method.start).values(), *optimizers, *backbones, method]
         for module in method.modules():
-            kinds = (WeakTensorKeyDictionary, *FUNCTIONS)
-            left += [value for value in vars(module).values() if isinstance(value, kinds)]
+            left += [value for value in vars(module).values() if isinstance(value, WeakTensorKeyDictionary)]
         # What is made in inference mode could not be put back.
         with torch.inference_mode(False), torch.no_grad():
             try:
-                attributes = deepcopy(own_attributes(method, self.constructed), {id(value): value for value in left})
+                copied = deepcopy(attributes, {id(value): value for value in left}), [Kept(one) for one in backbones]
+            except (MemoryError, RuntimeError):
+                raise
             except Exception as error:  # whatever a class of the user's raises
-                raise UserError(
-                    f"criterion.evaluation: lazy needs copies of {type(method).__name__}, of which something cannot be "
-                    f"copied ({type(error).__name__}: {error}); give every"
-                ) from error
-            self.states[evaluation] = attributes, [[each.clone() for each in tensors(one)] for one in backbones]
+                self._refuse(f"{type(error).__name__}: {error}")
+            self.states[evaluation] = copied
+
+    def _refuse(self, reason: str | None) -> None:
+        if reason is not None:
+            raise UserError(
+                f"criterion.evaluation: lazy needs copies of {type(self.method).__name__}, of which something cannot "
+                f"be copied ({reason}); give every"
+            )
 
     def retain(self, evaluations: Sequence[int]) -> None:
         """Forget the states after all other evaluations.
@@ -75,10 +140,7 @@ class PastStates:
 
     @contextmanager
     def at(self, evaluation: int) -> Iterator[None]:
-        """Let the method be as it was after an evaluation, and then again as it is; as it is where no state is kept."""
-        if evaluation not in self.states:
-            yield
-            return
+        """Let the method be as it was after an evaluation of which a copy is kept, and then again as it is."""
         attributes, kept = self.states[evaluation]
         present, backbones = dict(vars(self.method)), self._backbones()
         state = own_attributes(self.method, self.constructed)
@@ -91,12 +153,9 @@ class PastStates:
             _put(self.method, present)
 
     def _backbones(self) -> list[TrainableBackbone]:
-        return [module for module in self.method.modules() if isinstance(module, TrainableBackbone)]
-
-
-def tensors(backbone: TrainableBackbone) -> list[Tensor]:
-    """Give the parameters and buffers of a backbone, as what is kept of it."""
-    return [each.detach() for each in (*backbone.parameters(), *backbone.buffers())]
+        """Give those of its own, without the one that all share."""
+        own = [module for module in self.method.modules() if module is not self.method.start.backbone]
+        return [module for module in own if isinstance(module, TrainableBackbone)]
 
 
 def _put(method: Method, attributes: dict[str, Any]) -> None:
@@ -104,9 +163,7 @@ def _put(method: Method, attributes: dict[str, Any]) -> None:
     vars(method).update(attributes)
 
 
-def _exchange(backbones: Sequence[TrainableBackbone], kept: Sequence[Sequence[Tensor]]) -> None:
-    """Exchange what backbones hold and what was kept of them, without copying either."""
+def _exchange(backbones: Sequence[TrainableBackbone], kept: Sequence[Kept]) -> None:
     with torch.inference_mode(False):
-        for backbone, values in zip(backbones, kept, strict=True):
-            for live, past in zip((*backbone.parameters(), *backbone.buffers()), values, strict=True):
-                live.data, past.data = past.data, live.data
+        for backbone, state in zip(backbones, kept, strict=True):
+            state.exchange(backbone)

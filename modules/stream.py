@@ -19,6 +19,10 @@ Chunks = Iterable[tuple[Tensor, Tensor]]
 class Chooser(Protocol):
     """What chooses the evaluations that are made of a comparison, where not all are."""
 
+    @property
+    def now(self) -> int | None:
+        """Number of the evaluation that is being made; None where it is none of the protocol."""
+
     def wanted(self, method: int) -> int | None:
         """Give the number of the evaluation that is to be made next of a method; None where it has to learn more."""
 

@@ -46,9 +46,30 @@ def options(folder: Path, evaluation: str, boundary: str) -> list[str]:
     ]
 
 
+# A checkpoint after every evaluation; each start notes how many samples lay behind its first batch.
+CHILD = """
+import sys
+import train
+from callbacks import checkpoints
+from modules.comparison import Comparison
+
+checkpoints.SECONDS_BETWEEN, checkpoints.SHARE = 0.0, 1e9
+start = Comparison.on_train_start
+
+def note(self):
+    start(self)
+    with open(sys.argv[1], "a") as file:
+        print(self.samples_seen, file=file)
+
+Comparison.on_train_start = note
+train.main(sys.argv[2:])
+"""
+
+
 def begin(folder: Path, cache: Path, *rest: str) -> subprocess.Popen[bytes]:
     environment = {**os.environ, "HEADSTART_CACHE": str(cache), "HEADSTART_LEDGER": str(folder.with_suffix(".ledger"))}
-    command = [sys.executable, str(CHECKOUT / "train.py"), *options(folder, *rest)]
+    environment["PYTHONPATH"] = str(CHECKOUT)
+    command = [sys.executable, "-c", CHILD, str(folder.with_suffix(".starts")), *options(folder, *rest)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
@@ -85,3 +106,5 @@ def test_killed_at_twenty_random_moments(tmp_path: Path, evaluation: str, bounda
                 file.rename(file.with_name(f"{file.name} {kills}"))
     assert begin(broken, cache, evaluation, boundary).wait() == 0
     assert results(broken) == results(whole)
+    starts = [int(line) for line in broken.with_suffix(".starts").read_text().split()]
+    assert sum(start > 0 for start in starts) > KILLS / 4

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from torch import Tensor
 
 from callbacks import Results, checkpoints
 from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from modules.method import Start
 from output.errors import UserError
 from tests.callbacks.conftest import Scripted, ScriptedRun
 from tests.callbacks.test_checkpoints import Killed
@@ -129,13 +131,59 @@ def test_what_was_left_out_is_said(script: Script, capsys: pytest.CaptureFixture
     assert f"Evaluated lazily, {share:.0%} of the evaluations" in capsys.readouterr().out
 
 
-def test_a_method_that_changes_where_it_predicts_is_refused(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    forward = Scripted.forward
+BREACHES: dict[str, Callable[[Any, Tensor], object]] = {
+    "another attribute": lambda method, inputs: setattr(method, "last", inputs + 1),
+    "a list": lambda method, inputs: method.seen.append(1),
+    "a tensor in a list": lambda method, inputs: method.kept[0].add_(1),
+    "a buffer behind torch's back": lambda method, inputs: method.buffer.data.add_(1),
+    "a generator of NumPy": lambda method, inputs: method.numpy.random(),
+    "a generator of torch": lambda method, inputs: torch.rand(1, generator=method.torch),
+    "a global generator": lambda method, inputs: torch.rand(1),
+}
 
-    def forgetful(self: Scripted, inputs: Tensor) -> Tensor:
-        self.last = inputs + 1
+
+@pytest.mark.parametrize("what", BREACHES)
+def test_a_method_that_changes_where_it_predicts_is_refused(
+    script: Script, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begin, forward = Scripted.begin, Scripted.forward
+
+    def hold(self: Any, start: Start) -> None:
+        begin(self, start)
+        self.seen, self.kept, self.buffer = [], [torch.zeros(1)], torch.nn.Buffer(torch.zeros(1))
+        self.numpy, self.torch = np.random.default_rng(0), torch.Generator()
+
+    def breach(self: Scripted, inputs: Tensor) -> Tensor:
+        BREACHES[what](self, inputs)
         return forward(self, inputs)
 
-    monkeypatch.setattr(Scripted, "forward", forgetful)
+    monkeypatch.setattr(Scripted, "begin", hold)
+    assert script(COUNTS, evaluation="lazy", folder="sound", **CRITERION).results.document["complete"]
+    monkeypatch.setattr(Scripted, "forward", breach)
     with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every"):
-        script(COUNTS, evaluation="lazy", **CRITERION)
+        script(COUNTS, evaluation="lazy", folder="breach", results=Results(recompute=True), **CRITERION)
+
+
+def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None:
+    options: dict[str, Any] = {**CRITERION, "threshold": 0.95}
+    script(COUNTS, folder="short", results=Results(), max_samples=10, **options)
+    first = script(COUNTS, folder="lazy", results=Results(), evaluation="lazy", **options)
+    again = script(COUNTS, folder="again", results=Results(), evaluation="lazy", **options)
+    assert first.results.document["times"]["computed_traces"] == COUNTS.shape[0] * COUNTS.shape[1]
+    assert again.results.document["times"]["computed_traces"] == 0
+    assert again.correct.tolist() == first.correct.tolist()
+
+
+def test_what_is_not_decided_about_is_no_failure(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    forward, counts = Scripted.forward, np.full((2, 1, 20), 18)
+    counts[:, :, :6] = 0
+
+    def interrupt(self: Scripted, inputs: Tensor) -> Tensor:
+        if self.batches == 11:
+            raise RuntimeError("cut off")
+        return forward(self, inputs)
+
+    monkeypatch.setattr(Scripted, "forward", interrupt)
+    run = script(counts, results=Results(), evaluation="lazy", threshold=0.8, consecutive=11)
+    assert isinstance(run.error, RuntimeError)
+    assert run.criterion.traces.lengths.tolist() == [[10], [10]]

@@ -392,3 +392,46 @@ def test_what_cannot_be_copied_stays_and_functions_are_the_same() -> None:
         set_up(comparison, _start())
         assert (method.lock, method.make, method.nested, len(method.locks)) == (lock, make, {"a": [[1]]}, 2)
         assert method.own == method.forward
+
+
+class Rounded(Constant):
+    """Notes whether products are rounded where it predicts."""
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        self.noted = torch.is_autocast_enabled(inputs.device.type)
+        return super().forward(inputs)
+
+
+def test_the_precision_of_training_is_none_of_evaluations() -> None:
+    method = Rounded([0, 0])
+    comparison = Comparison(method)
+    set_up(comparison, Start(4, 3, range(2), max_samples=9, seed=0))
+    comparison.on_validation_epoch_start()
+    with torch.autocast("cpu", torch.bfloat16):
+        comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
+    assert method.noted is False
+
+
+def test_a_network_that_diverges_is_named_wherever_the_method_keeps_it() -> None:
+    class Elsewhere(GradientDescent):
+        def begin(self, start: Start) -> None:
+            super().begin(start)
+            self.backbone, self.network = None, self.backbone
+
+        def forward(self, inputs: Tensor) -> Tensor:
+            return super().forward(torch.zeros(len(inputs), 4))
+
+        def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+            self.weight.data.fill_(float("nan"))
+
+    comparison = Comparison(Elsewhere())
+    set_up(
+        comparison, Start(4, 3, range(1), max_samples=9, seed=0, backbone=nn.Sequential(nn.Flatten(), nn.Linear(12, 4)))
+    )
+    comparison.on_validation_epoch_start()
+    comparison.training_step((torch.zeros(1, 1, 3, 2, 2), torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 1)), 0)
+    comparison.validation_step([(torch.zeros(5, 3, 2, 2), torch.zeros(5, dtype=torch.int64))], 0)
+    with pytest.raises(
+        UserError, match=r"^model\.baseline: its loss turned NaN or infinite.* by 1 samples of ordering 0"
+    ):
+        comparison.snapshot()

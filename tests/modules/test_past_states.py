@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 import modules
-from modules.method import Method
+from modules.method import Method, Start
+from modules.networks.trainable_backbone import TrainableBackbone
 from modules.past_states import PastStates
 from output.errors import UserError
+from tests.material.networks_to_train import staged
 from tests.material.shipped_methods import CASES, SETTINGS
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start
+from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:
     return draw_samples(1, 24, 6) if inputs == "features" else draw_photos(24)
 
 
-@pytest.mark.parametrize(("name", "inputs"), CASES)
-def test_states_are_those_of_then_and_training_does_not_notice(name: str, inputs: str) -> None:
+def begin(make: Callable[[], Method], samples: Tensor) -> tuple[Method, PastStates, list[torch.optim.Optimizer]]:
+    method = make()
+    constructed = dict(vars(method))
+    method.begin(make_start(samples))
+    return method, PastStates(method, constructed), method.build_optimizers()
+
+
+def follow(make: Callable[[], Method], inputs: str) -> None:
+    """Hold a method that is put back again and again to one that is not."""
     samples, labels = draw(inputs)
     validation = draw(inputs)[0][0, :9]
-    undisturbed, method = (
-        begin(getattr(modules, name)(**SETTINGS.get(name, {})), make_start(samples)) for _ in range(2)
-    )
-    past, then = PastStates(method, {}), {}
+    undisturbed, _, _ = begin(make, samples)
+    method, past, optimizers = begin(make, samples)
+    then = {}
     for place, batch in enumerate(batches(samples, labels, 2)):
         adapt(undisturbed, batch)
         adapt(method, batch)
         with torch.inference_mode():
             then[place] = undisturbed(validation)
-            past.keep(place, [])
+            past.keep(place, optimizers)
             past.retain(range(place - 3, place + 1))
             for earlier in (place, max(place - 3, 0), max(place - 2, 0)):
                 with past.at(earlier):
@@ -42,24 +52,99 @@ def test_states_are_those_of_then_and_training_does_not_notice(name: str, inputs
     assert sorted(past.states) == [8, 9, 10, 11]
 
 
+@pytest.mark.parametrize(("name", "inputs"), CASES)
+def test_states_are_those_of_then_and_training_does_not_notice(name: str, inputs: str) -> None:
+    follow(lambda: getattr(modules, name)(**SETTINGS.get(name, {})), inputs)
+
+
+def look(head: nn.Module, features: Tensor) -> Tensor:
+    found: Tensor = head(features)
+    return found
+
+
+class Alias(Method):
+    """Predicts by what refers to a module of its own."""
+
+    kind = "bound"
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.head = nn.utils.skip_init(nn.Linear, start.features, start.classes).requires_grad_(False)
+        nn.init.zeros_(self.head.weight), nn.init.zeros_(self.head.bias)
+        refer = {"bound": self.head.forward, "partial": partial(look, self.head), "closure": lambda x: self.head(x)}
+        self.refer = refer[self.kind]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.head.weight += inputs.mean()
+        self.head.bias[0] += 1
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.refer(inputs)[None]
+        return logits
+
+
+class Partial(Alias):
+    """By a partial function."""
+
+    kind = "partial"
+
+
+class Closure(Alias):
+    """By a function that refers to itself."""
+
+    kind = "closure"
+
+
+@pytest.mark.parametrize("kind", [Alias, Partial])
+def test_what_refers_to_a_part_of_it_refers_to_that_of_then(kind: type[Method]) -> None:
+    follow(kind, "features")
+
+
+class Gain(Method):
+    """Keeps numbers, tensors and layers in its backbone."""
+
+    parts: Any
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        parts: Any = TrainableBackbone(staged())
+        self.parts, parts.gain = parts, 1.0
+        parts.network.scales = [torch.ones(1)]
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.parts.gain *= -1.5
+        self.parts.network.scales[0].add_(1)
+        with torch.no_grad():
+            next(self.parts.parameters()).data.mul_(1.1)
+        self.parts.network.append(nn.Hardtanh(-9.0, 9.0))
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        scaled: Tensor = self.parts(inputs) * self.parts.gain + self.parts.network.scales[0]
+        return scaled[None, :, :2] * len(self.parts.network)
+
+
+def test_what_a_backbone_holds_beside_tensors_is_that_of_then() -> None:
+    follow(Gain, "photos")
+
+
 def test_what_all_methods_share_is_not_copied() -> None:
     samples, labels = draw("features")
-    method = begin(modules.Replay(), make_start(samples))
+    method, past, optimizers = begin(modules.Replay, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    past = PastStates(method, {})
-    past.keep(0, method.build_optimizers())
+    past.keep(0, optimizers)
     with past.at(0):
         assert method.memory.matrix is method.start.samples  # type: ignore[union-attr]
 
 
 def test_optimisers_are_not_copied() -> None:
     samples, labels = draw("features")
-    method: Any = begin(modules.GradientDescent(), make_start(samples))
+    method: Any
+    method, past, optimizers = begin(modules.GradientDescent, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    past, optimizer, weight = PastStates(method, {}), method.optimizer, method.weight
-    past.keep(0, [optimizer])
+    weight = method.weight
+    past.keep(0, optimizers)
     with past.at(0):
-        assert method.optimizer is optimizer
+        assert method.optimizer is optimizers[0]
         assert method.weight is not weight
     assert method.weight is weight
 
@@ -72,9 +157,17 @@ class Locked(modules.NearestClassMean):
         self.numbers = (number for number in range(3))
 
 
-def test_what_cannot_be_copied_is_said() -> None:
+@pytest.mark.parametrize(("kind", "what"), [(Locked, "generator"), (Closure, "lambda")])
+def test_what_cannot_be_copied_is_said(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
-    method: Method = begin(Locked(), make_start(samples))
+    method, past, optimizers = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy needs copies of Locked.*generator"):
-        PastStates(method, {}).keep(0, [])
+    with pytest.raises(UserError, match=rf"^criterion\.evaluation: lazy needs copies of {kind.__name__}.*{what}"):
+        past.keep(0, optimizers)
+
+
+def test_a_state_that_is_not_kept_is_no_other() -> None:
+    _, past, optimizers = begin(modules.NearestClassMean, draw("features")[0])
+    past.keep(3, optimizers)
+    with pytest.raises(KeyError), past.at(2):
+        pass
