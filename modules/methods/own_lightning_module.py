@@ -151,6 +151,7 @@ class OwnLightningModule(Method):
         """Let a module run as if a trainer ran this very module, which is what Lightning's own functions need."""
         module, optimizer = self.own[place], self.stepped[place]
         assert isinstance(module, LightningModule)
+        before = module._trainer
         module.trainer = self._trainer_of(self.schedules[place])
         module.log = log  # type: ignore[method-assign]
         module.optimizers = lambda *_, **__: optimizer  # type: ignore[method-assign, assignment]
@@ -158,6 +159,7 @@ class OwnLightningModule(Method):
             yield module
         finally:
             del module.log, module.optimizers
+            module._trainer = before
 
     @contextmanager
     def _in_training(self, place: int, logged: dict[str, list[Tensor]]) -> Iterator[LightningModule]:
