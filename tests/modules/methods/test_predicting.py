@@ -29,7 +29,9 @@ BATCH = 4
 def contents(method: Method, constructed: dict[str, Any]) -> list[Any]:
     """Give all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
     held = [{**vars(module), **module._parameters, **module._buffers} for module in method.modules()]
-    identities = [{name: id(value) for name, value in each.items()} for each in held]
+    # To pickle a traced network, torch writes its code anew.
+    written = ("_code", "_lineno_map")
+    identities = [{name: id(value) for name, value in each.items() if name not in written} for each in held]
     versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]
     generators = [random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().tolist()]
     state = state_of(method, constructed, [], GlobalGenerators(0, "cpu"))
