@@ -19,6 +19,7 @@ from datamodules.sample_stream import SampleStream
 from modules.comparison import Comparison
 from modules.methods.catalogue import METHODS
 from modules.networks.backbone import Backbone
+from modules.networks.folding import FoldedNetwork
 from modules.networks.freeze_boundary import cut
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
@@ -61,6 +62,8 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(held_samples, "_spare_bytes", lambda device: 10**9)
+    # Once for each method, by numbers that are not there.
+    monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
     # torch has no generator for a GPU that is not there.
     monkeypatch.setattr(modules.comparison, "GlobalGenerators", lambda *_: SimpleNamespace(in_use=nullcontext))
     names = [name for name, method in METHODS.items() if inputs in method.inputs and name not in WAIT]
@@ -102,7 +105,8 @@ def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, n
         assert len(waits.noted) == 1
 
 
-def test_a_folded_tail_waits_for_nothing() -> None:
+def test_a_folded_tail_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
     backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
     parts = cut(backbone, "features.14")
     # In full precision: torch casts automatically on devices that are there alone.

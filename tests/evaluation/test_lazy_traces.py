@@ -111,7 +111,7 @@ def test_lazy_and_whole_traces_of_one_stream_join(lazy: Path, tmp_path: Path) ->
     part = write_run(tmp_path / "part", EVERY[:, :2], limit=LIMIT, methods=METHODS)
     joined = sample_efficiency([str(lazy), str(part)])
     assert joined["methods"] == {
-        name: {**scores, "accuracy_at": joined["methods"][name]["accuracy_at"], "provenance": scores["provenance"]}
+        name: {**scores, **{key: joined["methods"][name][key] for key in ("accuracy_at", "evaluations")}}
         for name, scores in sample_efficiency(str(lazy))["methods"].items()
     }
     assert [value is not None for value in joined["methods"]["mine"]["accuracy_at"]["50"]] == [True] * 2 + [False] * 4

@@ -98,7 +98,6 @@ def test_misspelt_key_in_a_file(fit: Fit, capsys: pytest.CaptureFixture[str], tm
             ["--data.backbone.name=mobilenet_v9"],
             "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",
         ),
-        (["--data=datamodules.PhotoStream", "--data.orderings=2"], "data.orderings: 2 asked for"),
         (["--model.methods={baseline: modules.NearestClassMean}"], "the name 'baseline' is the baseline's own"),
     ],
 )

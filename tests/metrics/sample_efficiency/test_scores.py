@@ -226,6 +226,7 @@ def test_each_method_by_itself() -> None:
         "onset": [31, None, 51],
         "accuracy_at": {"100": [0.75, 0.5, 0.75]},
         "reached": 2,
+        "evaluations": [150, 150, 150],
         "median": 60,
         "restricted_mean": pytest.approx(200 / 3),
     }

@@ -13,7 +13,7 @@ from modules.methods.room import with_room
     [(0, 1, 100, 1), (4, 4, 100, 4), (4, 5, 100, 8), (4, 20, 100, 20), (60, 61, 100, 100), (4, 5, 4, 5)],
 )
 def test_room_is_doubled_up_to_the_most(length: int, needed: int, most: int, wanted: int) -> None:
-    values = torch.randn(2, length, 3, length)
+    values = torch.randint(9, (2, length, 3, length)).double()
     roomy = with_room(values, [1, 3], needed, most)
     assert roomy.shape == (2, wanted, 3, wanted)
     assert torch.equal(roomy[:, :length, :, :length], values)
