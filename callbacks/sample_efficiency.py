@@ -99,7 +99,7 @@ class SampleEfficiency(Callback):
         self._waiting = traces.running.copy()
         self._streaks = traces.streaks
         self._met_at[self._waiting] = traces.met_at[self._waiting]
-        self._evaluated, self._next = False, int(traces.lengths[self._waiting].min())
+        self._evaluated, self._next, self._now = False, int(traces.lengths[self._waiting].min()), None
         # A curve is over all orderings, those that passes before have measured, and those that come later.
         self._is_last = not (traces.missing & ~self._waiting).any()
         if self._is_last:
@@ -138,8 +138,7 @@ class SampleEfficiency(Callback):
         Args:
             method: Its place among the methods.
         """
-        if self._now is None:
-            return None
+        assert self._now is not None
         wanted = next_evaluation(self._known(method), self.traces.grid.required, self.consecutive)
         return None if wanted is None or wanted > self._now else wanted
 
@@ -161,8 +160,6 @@ class SampleEfficiency(Callback):
         Args:
             method: Its place among the methods.
         """
-        if self._now is None:
-            return []
         known = self._known(method)
         first = window_start(known, self.traces.grid.required, self.consecutive)
         return [first + int(place) for place in np.flatnonzero(known[first:] == SKIPPED)]

@@ -256,7 +256,7 @@ class Comparison(LightningModule):
             self._finite[name] = weights_are_finite(self._method(name))
             if self._chooser is None:
                 self.counts[:, place, slice(None) if places is None else places] += self._count(name, batch)
-            else:
+            elif self._chooser.now is not None:
                 self._evaluate_lazily(self._chooser, name, place, batch)
         self._is_first_evaluation = False
 
@@ -278,8 +278,7 @@ class Comparison(LightningModule):
         needed = chooser.needed(place)
         past.retain(needed)
         if needed and needed[-1] not in past.states:
-            with naming_memory(f"criterion.evaluation: a copy of {name}, of up to ten,", f"give every, or {LOWER}"):
-                past.keep(needed[-1], self._optimizers[name])
+            past.keep(needed[-1], self._optimizers[name])
 
     def _footprint(self, name: str) -> tuple[Any, ...]:
         """Tell whether a method has changed: all that it holds at first, later what can be seen at once."""

@@ -8,77 +8,57 @@ from copy import deepcopy
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from modules.checkpoint import own_attributes, why_not
+from modules.memory_errors import naming_memory
 from modules.method import Method
 from modules.networks.trainable_backbone import TrainableBackbone
 from output.errors import UserError
 
-TENSORS = ("_parameters", "_buffers")
-# What belongs to the present of a backbone: its modules stay, and it folds them for itself.
-OF_NOW = ("_modules", "_folded", "_is_evaluated", "training")
+# What is a backbone's own affair, how it folds its modules and in what modes they are, and the code of a traced one.
+OF_NOW = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")
 
 
 class Kept:
-    """A copy of the state of a backbone's modules, which changes places with the present one.
+    """A copy of all that the modules of a backbone hold, which changes places with what they hold at present.
+
+    The modules stay, so that nothing is traced anew, and so do their tensors, to which optimisers refer.
 
     Args:
         backbone: The backbone.
     """
 
     def __init__(self, backbone: nn.Module) -> None:
-        self.modules = {name: dict(module._modules) for name, module in backbone.named_modules()}
-        self.tensors: dict[str, dict[str, dict[str, Tensor | None]]] = {}
-        self.attributes: dict[str, dict[str, Any]] = {}
-        for name, module in backbone.named_modules():
+        modules, tensors = list(backbone.modules()), [*backbone.parameters(), *backbone.buffers()]
+        memo = {id(each): each for each in (*modules, *tensors)}
+        self.held = [(module, deepcopy(_held(module), memo)) for module in modules]
+        self.tensors = [(tensor, tensor.detach().clone()) for tensor in tensors]
+
+    def exchange(self) -> None:
+        """Put the copy in the place of the present, and keep that."""
+        present = [(module, _held(module)) for module, _ in self.held]
+        for module, then in self.held:
             values = vars(module)
-            self.tensors[name] = {kind: {key: _clone(each) for key, each in values[kind].items()} for kind in TENSORS}
-            own = {key: each for key, each in values.items() if key not in (*OF_NOW, *TENSORS)}
-            self.attributes[name] = deepcopy(own, {id(module): module})
-
-    def exchange(self, backbone: nn.Module) -> None:
-        """Put the copy in the place of the present state, and keep that.
-
-        Args:
-            backbone: The backbone.
-        """
-        present = {name: dict(module._modules) for name, module in backbone.named_modules()}
-        for name, children in self.modules.items():
-            backbone.get_submodule(name)._modules = children  # a parent comes before its children
-        self.modules = present
-        for name, module in backbone.named_modules():
-            if name not in self.tensors:
-                continue  # it was not there then
-            values = vars(module)
-            for kind in TENSORS:
-                _exchange_tensors(values[kind], self.tensors[name][kind])
-            own = {key: each for key, each in values.items() if key not in (*OF_NOW, *TENSORS)}
-            for key in own:
-                del values[key]
-            values.update(self.attributes[name])
-            self.attributes[name] = own
+            for name in _held(module):
+                del values[name]
+            values.update(then)
+        self.held = present
+        for live, kept in self.tensors:
+            live.data, kept.data = kept.data, live.data
 
 
-def _clone(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach().clone()
-
-
-def _exchange_tensors(live: dict[str, Tensor | None], kept: dict[str, Tensor | None]) -> None:
-    """Exchange what tensors hold, so that whoever refers to them, such as an optimiser, still does."""
-    for key, tensor in live.items():
-        other = kept[key]
-        if tensor is not None and other is not None:
-            tensor.data, other.data = other.data, tensor.data
+def _held(module: nn.Module) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if name not in OF_NOW}
 
 
 class PastStates:
     """Copies of a method after some evaluations, into which it can be put back to predict.
 
     A copy is of the method's attributes, with all that they hold but optimisers, what only saves time (weak
-    dictionaries), and what all methods share. The modules of a backbone stay, with copies of what they hold.
+    dictionaries), and what all methods share.
 
     Args:
         method: The method.
@@ -113,15 +93,20 @@ class PastStates:
         left = [*vars(method.start).values(), *optimizers, *backbones, method]
         for module in method.modules():
             left += [value for value in vars(module).values() if isinstance(value, WeakTensorKeyDictionary)]
+        memory = naming_memory(
+            f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,",
+            "give every, or a smaller network",
+        )
         # What is made in inference mode could not be put back.
         with torch.inference_mode(False), torch.no_grad():
             try:
-                copied = deepcopy(attributes, {id(value): value for value in left}), [Kept(one) for one in backbones]
-            except (MemoryError, RuntimeError):
+                with memory:
+                    copied = deepcopy(attributes, {id(value): value for value in left})
+                    self.states[evaluation] = copied, [Kept(backbone) for backbone in backbones]
+            except UserError:
                 raise
             except Exception as error:  # whatever a class of the user's raises
                 self._refuse(f"{type(error).__name__}: {error}")
-            self.states[evaluation] = copied
 
     def _refuse(self, reason: str | None) -> None:
         if reason is not None:
@@ -142,14 +127,14 @@ class PastStates:
     def at(self, evaluation: int) -> Iterator[None]:
         """Let the method be as it was after an evaluation of which a copy is kept, and then again as it is."""
         attributes, kept = self.states[evaluation]
-        present, backbones = dict(vars(self.method)), self._backbones()
+        present = dict(vars(self.method))
         state = own_attributes(self.method, self.constructed)
         _put(self.method, {name: value for name, value in present.items() if name not in state} | attributes)
-        _exchange(backbones, kept)
+        _exchange(kept)
         try:
             yield
         finally:
-            _exchange(backbones, kept)
+            _exchange(kept)
             _put(self.method, present)
 
     def _backbones(self) -> list[TrainableBackbone]:
@@ -163,7 +148,7 @@ def _put(method: Method, attributes: dict[str, Any]) -> None:
     vars(method).update(attributes)
 
 
-def _exchange(backbones: Sequence[TrainableBackbone], kept: Sequence[Kept]) -> None:
+def _exchange(kept: Sequence[Kept]) -> None:
     with torch.inference_mode(False):
-        for backbone, state in zip(backbones, kept, strict=True):
-            state.exchange(backbone)
+        for each in kept:
+            each.exchange()

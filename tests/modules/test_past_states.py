@@ -127,6 +127,54 @@ def test_what_a_backbone_holds_beside_tensors_is_that_of_then() -> None:
     follow(Gain, "photos")
 
 
+class Tied(Method):
+    """Has two layers of one weight, of which one comes to have another."""
+
+    parts: Any
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        layers: Any = nn.Sequential(nn.Flatten(), *(nn.utils.skip_init(nn.Linear, 12, 12) for _ in range(2)))
+        nn.init.eye_(layers[1].weight), nn.init.zeros_(layers[1].bias), nn.init.ones_(layers[2].bias)
+        layers[2].weight = layers[1].weight
+        self.parts = TrainableBackbone(layers)
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        first, second = self.parts.network[1:]
+        with torch.no_grad():
+            first.weight.mul_(1.1)
+            if first.weight[0, 0] > 1.8:
+                second.weight = nn.Parameter(2 * second.weight)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        logits: Tensor = self.parts(inputs)[None, :, :2]
+        return logits
+
+
+def test_weights_that_layers_share_are_those_of_then() -> None:
+    follow(Tied, "photos")
+
+
+@pytest.mark.parametrize("error", [RuntimeError("only some can"), torch.OutOfMemoryError("CUDA out of memory. Tried")])
+def test_what_fails_in_a_copy_is_one_line(error: Exception) -> None:
+    class Fails(modules.NearestClassMean):
+        pass
+
+    class Part:
+        def __deepcopy__(self, memo: object) -> None:
+            raise error
+
+        def __reduce__(self) -> Any:
+            return (int, ())
+
+    method, past, optimizers = begin(Fails, draw("features")[0])
+    method.part = Part()  # type: ignore[assignment]
+    with pytest.raises(
+        UserError, match=r"^criterion\.evaluation: .*(only some can|does not fit into memory).* give every"
+    ):
+        past.keep(0, optimizers)
+
+
 def test_what_all_methods_share_is_not_copied() -> None:
     samples, labels = draw("features")
     method, past, optimizers = begin(modules.Replay, samples)
