@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +36,28 @@ def draw_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np
     """
     # The third number keeps this apart from the generators of the orderings, the validation part and the heads.
     return np.random.default_rng((seed, ordering, 3)).integers(views, size=samples)
+
+
+def draw_fed(samples: int, orderings: Sequence[int], cut: slice, seed: int, views: int) -> NDArray[np.int64]:
+    """Draw what several orderings feed.
+
+    Args:
+        samples: Number of training samples.
+        orderings: Which orderings.
+        cut: Which part of each is fed.
+        seed: Seed of the comparison.
+        views: Number of views of each sample, which lie one after the other as the samples do.
+
+    Returns:
+        The samples, and the places of the views that are fed of them, `[2, orderings, fed]`.
+    """
+    fed = np.empty((2, len(orderings), len(range(samples)[cut])), dtype=np.int64)
+    for number, order, view in zip(orderings, *fed, strict=True):
+        order[:] = draw_ordering(samples, number, seed)[cut]
+        view[:] = order
+        if views > 1:
+            view += samples * draw_views(samples, number, seed, views)[cut]
+    return fed
 
 
 def draw_validation(

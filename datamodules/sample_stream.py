@@ -8,7 +8,6 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import Any, ClassVar, Literal
 
-import numpy as np
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from lightning.pytorch import LightningDataModule
@@ -16,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from datamodules.chosen_backbone import build_chosen
-from datamodules.draws import draw_ordering, draw_validation, draw_views
+from datamodules.draws import draw_fed, draw_validation
 from datamodules.held_samples import ValidationSet, hold
 from datamodules.near_duplicates import warn_of_near_duplicates
 from datamodules.photos.class_folders import tell_left_out
@@ -285,14 +284,8 @@ class SampleStream(LightningDataModule):
 
         The last is smaller where the batches do not divide the samples.
         """
-        samples, fed = len(self.train_labels), slice(self.skipped, self.max_samples)
-        # Places of the photos, and of the views that are fed of them.
-        drawn = np.empty((2, len(self.fed), self.max_samples - self.skipped), dtype=np.int64)
-        for number, order, chosen in zip(self.fed, *drawn, strict=True):
-            order[:] = draw_ordering(samples, number, self.seed)[fed]
-            chosen[:] = order
-            if self.views > 1:
-                chosen += samples * draw_views(samples, number, self.seed, self.views)[fed]
+        cut = slice(self.skipped, self.max_samples)
+        drawn = draw_fed(len(self.train_labels), self.fed, cut, self.seed, self.views)
         batches: Any = torch.from_numpy(drawn).to(self.train_inputs.device).split(self.batch_size, dim=2)
         return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from modules.method import linear_logits as linear_logits
     from modules.methods.bias_only import BiasOnly as BiasOnly
     from modules.methods.cosine_classifier import CosineClassifier as CosineClassifier
+    from modules.methods.fine_tuning import FineTuning as FineTuning
     from modules.methods.gaussian_discriminant_analysis import (
         GaussianDiscriminantAnalysis as GaussianDiscriminantAnalysis,
     )
@@ -50,6 +51,7 @@ _HOMES = {
     "Backbone": "modules.networks.backbone",
     "BackboneSpec": "modules.networks.backbone",
     "Comparison": "modules.comparison",
+    "FineTuning": "modules.methods.fine_tuning",
     "Method": "modules.method",
     "Preprocessing": "modules.networks.preprocessing",
     "SamplesSeen": "modules.methods.samples_seen",

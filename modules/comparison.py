@@ -21,7 +21,9 @@ from modules.method import Method, Start
 from modules.method_contract import (
     BASELINE,
     copy_attributes,
+    naming_method,
     option_of,
+    require_finite,
     require_logits,
     require_method,
     require_name,
@@ -39,6 +41,9 @@ MEMORY = 4 * 2**30
 HEADS = 10
 # What to do where memory does not suffice.
 LOWER = "lower data.batch_size, train fewer stages (data.trainable_from), or take a smaller crop or network"
+
+# What a method may not do.
+CHANGES_INPUTS = "changes its inputs or labels in place, which others share; copy them"
 
 
 class Comparison(LightningModule):
@@ -135,7 +140,7 @@ class Comparison(LightningModule):
         start = self.stream.start()
         # Of the first pass, so that later ones find what that one left.
         self._shared = self._shared or SharedTensors(start, self.stream.held())
-        self._is_first_step = self._is_first_evaluation = True
+        self._is_first_evaluation = True
         self._compared = set[str]()
         self.samples_seen, self.classes = self._skipped, start.classes
         self._generators = {name: GlobalGenerators(start.seed, start.device) for name in self.names}
@@ -150,7 +155,7 @@ class Comparison(LightningModule):
                 vars(method).clear()
                 vars(method).update(copy_attributes(method, self._constructed[name]))
                 method.trainer = self.trainer
-                with self._turn(name, closely=True):
+                with self._turn(name, f"the beginning of {type(method).__name__}", closely=True):
                     method.begin(replace(start, numbers=numbers[chosen[place]].tolist()))
                 places = None if own.all() else torch.from_numpy(np.flatnonzero(own)).to(start.device)
                 self.fed.append((name, place, places))
@@ -162,7 +167,7 @@ class Comparison(LightningModule):
     def configure_optimizers(self) -> list[torch.optim.Optimizer]:
         """Collect the methods' optimisers, so that the trainer knows and saves them."""
         for name, *_ in self.fed:
-            with self._turn(name):
+            with self._turn(name, "its optimisers"):
                 self._optimizers[name] = self._method(name).build_optimizers()
         return [optimizer for name, *_ in self.fed for optimizer in self._optimizers[name]]
 
@@ -204,26 +209,28 @@ class Comparison(LightningModule):
         return method
 
     @contextmanager
-    def _turn(self, name: str, *given: Tensor, closely: bool = False) -> Iterator[None]:
+    def _turn(self, name: str, work: str, *given: Tensor, closely: bool = False) -> Iterator[None]:
         """Let a method run as if it were alone: with its own generators, and whatever others have set of arithmetic.
 
         Args:
             name: The method.
+            work: What it does, for the message of memory that does not suffice.
             given: What it is given beside what all share.
             closely: Whether to note what the shared tensors hold behind it: that torch does not know of a change is
                 rare, and looking takes time.
 
         Raises:
-            UserError: It has changed what it was given, or what all share.
+            UserError: It has changed what it was given, or what all share; it finds a mistake; memory does not suffice.
         """
         settle_arithmetic()
         shared = self._shared
         assert shared is not None
         before, versions = [tensor._version for tensor in given], shared.versions()
-        with self._generators[name].in_use():
-            yield
-        if before != [tensor._version for tensor in given]:
-            raise UserError(_changes_inputs(name))
+        with naming_method(name):
+            with naming_memory(work, LOWER), self._generators[name].in_use():
+                yield
+            if before != [tensor._version for tensor in given]:
+                raise UserError(CHANGES_INPUTS)
         is_changed = versions != shared.versions()
         if closely or is_changed:
             shared.look(name)
@@ -237,11 +244,10 @@ class Comparison(LightningModule):
             method = self._method(name)
             # To each its own: torch does not know of what is changed through NumPy or `.data`.
             given = [each.clone() if own is None else each[own] for each in (inputs, labels, places)]
-            batch_of = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
-            with self._turn(name, *given, closely=self._is_first_step), naming_memory(batch_of, LOWER):
+            work = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
+            with self._turn(name, work, *given, closely=self.samples_seen == self._skipped):
                 method.places = given[2]
                 method.adapt(*given[:2])
-        self._is_first_step = False
         self.samples_seen += labels.shape[1]
 
     def on_validation_epoch_start(self) -> None:
@@ -293,10 +299,9 @@ class Comparison(LightningModule):
         counts: Tensor = torch.zeros(2, 1, dtype=torch.int64, device=self.device)
         # The precision of training is none of evaluations.
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
-        with self._turn(name, closely=self._is_first_evaluation), folded(self._method(name)), exact:
+        with self._turn(name, "an evaluation", closely=self._is_first_evaluation), folded(self._method(name)), exact:
             for inputs, labels in chunks:
-                chunk = f"{option_of(name)}: an evaluation of {tuple(inputs.shape)}"
-                with naming_memory(chunk, LOWER):
+                with naming_memory(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     counts = counts + self._count_chunk(name, inputs.to(self.device), labels.to(self.device))
         return counts
 
@@ -304,8 +309,8 @@ class Comparison(LightningModule):
         before = inputs._version, labels._version
         logits = self._method(name)(inputs)
         if before != (inputs._version, labels._version):
-            raise UserError(_changes_inputs(name))
-        require_logits(name, logits, (len(self._method(name).start.numbers), len(labels), self.classes))
+            raise UserError(CHANGES_INPUTS)
+        require_logits(logits, (len(self._method(name).start.numbers), len(labels), self.classes))
         # A class without a sample may have -inf; the greatest is NaN where any is.
         greatest, predicted = logits.max(-1)
         finite = greatest.isfinite()
@@ -316,12 +321,9 @@ class Comparison(LightningModule):
 
     def spoilt(self) -> str:
         """Say who has changed what all methods share, such as the validation inputs; nothing where nobody has."""
-        found = self._shared.changed() if self._shared is not None else None
-        if found is None:
-            return ""
-        name, parts = found
+        name, parts = self._shared.changed() if self._shared is not None else (None, [])
         who = f"{option_of(name)}:" if name else f"model: one of {', '.join(self.names)}"
-        return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first"
+        return f"{who} changes {' and '.join(parts)}, which all methods share; let it copy them first" if parts else ""
 
     def require_unspoilt(self) -> None:
         """Check that all methods still share what they began with.
@@ -344,16 +346,8 @@ class Comparison(LightningModule):
             UserError: A network has diverged, which would be trained and evaluated in vain.
         """
         for name, is_finite in self._finite.items():
-            if is_finite is not None and not is_finite:
-                raise UserError(
-                    f"{option_of(name)}: its loss turned NaN or infinite, and its weights with it, by "
-                    f"{self.samples_seen} samples of ordering {self._method(name).start.numbers[0]}; lower its "
-                    "learning rate"
-                )
+            with naming_method(name):
+                require_finite(self._method(name), is_finite, self.samples_seen)
         correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()
         return Snapshot(self.samples_seen, self.samples_validated, correct, not_finite)
-
-
-def _changes_inputs(name: str) -> str:
-    return f"{option_of(name)}: changes its inputs or labels in place, which others share; copy them"

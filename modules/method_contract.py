@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from copy import copy, deepcopy
 from typing import Any
 
@@ -14,9 +16,11 @@ from torch import Tensor, nn
 
 from modules.checkpoint import FUNCTIONS
 from modules.method import Method
-from output.errors import UserError
+from output.errors import UserError, naming
 
 BASELINE = "baseline"
+# How a message begins that names an option by itself.
+OPTION = re.compile(r"(model|data|criterion|trainer)[.:]")
 # What Lightning would call of a module that is trained by itself.
 HOOKS = [
     name
@@ -28,6 +32,22 @@ HOOKS = [
 def option_of(name: str) -> str:
     """Give the option that chooses a method."""
     return "model.baseline" if name == BASELINE else f"model.methods.{name}"
+
+
+@contextmanager
+def naming_method(name: str) -> Iterator[None]:
+    """Put the option that chooses a method before the user's mistakes that it finds, unless they name another option.
+
+    Args:
+        name: The method's name.
+    """
+    try:
+        yield
+    except UserError as error:
+        if OPTION.match(str(error)):
+            raise
+        with naming(option_of(name)):
+            raise
 
 
 def require_name(name: str) -> None:
@@ -60,12 +80,11 @@ def require_method(name: str, method: Method) -> None:
             )
 
 
-def require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> None:
+def require_logits(logits: object, wanted: tuple[int, int, int]) -> None:
     """Check the shape of what a method predicts.
 
     Args:
-        name: The method's name.
-        logits: What it gave.
+        logits: What a method gave.
         wanted: The shape, `[orderings, samples, classes]`.
 
     Raises:
@@ -74,7 +93,7 @@ def require_logits(name: str, logits: object, wanted: tuple[int, int, int]) -> N
     if not isinstance(logits, Tensor) or logits.shape != wanted:
         found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         needed = f"logits [orderings, samples, classes], here {list(wanted)}"
-        raise UserError(f"{option_of(name)}: gives {found}; it must give {needed}")
+        raise UserError(f"gives {found}; it must give {needed}")
 
 
 def weights_are_finite(method: Method) -> Tensor | None:
@@ -85,6 +104,24 @@ def weights_are_finite(method: Method) -> Tensor | None:
     """
     weights = [] if method.start.backbone is None else [each.detach().sum() for each in method.parameters()]
     return torch.stack(weights).isfinite().all() if weights else None
+
+
+def require_finite(method: Method, is_finite: Tensor | None, samples_seen: int) -> None:
+    """Refuse to go on with a network that has diverged, which would be trained and evaluated in vain.
+
+    Args:
+        method: The method.
+        is_finite: What `weights_are_finite` told.
+        samples_seen: Samples that it has seen.
+
+    Raises:
+        UserError: It has.
+    """
+    if is_finite is not None and not is_finite:
+        raise UserError(
+            f"its loss turned NaN or infinite, and its weights with it, by {samples_seen} samples of ordering "
+            f"{method.start.numbers[0]}; lower its learning rate"
+        )
 
 
 def copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:

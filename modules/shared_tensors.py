@@ -52,15 +52,15 @@ class SharedTensors:
         """
         self._found.append((name, self._sum()))
 
-    def changed(self) -> tuple[str | None, list[str]] | None:
-        """Say who changed what first; None where they hold what they held."""
+    def changed(self) -> tuple[str | None, list[str]]:
+        """Say who changed what first, as far as that is known; nothing where they hold what they held."""
         self.look(None)
         for name, sums in self._found:
             differing = (sums != self._before).tolist()
             if any(differing):
                 return name, [part for part, differs in zip(self.tensors, differing, strict=True) if differs]
         self._found.clear()
-        return None
+        return None, []
 
 
 def _checksum(tensor: Tensor) -> Tensor:

@@ -66,6 +66,22 @@ class Lacks(modules.GradientDescent):
         return super().forward(inputs)[..., :1]
 
 
+class TakesAllMemoryAtFirst(modules.GradientDescent):
+    """Asks for more memory than there is before it has seen a sample."""
+
+    def begin(self, start: modules.Start) -> None:
+        super().begin(start)
+        torch.empty(2**60)
+
+
+class TakesAllMemoryForItsOptimizer(modules.GradientDescent):
+    """Asks for more memory than there is with its optimiser."""
+
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        torch.empty(2**60)
+        return super().build_optimizers()
+
+
 @pytest.fixture
 def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, dict[str, Any]]]:
     """Run a comparison that fails; give its last line, and the results that it leaves."""
@@ -99,6 +115,24 @@ def test_what_was_measured_is_kept(fail: Any, kind: type, line: str, evaluation:
     # Of the second ordering, what lies before.
     assert len(results["methods"]["baseline"]["evaluations"]) == 2
     assert results["methods"]["baseline"]["evaluations"][0] == (12 if evaluation == "every" else 4)
+
+
+@pytest.mark.parametrize(
+    ("kind", "work"),
+    [
+        (TakesAllMemoryAtFirst, "the beginning of TakesAllMemoryAtFirst"),
+        (TakesAllMemoryForItsOptimizer, "its optimisers"),
+    ],
+)
+def test_memory_that_does_not_suffice_to_begin(fail: Any, kind: type, work: str) -> None:
+    line, results = fail(f"--model.baseline={__name__}.{kind.__name__}")
+    assert line.startswith(f"error: model.baseline: {work} does not fit into memory (")
+    assert results == {}
+
+
+def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
+    line, _ = fail("--model.methods.low=modules.LoRA", "--model.methods.low.rank=5000")
+    assert line.startswith("error: model.methods.low.rank: 5000 asked for, but the backbone has no linear layer")
 
 
 def test_a_head_that_lacks_a_class(fail: Any) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos, train_only
+from collections.abc import Iterable
+
+from torch import nn
+
+from modules.methods.fine_tuning import FineTuning
 from output.errors import UserError
 
 
-class BiasOnly(GradientDescent):
+class BiasOnly(FineTuning):
     """Train the head and the biases of the backbone, those of its normalisation layers among them.
 
     Source: Elad Ben Zaken, Yoav Goldberg, Shauli Ravfogel, "BitFit: Simple Parameter-efficient Fine-tuning for
@@ -20,17 +22,14 @@ class BiasOnly(GradientDescent):
 
     independent_of_limit = True
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone.
+    def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
+        """Every bias.
 
         Raises:
-            UserError: There is no backbone to train, or it has no bias.
+            UserError: There is none.
         """
-        require_photos(start, self)
-        super().begin(start)
-        assert self.backbone is not None
         # The projections of torch's attention have one of another name.
-        biases = [each for name, each in self.backbone.named_parameters() if name.endswith("bias")]
+        biases = [each for name, each in backbone.named_parameters() if name.endswith("bias")]
         if not biases:
-            raise UserError("model.methods: BiasOnly has nothing to train in a backbone without a bias; take another")
-        train_only(self.backbone, biases)
+            raise UserError("BiasOnly has nothing to train in a backbone without a bias; take another")
+        return biases

@@ -7,15 +7,13 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos, train_only
+from modules.methods.fine_tuning import FineTuning
 
 # Less than what the features of MobileNetV3 hold, more than one of two residual blocks.
 MOST = 0.6
 
 
-class GradualUnfreezing(GradientDescent):
+class GradualUnfreezing(FineTuning):
     """Train the head, and after every so many samples one more stage of the backbone, the last one first.
 
     Source: Jeremy Howard, Sebastian Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL, 2018,
@@ -41,22 +39,13 @@ class GradualUnfreezing(GradientDescent):
         self.samples_per_stage = samples_per_stage
         self.samples_seen = 0
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone.
-
-        Raises:
-            UserError: There is no backbone to train.
-        """
-        require_photos(start, self)
-        super().begin(start)
-
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take one step on the head and the stages whose turn has come."""
         assert self.backbone is not None
         turns = self.samples_seen // self.samples_per_stage
         stages = _stages(self.backbone)[::-1]
         trained = stages[:turns] if turns < len(stages) else [self.backbone]
-        train_only(self.backbone, [parameter for stage in trained for parameter in stage.parameters()])
+        self.train_only([parameter for stage in trained for parameter in stage.parameters()])
         super().adapt(inputs, labels)
         self.samples_seen += labels.shape[1]
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from torch import Tensor
+from collections.abc import Iterable
 
-from modules.method import Start, linear_logits
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import frozen_features, require_photos, train_only
+from torch import Tensor, nn
+
+from modules.methods.fine_tuning import FineTuning
 
 
-class HeadOnly(GradientDescent):
-    """Train the head alone, as gradient descent on frozen features does, beside methods that train the backbone.
+class HeadOnly(FineTuning):
+    """Train the head alone, as `modules.GradientDescent` does on frozen features, beside methods that train all.
 
     Also called linear probing: Guillaume Alain, Yoshua Bengio, "Understanding Intermediate Layers Using Linear
     Classifier Probes", ICLR workshop, 2017.
@@ -21,19 +21,10 @@ class HeadOnly(GradientDescent):
 
     independent_of_limit = True
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone.
-
-        Raises:
-            UserError: There is no backbone; on frozen features take `modules.GradientDescent`.
-        """
-        require_photos(start, self)
-        super().begin(start)
-        assert self.backbone is not None
-        train_only(self.backbone, [])
+    def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
+        """Nothing."""
+        return []
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take one step of the head, on features as an evaluation has them."""
-        self.optimizer.zero_grad()
-        self.loss(linear_logits(frozen_features(self, inputs), self.weight, self.bias), labels).backward()
-        self.optimizer.step()
+        self.adapt_head(self.optimizer, inputs, labels)

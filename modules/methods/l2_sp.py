@@ -7,12 +7,10 @@ from jsonargparse.typing import NonNegativeFloat
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos
+from modules.methods.fine_tuning import FineTuning
 
 
-class L2SP(GradientDescent):
+class L2SP(FineTuning):
     """Fine-tuning with a penalty on the squared distance from the pre-trained weights, the starting point.
 
     Source: Xuhong Li, Yves Grandvalet, Franck Davoine, "Explicit Inductive Bias for Transfer Learning with
@@ -36,15 +34,6 @@ class L2SP(GradientDescent):
         super().__init__(optimizer)
         self.alpha = alpha
         self.beta = beta
-
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone.
-
-        Raises:
-            UserError: There is no backbone to train.
-        """
-        require_photos(start, self)
-        super().begin(start)
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create the optimiser, and note where the weights start from."""

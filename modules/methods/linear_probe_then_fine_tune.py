@@ -7,13 +7,10 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
-from modules.method import Start, linear_logits
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import frozen_features
-from output.errors import UserError
+from modules.methods.fine_tuning import FineTuning
 
 
-class LinearProbeThenFineTune(GradientDescent):
+class LinearProbeThenFineTune(FineTuning):
     """Train the head alone for the first samples, then the whole network.
 
     Source: Ananya Kumar, Aditi Raghunathan, Robbie Jones, Tengyu Ma, Percy Liang, "Fine-Tuning can Distort
@@ -39,14 +36,6 @@ class LinearProbeThenFineTune(GradientDescent):
         self.make_probe_optimizer = probe_optimizer
         self.samples_seen = 0
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone."""
-        if start.backbone is None:
-            raise UserError(
-                "model.methods: LinearProbeThenFineTune trains the backbone; feed it photos, with data=PhotoStream"
-            )
-        super().begin(start)
-
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
         """Create the optimiser of the whole network and that of the head."""
         self.probe_optimizer = self.make_probe_optimizer([self.weight, self.bias])
@@ -55,12 +44,7 @@ class LinearProbeThenFineTune(GradientDescent):
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take one step, on the head or on everything."""
         if self.samples_seen < self.probe_samples:
-            self._probe(inputs, labels)
+            self.adapt_head(self.probe_optimizer, inputs, labels)
         else:
             super().adapt(inputs, labels)
         self.samples_seen += labels.shape[1]
-
-    def _probe(self, inputs: Tensor, labels: Tensor) -> None:
-        self.probe_optimizer.zero_grad()
-        self.loss(linear_logits(frozen_features(self, inputs), self.weight, self.bias), labels).backward()
-        self.probe_optimizer.step()

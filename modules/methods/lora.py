@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import torch
 from jsonargparse.typing import PositiveFloat, PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos, train_only
+from modules.methods.fine_tuning import FineTuning
 from output.errors import UserError
 
 
@@ -53,7 +53,7 @@ ADAPTED: dict[type[nn.Module], type[LowRankWeight]] = {
 }
 
 
-class LoRA(GradientDescent):
+class LoRA(FineTuning):
     """Train the head, and for linear layers and 1x1 convolutions of the backbone a change of low rank.
 
     Source: Edward J. Hu, Yelong Shen, Phillip Wallis, Zeyuan Allen-Zhu, Yuanzhi Li, Shean Wang, Lu Wang, Weizhu Chen,
@@ -83,25 +83,22 @@ class LoRA(GradientDescent):
         self.rank = rank
         self.alpha = alpha
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone, and put a change of zero beside its weights.
+    def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
+        """A change of low rank, which is put beside the weights and is zero at first.
 
         Raises:
-            UserError: There is no backbone to train, or none of its layers is large enough for the rank.
+            UserError: No layer is large enough for the rank.
         """
-        require_photos(start, self)
-        super().begin(start)
-        assert self.backbone is not None
-        layers = [each for each in self.backbone.modules() if isinstance(each, nn.Linear | nn.Conv2d)]
+        layers = [each for each in backbone.modules() if isinstance(each, nn.Linear | nn.Conv2d)]
         # On the processor, so that every device gets the same.
-        generator = torch.Generator().manual_seed(start.seed)
+        generator = torch.Generator().manual_seed(self.start.seed)
         adapted = [self._adapt_layer(layer, generator) for layer in layers if self._can_adapt(layer)]
         if not adapted:
             raise UserError(
                 f"rank: {self.rank} asked for, but the backbone has no linear layer or 1x1 convolution whose weight "
                 "has more values than a change of this rank; take a lower one or another method"
             )
-        train_only(self.backbone, [factor for layer in adapted for factor in (layer.up, layer.down)])
+        return [factor for layer in adapted for factor in (layer.up, layer.down)]
 
     def _can_adapt(self, layer: nn.Linear | nn.Conv2d) -> bool:
         is_of_pixels = isinstance(layer, nn.Linear) or (layer.kernel_size == (1, 1) and layer.groups == 1)

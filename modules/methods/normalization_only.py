@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torch import nn
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.trained_part import require_photos, train_only
+from modules.methods.fine_tuning import FineTuning
 from output.errors import UserError
 
 
-class NormalizationOnly(GradientDescent):
+class NormalizationOnly(FineTuning):
     """Train the head, and scale and shift of every normalisation layer of the backbone.
 
     Source: Jonathan Frankle, David J. Schwab, Ari S. Morcos, "Training BatchNorm and Only BatchNorm: On the
@@ -27,23 +27,20 @@ class NormalizationOnly(GradientDescent):
 
     independent_of_limit = True
 
-    def begin(self, start: Start) -> None:
-        """Copy the initial head and the backbone.
+    def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
+        """Every scale and shift of a normalisation layer.
 
         Raises:
-            UserError: There is no backbone to train, or it has no normalisation layer with a scale or shift.
+            UserError: There is none.
         """
-        require_photos(start, self)
-        super().begin(start)
-        assert self.backbone is not None
-        layers = [each for each in self.backbone.modules() if _normalizes(each)]
+        layers = [each for each in backbone.modules() if _normalizes(each)]
         trained = [parameter for layer in layers for parameter in layer.parameters(recurse=False)]
         if not trained:
             raise UserError(
-                "model.methods: NormalizationOnly has nothing to train in a backbone without normalisation layers that "
+                "NormalizationOnly has nothing to train in a backbone without normalisation layers that "
                 "have a scale or shift; take another"
             )
-        train_only(self.backbone, trained)
+        return trained
 
 
 def _normalizes(module: nn.Module) -> bool:

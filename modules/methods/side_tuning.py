@@ -11,13 +11,12 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from modules.method import Start, run_backbone
-from modules.methods.gradient_descent import GradientDescent
+from modules.methods.fine_tuning import FineTuning
 from modules.methods.streaming_lda import StreamingLDA
-from modules.methods.trained_part import require_photos
 from modules.networks.trainable_backbone import folded
 
 
-class SideTuning(GradientDescent):
+class SideTuning(FineTuning):
     """Add what a fine-tuned network gives to what discriminant analysis gives on the frozen one.
 
     Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
@@ -50,9 +49,8 @@ class SideTuning(GradientDescent):
         """Copy the backbone, and start from a head of zeros.
 
         Raises:
-            UserError: There is no backbone to train.
+            UserError: The stream feeds frozen features.
         """
-        require_photos(start, self)
         super().begin(start)
         for parameter in (self.weight, self.bias):
             nn.init.zeros_(parameter)

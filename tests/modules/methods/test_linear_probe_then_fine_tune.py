@@ -84,7 +84,7 @@ def test_afterwards_the_whole_network_is_trained_by_its_own_optimiser(backbone: 
 
 
 def test_frozen_features_are_refused() -> None:
-    with pytest.raises(UserError, match="trains the backbone; feed it photos"):
+    with pytest.raises(UserError, match="LinearProbeThenFineTune runs a backbone of its own; feed it photos"):
         begin(LinearProbeThenFineTune(), None)
 
 

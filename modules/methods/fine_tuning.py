@@ -1,0 +1,69 @@
+"""Fine-tuning of a backbone, or of a part of it: what its methods share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from modules.method import Start, linear_logits
+from modules.methods.gradient_descent import GradientDescent
+from modules.networks.trainable_backbone import folded
+from output.errors import UserError
+
+
+class FineTuning(GradientDescent):
+    """Train the head and the backbone, or the part of it that a subclass names; frozen features are refused.
+
+    Args:
+        optimizer: Optimiser and its settings; it must work element by element.
+    """
+
+    independent_of_limit = True
+
+    def begin(self, start: Start) -> None:
+        """Copy the initial head and the backbone.
+
+        Raises:
+            UserError: The stream feeds frozen features.
+        """
+        if start.backbone is None:
+            raise UserError(f"{type(self).__name__} runs a backbone of its own; feed it photos, with data=PhotoStream")
+        super().begin(start)
+        assert self.backbone is not None
+        self.train_only(self.trained(self.backbone))
+
+    def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
+        """Give what is trained of the backbone: everything, unless a subclass says otherwise.
+
+        Args:
+            backbone: The method's own copy; a subclass may change its layers.
+        """
+        return list(backbone.parameters())
+
+    def train_only(self, trained: Iterable[nn.Parameter]) -> None:
+        """Let gradients be taken of some parameters of the backbone, and of no other; the optimiser has them all.
+
+        Args:
+            trained: Parameters of the backbone.
+        """
+        assert self.backbone is not None
+        self.backbone.requires_grad_(False)
+        for parameter in trained:
+            parameter.requires_grad_(True)
+
+    def adapt_head(self, optimizer: Optimizer, inputs: Tensor, labels: Tensor) -> None:
+        """Take one step of the head, on features as an evaluation has them: no statistics are trained.
+
+        Args:
+            optimizer: It has the weights of the head.
+            inputs: As for `adapt`.
+            labels: As for `adapt`.
+        """
+        optimizer.zero_grad()
+        with folded(self):
+            features = self.features(inputs)
+        # What inference made cannot be part of a graph.
+        self.loss(linear_logits(features.clone(), self.weight, self.bias), labels).backward()
+        optimizer.step()
