@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from tests.material.blank_figures import blank_figures
+
 SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
 SPLITS = {"train": 12, "validation": 6}
 CLASSES = ("dark", "light")
@@ -73,12 +75,13 @@ def write_photos(root: Path) -> Path:
 
 @pytest.fixture
 def fit(tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
-    """Run `train.main` in the test's folder, on the folder of photos and a small random backbone."""
+    """Run `train.main` in the test's folder, on the folder of photos and a small random backbone; figures are blank."""
     from train import main
 
     def run(*options: str, folder: str = "run") -> Path:
         monkeypatch.chdir(tmp_path)
-        main([*list_options(photo_folder), f"--trainer.default_root_dir={folder}", *options])
+        with blank_figures():
+            main([*list_options(photo_folder), f"--trainer.default_root_dir={folder}", *options])
         return tmp_path / folder
 
     return run

@@ -40,6 +40,7 @@ def run(config: str, folder: Path, cache: Path, *options: str) -> dict[str, Any]
     return results
 
 
+@pytest.mark.slow
 def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # A quarter of the photos' size in a quarter of the time.
     options = ("--data.orderings=20", "--data.backbone.preprocessing={resize: 128, crop: 112}")

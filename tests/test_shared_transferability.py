@@ -23,6 +23,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
     # All 2,000 training photos: with fewer than there are features, 1,280, the H-score of any source is 1.
     document = json.loads(SOURCES.read_text())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from datamodules.held_samples import ValidationSet
 from metrics.sample_efficiency.curves import Curves
 from modules.comparison import Comparison
 from modules.method import Method, Start
+from tests.material.blank_figures import blank_figures
 
 CHUNK = 7
 FIRST = 3  # ordering
@@ -194,9 +196,10 @@ def run_script(
 
 @pytest.fixture
 def script(tmp_path: Path) -> Callable[..., ScriptedRun]:
-    """Run a scripted comparison in the test's folder."""
+    """Run a scripted comparison in the test's folder, with blank figures unless `drawn` is given."""
 
-    def run(counts: Any, **options: Any) -> ScriptedRun:
-        return run_script(counts, tmp_path / options.pop("folder", "run"), **options)
+    def run(counts: Any, drawn: bool = False, **options: Any) -> ScriptedRun:
+        with nullcontext() if drawn else blank_figures():
+            return run_script(counts, tmp_path / options.pop("folder", "run"), **options)
 
     return run

@@ -37,7 +37,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    run = script(COUNTS, results=Results(), config=CONFIG, consecutive=3)
+    run = script(COUNTS, drawn=True, results=Results(), config=CONFIG, consecutive=3)
     assert set(files(run.folder)) == NAMES
     document = read(run.folder)
     assert document["complete"]
@@ -163,7 +163,7 @@ def test_nothing_is_half_written(
     before = files(script(COUNTS, results=Results(), config=CONFIG).folder) if written_before else {}
     with monkeypatch.context() as patch:
         patch.setattr(writer, fail)
-        run = script(COUNTS, results=Results(), config=CONFIG)
+        run = script(COUNTS, drawn=True, results=Results(), config=CONFIG)
     assert str(run.error) == "no space left"
     assert files(run.folder) == before
 
