@@ -203,7 +203,7 @@ def costs_of_methods(folder: Path) -> None:
     for name, method in {"baseline": chosen["baseline"], **chosen["methods"]}.items():
         options = [
             "--config=configs/local/fine_tuning/cats_and_dogs.yaml",
-            f"--model.baseline={json.dumps(method)}",
+            f"--model.baseline={method if isinstance(method, str) else json.dumps(method)}",
             "--data.orderings=3",
             "--results.recompute=true",
             "--results.overwrite=true",
