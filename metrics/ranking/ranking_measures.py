@@ -66,11 +66,11 @@ def rel_at_1(scores: ArrayLike, performances: ArrayLike) -> float:
     """Compare the performance of the source with the highest score with the best performance, given as in `pearson`.
 
     The relative top-1 accuracy of Li et al., Ranking neural checkpoints, CVPR 2021, section 4. Among equal scores the
-    first source is taken. It is NaN where the best performance is 0.
+    first source is taken. It is NaN where the best performance is 0 or any is negative, as losses and errors turned
+    round are: a ratio needs performances that are counted from 0.
     """
     x, y = _pair(scores, performances)
-    best = y.max()
-    return float(y[x.argmax()] / best) if best != 0 else float("nan")
+    return float(_relative_to_best(y[x.argmax()], y.max(), y))
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,8 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
 
     Args:
         scores: Scores by m metrics of all n sources, `[m, n]`, finite.
-        performances: What each source reached after transfer, `[n]`, finite.
+        performances: What each source reached after transfer, `[n]`, finite. Where any is negative, these are not
+            counted from 0, and Rel@1 is NaN for all pools, also for those without it.
         pools: Indices of the sources in each pool, `[pools, k]`, without repeats; k is at least 2.
 
     Returns:
@@ -133,7 +134,7 @@ def measure_pools(scores: ArrayLike, performances: ArrayLike, pools: ArrayLike) 
         found[:, 0, metric] = (_tau(by_score, *counts) + _tau(by_performance, *counts)) / 2
         found[:, 1, metric] = _tau(inside, *counts)
         found[:, 2, metric] = _sum_of_products(_direction(values.take(members)), y_direction).clip(-1, 1)
-        found[:, 3, metric] = _divide(y.take(_top(values, members)), best)
+        found[:, 3, metric] = _relative_to_best(y.take(_top(values, members)), best, y)
     return found
 
 
@@ -202,6 +203,11 @@ def _top(values: Vector, members: NDArray[np.intp]) -> NDArray[np.intp]:
     positions = _positions(values, -np.arange(len(values), dtype=np.float64))
     top: NDArray[np.intp] = np.argsort(positions)[positions.take(members).max(axis=0)]
     return top
+
+
+def _relative_to_best(chosen: ArrayLike, best: ArrayLike, performances: Vector) -> Vector:
+    """Divide performances of chosen sources by the best ones; NaN where that is 0 or any of all is negative."""
+    return _divide(np.asarray(chosen), np.asarray(best) if performances.min() >= 0 else np.zeros_like(best))
 
 
 def _sum_of_products(left: Matrix, right: Matrix) -> Vector:

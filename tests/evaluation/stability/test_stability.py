@@ -114,6 +114,25 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
 
 
 @pytest.mark.usefixtures("without_figures")
+def test_negative_performances_leave_rel_at_1_out_and_the_rest_as_it_is(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = run(table, tmp_path / "before", "--pool_size=4")
+    header, *lines = table.read_text().splitlines()
+    shifted = [f"{line.rpartition(',')[0]},{float(line.rpartition(',')[2]) - 2}" for line in lines]
+    table.write_text("\n".join([header, *shifted]))
+    assert "Rel@1 is undefined" not in capsys.readouterr().out
+    found = run(table, tmp_path / "shifted", "--pool_size=4")
+    assert "on targets with negative performances: t0, t1, t2, t3." in " ".join(capsys.readouterr().out.split())
+    assert found["undefined_experiments"] == comb(SOURCES, 4) * TARGETS
+    for metric, rates in found["win_rate_percent"].items():
+        assert rates.pop("rel_at_1") is None
+        correlations = {name: before["win_rate_percent"][metric][name] for name in rates if name != "average"}
+        assert rates == pytest.approx({**correlations, "average": np.mean(list(correlations.values()))})
+    assert found["setup_stability"]["target"] == pytest.approx(1, abs=1e-12)
+
+
+@pytest.mark.usefixtures("without_figures")
 def test_a_single_target_that_decides_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """On target t0 the first metric is right and the second wrong; on the others they are equal."""
     lines = ["metric,source,target,score,performance"]

@@ -91,6 +91,18 @@ def test_rel_at_1_is_undefined_where_nothing_performs() -> None:
     assert isnan(measure_pools([[1, 2]], [0, 0], [[0, 1]])[0, 3, 0])
 
 
+@pytest.mark.parametrize("performances", [[-2, -0.5], [-1, 3], [-1, 0]])
+def test_rel_at_1_is_undefined_where_performances_are_not_counted_from_0(performances: list[float]) -> None:
+    assert isnan(rel_at_1([1, 0], performances))
+    assert isnan(measure_pools([[1, 0]], performances, [[0, 1]])[0, 3, 0])
+
+
+def test_a_negative_performance_leaves_no_pool_of_its_target_a_rel_at_1() -> None:
+    found = measure_pools([[1, 2, 3]], [0.5, 0.9, -0.1], [[0, 1], [1, 2]])[:, :, 0]
+    assert np.isnan(found[:, 3]).all()
+    assert np.isfinite(found[:, :3]).all()
+
+
 @pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_pearson_neither_under_nor_overflows(scale: float) -> None:
     x, y = scale * np.array([1.0, 2.0, 4.0]), np.array([1.0, 3.0, 4.0])
