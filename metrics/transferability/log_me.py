@@ -34,13 +34,19 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
     of the one that the iteration reaches from t = 1, as published, which need not be the highest and, being where it is
     relative to s, depends on the scale of the features. With a single maximum, the scale does not matter.
 
+    Where the indicator of a class is a linear combination of fewer independent features than samples, as of features of
+    which two samples of the class have the same, the evidence also rises without bound as t goes to 0. There the
+    residual counts as what rounding leaves of it, `max(samples, features) * 2.2e-16` of the class, which is also the
+    share of the largest eigenvalue up to which an eigenvalue counts as 0: the score is finite, and about that of
+    features that differ from these by little more than rounding. A maximum that the iteration reaches before is not
+    touched by this.
+
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
 
     Returns:
-        The score; infinite where there are more samples than independent features and the indicator of a class is a
-        linear combination of features without any error.
+        The score.
     """
     statistics = FeatureStatistics.of(features, labels)
     return mean_log_evidence(
@@ -62,12 +68,12 @@ def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimension
     eigenvalues = spectrum.eigenvalues[:rank]
     squares = spectrum.class_sums[:, :rank] ** 2 / eigenvalues
     residuals = counts[:, 0] - squares.sum(1)
-    rounding = max(samples, dimensions) * np.finfo(np.float64).eps
-    # With as many independent features as samples, the features span every target.
-    exact = (residuals <= rounding * counts[:, 0]) | (rank == samples)
-    residuals = xp.where(exact, xp.zeros_like(residuals), residuals)
-    if rank < samples and bool(exact.any()):
-        return math.inf
+    if rank == samples:
+        # The features span every target.
+        residuals = xp.zeros_like(residuals)
+    else:
+        rounding = max(samples, dimensions) * np.finfo(np.float64).eps
+        residuals = xp.maximum(residuals, rounding * counts[:, 0])
     if rank:
         ratios = _fixed_point(eigenvalues, squares, residuals, samples)[:, None]
         misfit = (squares * (ratios / (ratios + eigenvalues))).sum(1) + residuals

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -154,9 +155,10 @@ def test_source_classes_without_probability_are_left_out() -> None:
         assert scores["leep"].value == pytest.approx(leep(probabilities[rows], labels[rows]), rel=1e-12)
 
 
-def test_an_infinite_score_is_none() -> None:
+def test_a_score_that_is_not_finite_is_none() -> None:
     labels = np.repeat(np.arange(3), 5)
     given = Pool(np.eye(3)[labels], labels, None, [np.array([0, 1])])
-    [scores] = score(given, ["log_me"])
-    assert scores["log_me"].value is None
-    assert math.isinf(log_me(np.eye(3)[labels][:10], labels[:10]))
+    infinite = replace(METRICS["log_me"], compute=lambda given: math.inf)
+    [scores] = score_targets(given, {"infinite": infinite})
+    assert scores["infinite"].value is None
+    assert scores["infinite"].reason == "the score is inf"

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
@@ -170,10 +171,57 @@ def test_features_without_any_information_give_the_evidence_of_noise() -> None:
     assert log_me(orthogonal, np.arange(30) // 10) == pytest.approx(expected, rel=1e-8)
 
 
-def test_targets_that_are_linear_in_few_features_have_infinite_evidence() -> None:
+def test_targets_that_are_linear_in_few_features_have_the_evidence_of_what_rounding_leaves() -> None:
     labels = np.arange(30) % 3
-    assert log_me(np.eye(3)[labels] * 2 + 1, labels) == math.inf
-    assert math.isfinite(log_me(np.full((30, 4), 0.1), labels))
+    collapsed, noise = np.eye(3)[labels] * 2 + 1, np.random.default_rng(0).standard_normal((30, 3))
+    scores = [log_me(collapsed + spread * noise, labels) for spread in (0, 1e-12, 1e-9, 1e-6, 1e-3, 0.1)]
+    assert scores == sorted(scores, reverse=True)
+    left, singular, _ = np.linalg.svd(collapsed, full_matrices=False)
+    squares, residual = (left.T @ (labels == 0)) ** 2, 10 * 30 * np.finfo(float).eps
+
+    def negative_evidence(logarithm: float) -> float:
+        ratio = math.exp(logarithm)
+        misfit = (squares * ratio / (ratio + singular**2)).sum() + residual
+        return 15 * (math.log(2 * math.pi * misfit / 30) + 1) + float(np.log1p(singular**2 / ratio).sum()) / 2
+
+    highest = -float(minimize_scalar(negative_evidence, bounds=(-60, 10), method="bounded").fun)
+    assert scores[0] == pytest.approx(highest / 30, rel=1e-6)
+    assert scores[1] == pytest.approx(scores[0], rel=1e-3)
+    assert math.isfinite(log_me(np.full((30, 4), 0.1), np.zeros(30, dtype=int)))
+
+
+def twice(copies: int, other: bool = False) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Give fewer samples than features, of which some have those of the first, in its class or in the other one."""
+    x, labels = sample(60, 200, 2)
+    places = np.flatnonzero((labels != labels[0]) == other)[1 : 1 + copies]
+    x[places] = x[0]
+    return x, labels, places
+
+
+@pytest.mark.parametrize(("copies", "other"), [(1, False), (5, False), (1, True), (5, True)])
+def test_samples_that_are_there_twice_have_a_finite_score_that_goes_on_beside_them(copies: int, other: bool) -> None:
+    x, labels, places = twice(copies, other)
+    score = log_me(x, labels)
+    assert math.isfinite(score)
+    noise = np.random.default_rng(1).standard_normal((copies, 200))
+    for spread, tolerance in ((1e-12, 1e-6), (1e-9, 1e-3), (1e-7, 0.1)):
+        beside = x.copy()
+        beside[places] += spread * noise
+        assert log_me(beside, labels) == pytest.approx(score, abs=tolerance * copies)
+    # Computed in 32 bits in another pass, a photo has other last digits.
+    rounded = x.astype(np.float32)
+    rounded[places] *= 1 + np.float32(2**-23)
+    assert log_me(rounded, labels) == pytest.approx(score, abs=0.1 * copies)
+    tensors = torch.from_numpy(x), torch.from_numpy(labels)
+    assert log_me(*tensors) == pytest.approx(score, rel=1e-9)
+
+
+def test_a_maximum_that_the_iteration_reaches_is_that_without_the_copy() -> None:
+    x = 0.01 * np.random.default_rng(0).standard_normal((60, 200))
+    labels = np.arange(60) % 3
+    alone = log_me(np.delete(x, 3, axis=0), np.delete(labels, 3))
+    x[3] = x[0]
+    assert log_me(x, labels) == pytest.approx(alone, abs=0.01)
 
 
 def test_with_as_many_independent_features_as_samples_the_noise_may_vanish() -> None:
