@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
 
 from datamodules.photos.photo_source import Photos
 from output.errors import UserError
@@ -36,6 +40,40 @@ def find_duplicates(train: Photos, validation: Photos, without: Container[str] =
         for found in places.values()
         if len({split for split, *_ in found}) > 1 or len({label for _, label, _ in found}) > 1
     ]
+
+
+@dataclass(frozen=True)
+class CountedOnce:
+    """Photos without those whose content an earlier one of their class has.
+
+    Attributes:
+        photos: The photos, in their order.
+        repeated: Names of the photos of equal content in one class, of which the first is kept.
+        in_several_classes: Names of the photos of equal content in more than one class, which are all kept.
+    """
+
+    photos: Photos
+    repeated: list[list[str]]
+    in_several_classes: list[list[str]]
+
+
+def count_once(photos: Photos, cache: Path | None = None) -> CountedOnce:
+    """Count photos of equal content in one class once.
+
+    Args:
+        photos: The photos.
+        cache: The cache folder, which remembers digests.
+    """
+    places: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for place, (label, digest) in enumerate(zip(photos.labels.tolist(), photos.digests(cache), strict=True)):
+        places[digest][label].append(place)
+    groups = [group for by_class in places.values() for group in by_class.values()]
+    names = photos.names
+    repeated = [[names[place] for place in group] for group in groups if len(group) > 1]
+    several = [[names[place] for [place, *_] in found.values()] for found in places.values() if len(found) > 1]
+    if repeated:
+        photos = photos.subset(np.array(sorted(group[0] for group in groups)))
+    return CountedOnce(photos, repeated, several)
 
 
 def require_none(duplicates: Sequence[Sequence[str]]) -> None:

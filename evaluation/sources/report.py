@@ -79,12 +79,27 @@ def _seconds(found: RankedSources) -> list[list[str]]:
 
 
 def _remarks(found: RankedSources) -> list[str]:
-    """Say which metrics rank nothing, and why scores are missing."""
+    """Say which photos are there twice, which metrics rank nothing, and why scores are missing."""
     remarks = [
         f"{metric.title} {metric.baseline}: it is the same for all sources, and ranks none."
         for metric in found.metrics.values()
         if metric.baseline
     ]
+    remarks += tie_remarks(found, "sources")
     for name, metric in found.metrics.items():
         remarks += [f"{metric.title} has no score for {', '.join(s)}: {why}." for why, s in found.missing(name).items()]
-    return remarks
+    return found.target.remarks() + remarks
+
+
+def tie_remarks(found: Scored, what: str) -> list[str]:
+    """Say which metrics tell none of the candidates apart.
+
+    Args:
+        found: What the metrics say of them.
+        what: What they are, in the plural.
+    """
+    return [
+        f"{found.metrics[name].title} gives all {what} the same score, {format_number(value)}: it tells none of them "
+        "apart, and has no part in the mean rank."
+        for name, value in found.tied.items()
+    ]

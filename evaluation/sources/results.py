@@ -32,6 +32,17 @@ class Scored:
         values = {name: {metric: score.value for metric, score in found.items()} for name, found in self.scores.items()}
         return rank(values, [name for name, metric in self.metrics.items() if metric.baseline])
 
+    @cached_property
+    def tied(self) -> dict[str, float]:
+        """The score that a metric gives all candidates, up to rounding errors, by metric; baselines are left out."""
+        found = {}
+        for name, metric in self.metrics.items():
+            [first, *others] = [scores[name].value for scores in self.scores.values()]
+            ranked = name in self.ranking.ranks or metric.baseline
+            if others and not ranked and first is not None and None not in others:
+                found[name] = first
+        return found
+
     def missing(self, metric: str) -> dict[str, list[str]]:
         """Say of which candidates a metric has no score, by the reason."""
         found: dict[str, list[str]] = {}

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from datamodules.photos.duplicates import count_once, quote
 from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from output.errors import naming
 
@@ -22,8 +24,10 @@ class Target:
         name: What the table calls it.
         dataset: What the source of photos calls it.
         split: Which of its splits is taken.
-        photos: The photos.
+        photos: The photos; those that are there more than once in their class are counted once.
         fingerprint: Digest of the photos: their contents, names, labels and order.
+        repeated: Names of the photos of equal content in one class.
+        in_several_classes: Names of the photos of equal content in more than one class.
     """
 
     name: str
@@ -31,6 +35,23 @@ class Target:
     split: Split
     photos: Photos
     fingerprint: str
+    repeated: Sequence[Sequence[str]] = ()
+    in_several_classes: Sequence[Sequence[str]] = ()
+
+    def remarks(self) -> list[str]:
+        """Name the photos that are there more than once."""
+        lines, more = [], sum(len(names) - 1 for names in self.repeated)
+        if more:
+            lines.append(
+                f"Photos that are there more than once in their class are counted once, which leaves out {more}: "
+                f"{quote(self.repeated, ' = ')}."
+            )
+        if self.in_several_classes:
+            lines.append(
+                f"Warning: {len(self.in_several_classes)} photos are in more than one class, about all of which no "
+                f"source can be right: {quote(self.in_several_classes, ' = ')}."
+            )
+        return lines
 
     def describe(self) -> dict[str, Any]:
         """Say as JSON values what its photos are, and how many."""
@@ -40,7 +61,7 @@ class Target:
 
 
 def read_target(name: str, source: PhotoSource, split: Split, cache: Path, option: str) -> Target:
-    """List the photos of a target and digest them.
+    """List the photos of a target and digest them; those that are there more than once in their class count once.
 
     Args:
         name: What the table calls it.
@@ -56,4 +77,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
         require_classes(photos, SPLITS[split])
-        return Target(name, source.name, split, photos, photos.fingerprint())
+        found = count_once(photos, cache)
+        return Target(
+            name, source.name, split, found.photos, found.photos.fingerprint(), found.repeated, found.in_several_classes
+        )

@@ -127,6 +127,7 @@ def transferability(
         "scores": {each.target.name: each.describe_scores() for each in results},
         "mean_ranks": {each.target.name: dict(each.ranking.mean_ranks) for each in results},
         "performances": {each.target.name: dict(each.performances) for each in results},
+        "repeated_photos": {target.name: target.repeated for target in found},
         "features_seconds": {each.target.name: dict(each.features_seconds) for each in results},
         **made_with,
         "total_seconds": time.perf_counter() - start,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.sources.report import ranked_table
+from evaluation.sources.report import ranked_table, tie_remarks
 from evaluation.target_selection.results import RankedTargets
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.tables import format_number, markdown_table, print_lines, print_table
@@ -13,7 +13,7 @@ from output.tables import format_number, markdown_table, print_lines, print_tabl
 PRINTED_TARGETS = 10
 LEGEND = (
     "Higher scores are better; NumC has its sign reversed, so that fewer classes are better. In brackets: the rank, 1 "
-    "being the best. The mean rank is over the metrics but NumC."
+    "being the best. The mean rank is over the metrics that rank all targets, but for NumC."
 )
 TAU = "tau with NumC"
 TAU_LEGEND = (
@@ -86,6 +86,7 @@ def _remarks(results: RankedTargets) -> list[str]:
             f"Warning: {results.repeated} of {len(results.targets)} targets have the same classes as an earlier one; "
             "the data set has too few classes for so many different targets."
         )
+    lines += [*results.dataset.remarks(), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

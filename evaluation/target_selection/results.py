@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from evaluation.sources.results import Scored
+from evaluation.sources.targets import Target
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
 
 
@@ -21,10 +22,12 @@ class RankedTargets(Scored):
     Attributes:
         classes: Numbers of classes of each target, ascending.
         photos: Number of photos of each target.
+        dataset: The data set that they are made of.
     """
 
     classes: Sequence[NDArray[np.int64]]
     photos: Sequence[int]
+    dataset: Target
 
     @property
     def targets(self) -> list[str]:
@@ -62,10 +65,10 @@ class RankedTargets(Scored):
     def _measure(
         self, compute: Callable[[ArrayLike, ArrayLike], float], performances: Sequence[float]
     ) -> dict[str, float | None]:
-        found: dict[str, float | None] = {}
-        for metric in self.metrics:
-            values = [value for scores in self.scores.values() if (value := scores[metric].value) is not None]
-            defined = 2 <= len(values) == len(performances)
-            value = compute(values, performances) if defined else math.nan
+        found: dict[str, float | None] = dict.fromkeys(self.metrics)
+        # A metric that ranks nothing would be measured by its rounding errors.
+        for metric in self.ranking.ranks:
+            values = [score for scores in self.scores.values() if (score := scores[metric].value) is not None]
+            value = compute(values, performances)
             found[metric] = value if math.isfinite(value) else None
         return found

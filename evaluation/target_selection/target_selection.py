@@ -124,12 +124,13 @@ def target_selection(
     given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
     scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.items()}
-    results = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()])
+    results = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()], whole)
     config["extraction"] = asdict(extraction)
     config["digests"] = {**digests, "weights": features.weights}
     summary = {
         "kendall_with_num_classes": results.kendall_with_num_classes(),
         "measures": results.measures(),
+        "repeated_photos": whole.repeated,
         "total_seconds": time.perf_counter() - start,
     }
     document = {**config, **summary, "targets": described}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from datamodules import ClassFolders
-from datamodules.photos.duplicates import find_duplicates
+from datamodules.photos.duplicates import count_once, find_duplicates
 
 
 def found(root: Path, **options: list[str]) -> list[list[str]]:
@@ -45,3 +45,19 @@ def test_copies_within_a_class_of_a_split_do_no_harm(photo_folder: Path) -> None
     one = next((photo_folder / "train" / "dark").iterdir())
     (one.parent / "copy.jpg").write_bytes(one.read_bytes())
     assert found(photo_folder) == []
+
+
+def test_copies_in_one_class_are_counted_once(photo_folder: Path) -> None:
+    before = ClassFolders(str(photo_folder)).train()
+    once = count_once(before)
+    assert once.photos is before
+    assert once.repeated == once.in_several_classes == []
+    for name in ("dark/zz.jpg", "dark/zzz.jpg", "light/zz.jpg"):
+        copy(photo_folder / "train", "dark/3.jpg", name)
+    found = count_once(ClassFolders(str(photo_folder)).train())
+    root = str(Path(before.names[0]).parents[1])
+    prefix = "" if root == "." else f"{root}/"
+    assert found.repeated == [[f"{prefix}dark/{name}.jpg" for name in ("3", "zz", "zzz")]]
+    assert found.in_several_classes == [[f"{prefix}dark/3.jpg", f"{prefix}light/zz.jpg"]]
+    assert list(found.photos.names) == [*before.names, f"{prefix}light/zz.jpg"]
+    assert found.photos.labels.tolist() == [*before.labels.tolist(), 1]

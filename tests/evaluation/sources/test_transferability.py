@@ -86,6 +86,33 @@ def test_metric_that_fails_leaves_its_cell_empty(run: Callable[..., Any], photo_
     assert "5 for each of 2 classes" in scored.document["scores"]["photos"]["squeezenet1_1"]["n_leep"]["reason"]
 
 
+def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[..., Any], photo_folder: Path) -> None:
+    alone = run("--metrics=[log_me, h_score]", output="alone")
+    dark, light = photo_folder / "train" / "dark", photo_folder / "train" / "light"
+    (dark / "zz.jpg").write_bytes((dark / "3.jpg").read_bytes())
+    found = run("--metrics=[log_me, h_score]")
+    assert [row["score"] for row in found.rows] == [row["score"] for row in alone.rows]
+    assert all(row["score"] for row in found.rows)
+    [names] = found.document["repeated_photos"]["photos"]
+    assert [Path(name).name for name in names] == ["3.jpg", "zz.jpg"]
+    assert found.document["targets"] == alone.document["targets"]
+    report = (found.folder / "report.md").read_text()
+    assert f"counted once, which leaves out 1: {' = '.join(names)}." in report
+    assert "more than once" not in (alone.folder / "report.md").read_text()
+    (light / "zz.jpg").write_bytes((dark / "3.jpg").read_bytes())
+    report = (run("--metrics=[log_me, h_score]", output="both").folder / "report.md").read_text()
+    assert "- Warning: 1 photos are in more than one class" in report
+
+
+def test_a_metric_that_tells_no_source_apart_is_said_to(run: Callable[..., Any]) -> None:
+    # Fewer photos than features, which all tell both classes apart.
+    scored = run("--metrics=[h_score, log_me]")
+    report = (scored.folder / "report.md").read_text()
+    assert "- H-score gives all sources the same score, 1: it tells none of them apart, and has no part" in report
+    assert "LogME gives" not in report
+    assert all(cells["h_score"]["rank"] is None for cells in scored.document["scores"]["photos"].values())
+
+
 def test_ranks(run: Callable[..., Any]) -> None:
     scored = run("--metrics=[h_score_shrunk, trans_rate, log_me, num_classes]")
     ranks: dict[str, list[int]] = {"squeezenet1_1": [], "resnet18": []}

@@ -198,6 +198,36 @@ def test_the_printed_report_holds_the_tables_of_the_written_one(
         assert " ".join(row) in printed
 
 
+def test_a_metric_that_tells_no_target_apart_is_said_to_and_not_measured(run: Run, folder: Path) -> None:
+    names = json.loads((run("--metrics=[h_score, log_me]") / "targets.json").read_text())["targets"]
+    table = folder / "all.csv"
+    lines = [f"mobilenet_v2_narrow,{name},{0.5 + place / 20}" for place, name in enumerate(names)]
+    table.write_text("\n".join(["source,target,performance", *lines]))
+    # Fewer photos than features tell the three classes of every target apart.
+    out = run("--metrics=[h_score, log_me]", f"--performances={table}")
+    document = json.loads((out / "targets.json").read_text())
+    assert all(measured["h_score"] is None for measured in document["measures"].values())
+    assert None not in [measured["log_me"] for measured in document["measures"].values()]
+    assert (
+        "- H-score gives all targets the same score, 2: it tells none of them apart" in (out / "report.md").read_text()
+    )
+
+
+def test_photos_that_are_there_twice_are_counted_once_in_every_target(run: Run, folder: Path) -> None:
+    before = read_rows(run("--metrics=[log_me, h_score]"))
+    ants = folder / "animals" / "train" / CLASSES[0]
+    copy = ants / "zz.png"
+    copy.write_bytes((ants / "0.png").read_bytes())
+    try:
+        out = run("--metrics=[log_me, h_score]")
+    finally:
+        copy.unlink()
+    assert [row["score"] for row in read_rows(out)] == [row["score"] for row in before]
+    document = json.loads((out / "targets.json").read_text())
+    assert [[Path(name).name for name in names] for names in document["repeated_photos"]] == [["0.png", "zz.png"]]
+    assert "which leaves out 1" in (out / "report.md").read_text()
+
+
 def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: Run, tmp_path: Path) -> None:
     def score(row: dict[str, str], place: int) -> str:
         return row["score"] if row["metric"] == "num_classes" else str(float(row["score"]) + place)
