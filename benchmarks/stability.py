@@ -1,4 +1,4 @@
-"""Both stability studies against loops over experiments and over pairs, and a study of 2.7 million pools."""
+"""Both stability studies against loops over experiments and pairs, a study of 2.7 million pools, and large tables."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ SCENARIOS = {"scenario1": "source_datasets_table.csv", "scenario2": "source_mode
 MEASURES = (weighted_kendall, kendall, pearson, rel_at_1)
 SAMPLE = 200
 SOURCES, TARGETS, METRICS, POOL = 24, 9, 5, 12
+# Metrics, sources and targets of tables of a million rows, in which one or another has the most.
+MILLION = ((5, 50, 4_000), (5, 447, 447), (2, 100_000, 5))
 
 
 def main(tables: str = "../shared/data/stable_transfer", large: bool = True) -> None:
@@ -46,11 +48,16 @@ def main(tables: str = "../shared/data/stable_transfer", large: bool = True) -> 
             loops, commands = loops + loop, commands + measured.seconds
         print(f"both: {commands:.1f} s, loops {loops / 3600:.0f} h: ratio {loops / commands:,.0f}")
         if large:
-            _write_table(folder / "large.csv")
+            _write_table(folder / "large.csv", (METRICS, SOURCES, TARGETS))
             options = [f"--table={folder / 'large.csv'}", f"--output={folder / 'large'}", f"--pool_size={POOL}"]
             measured = run("evaluate.py", "stability", *options, "--logger=false", cache=folder)
             experiments = json.loads((folder / "large" / "stability.json").read_text())["experiments"]
             print(f"{experiments:,} experiments: {measured.seconds:.0f} s and {measured.peak_mb:.0f} MB")
+
+        for shape in MILLION:
+            _write_table(folder / "million.csv", shape)
+            seconds = timed(lambda: read_table(folder / "million.csv", trainable=True, exclude_target=True))[0]
+            print(f"reading {shape[0]} metrics, {shape[1]:,} sources and {shape[2]:,} targets: {seconds:.1f} s")
 
 
 def _loop(table: TransferTable, document: dict[str, Any]) -> float:
@@ -72,11 +79,11 @@ def _loop(table: TransferTable, document: dict[str, Any]) -> float:
     return experiment * int(document["experiments"]) + pair * pairs
 
 
-def _write_table(path: Path) -> None:
-    """Write a plain table of random scores and performances."""
+def _write_table(path: Path, shape: tuple[int, int, int]) -> None:
+    """Write a plain table of random scores and performances by so many metrics, sources and targets."""
     generator = np.random.default_rng(0)
-    scores = generator.normal(size=(METRICS, SOURCES, TARGETS))
-    performances = generator.uniform(size=(SOURCES, TARGETS))
+    scores = generator.normal(size=shape)
+    performances = generator.uniform(size=shape[1:])
     rows = [
         [f"metric {metric}", f"source {source}", f"target {target}", score, performances[source, target]]
         for (metric, source, target), score in np.ndenumerate(scores)

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +25,31 @@ def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     return text.getvalue()
 
 
-def finite_number(text: str | None, name: str) -> float:
+def finite_number(text: str, name: str) -> float:
     """Read a number in the column `name` of a CSV file; a ValueError where it is none, or not finite."""
     try:
-        number = float(text or "")
+        number = float(text)
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise ValueError(f"{name} is {text or ''!r} and not a finite number")
+        raise ValueError(f"{name} is {text!r} and not a finite number")
     return number
 
 
-def read_csv(option: str, path: Path) -> tuple[list[str], list[tuple[int, dict[str, str]]]]:
-    """Read the columns of a CSV file, and its rows with the numbers of their lines; errors begin with the option."""
+def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Give the rows of a CSV file that are not empty, with their lines, header first; errors begin with the option."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            return list(reader.fieldnames or ()), [(reader.line_num, row) for row in reader]
+            reader = csv.reader(file)
+            yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UserError(f"{option}: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
+
+
+def require_fields(row: Sequence[str], header: Sequence[str]) -> None:
+    """Check that a row has a field for each column; else a ValueError says how many it has."""
+    if len(row) != len(header):
+        raise ValueError(f"{len(row)} fields where the first line has {len(header)}")
 
 
 def read_performances(
@@ -64,19 +70,22 @@ def read_performances(
     """
     if path is None:
         return {}
-    header, rows = read_csv("performances", Path(path))
+    rows = read_csv("performances", Path(path))
+    header = next(rows, (1, []))[1]
     missing = [name for name in PERFORMANCE_COLUMNS if name not in header]
     if missing:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
     known: dict[tuple[str, str], float] = {}
     for line, row in rows:
-        pair = row["source"], row["target"]
-        if pair in known:
-            raise UserError(f"performances: line {line}: source {pair[0]!r} on target {pair[1]!r} once more")
         try:
-            known[pair] = finite_number(row["performance"], "performance")
+            require_fields(row, header)
+            source, target, text = (row[header.index(name)] for name in PERFORMANCE_COLUMNS)
+            value = finite_number(text, "performance")
         except ValueError as error:
             raise UserError(f"performances: line {line}: {error}") from error
+        if (source, target) in known:
+            raise UserError(f"performances: line {line}: source {source!r} on target {target!r} once more")
+        known[source, target] = value
     found = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
     if not found:
         raise UserError(

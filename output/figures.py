@@ -12,8 +12,11 @@ from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib import font_manager
+from matplotlib.axis import Axis
 from matplotlib.backend_bases import get_registered_canvas_class
 from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.ticker import FuncFormatter
 
 INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
 DPI = 120
@@ -84,7 +87,7 @@ def drawing() -> Iterator[None]:
         "svg.hashsalt": "headstart",
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # A character that no installed font has is drawn as a box; matplotlib would tell of each, many times.
+        # What measures a text before `make_legible` would be told of each character that is missing.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         yield
 
@@ -93,6 +96,7 @@ def save(figure: Figure, path: Path, form: str = "png") -> None:
     """Write a figure in one of `FORMATS`; the same one gives the same bytes."""
     times = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure.set_dpi(DPI)
+    make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
     # The canvas's own method draws once; `savefig` would draw twice.
     with drawing():
@@ -104,11 +108,36 @@ def writers(name: str, figure: Figure) -> dict[str, Callable[[Path], None]]:
     return {f"{name}.{form}": partial(save, figure, form=form) for form in FORMATS}
 
 
+def make_legible(figure: Figure) -> None:
+    """Write characters that no installed font has, and of which only boxes would be seen, as Python's escapes."""
+    for text in figure.findobj(Text):
+        text.set_text(_legible(text.get_text()))
+    for axis in figure.findobj(Axis):
+        # Drawing takes the labels of ticks from here again.
+        formatter = axis.get_major_formatter()
+        if isinstance(formatter, FuncFormatter):
+            formatter.func = partial(_legible_label, formatter.func)
+
+
+def _legible_label(label: Callable[..., str], *given: Any) -> str:
+    return _legible(label(*given))
+
+
+def _legible(text: str) -> str:
+    characters = _characters()
+    return "".join(
+        each if each.isspace() or ord(each) in characters else each.encode("ascii", "backslashreplace").decode()
+        for each in text
+    )
+
+
 def shorten(names: Sequence[str]) -> list[str]:
     """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
 
-    Those that would look the same keep more of their characters, as many as tell them apart.
+    Those that would look the same keep more of their characters, as many as tell them apart. Characters that no font
+    has are written as escapes, as `make_legible` does.
     """
+    names = [_legible(name) for name in names]
     longest = dict.fromkeys(names, LONGEST_NAME)
     while True:
         short = {name: _without_middle(name, kept) for name, kept in longest.items()}
@@ -125,6 +154,13 @@ def _without_middle(name: str, longest: int) -> str:
         return name
     kept = longest - 1
     return f"{name[: kept // 2]}…{name[-(kept - kept // 2) :]}"
+
+
+@cache
+def _characters() -> frozenset[int]:
+    """Give the characters that the fonts have."""
+    files = [font_manager.findfont(font_manager.FontProperties(family=[font])) for font in _fonts()]
+    return frozenset().union(*(font_manager.get_font(file).get_charmap() for file in files))
 
 
 @cache

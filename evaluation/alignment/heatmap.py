@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from output.figures import DPI, INK, drawing, shorten
+from output.figures import DPI, INK, drawing, make_legible, shorten
 from output.files import replacing
 
 COLOURS = "viridis"
@@ -62,6 +62,7 @@ def draw_heatmap(
     bar.ax.set_title(measure, loc="left", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
+    make_legible(figure)
     with replacing(path) as partial:
         figure.savefig(partial, dpi=DPI, format="png", bbox_inches="tight", pad_inches=0.2)
 

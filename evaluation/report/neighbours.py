@@ -12,7 +12,7 @@ from scipy.cluster.hierarchy import leaves_list
 from evaluation.alignment.heatmap import cluster
 from evaluation.alignment.scoring import mean_key
 from evaluation.report.material import Document, damaged
-from evaluation.stability.table import metric_title
+from evaluation.stability.table import metric_titles
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from metrics.transferability.catalogue import METRICS
 from output.page.cells import number, text
@@ -138,7 +138,7 @@ def _win_rates(document: Document) -> Table:
     measures = list(next(iter(rates.values())))
     columns = [Column("metric"), *(Column(measure.replace("_", " ")) for measure in measures)]
     rows = [
-        [Cell(metric_title(metric)), *(number(found[measure], ".1f") for measure in measures)]
-        for metric, found in rates.items()
+        [Cell(title), *(number(found[measure], ".1f") for measure in measures)]
+        for title, found in zip(metric_titles(list(rates)), rates.values(), strict=True)
     ]
     return Table("Win rate, %", columns, rows)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import textwrap
+from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, product
 from pathlib import Path
@@ -16,10 +18,9 @@ from numpy.typing import NDArray
 
 from evaluation.stability.examples import FigureChoice, Panel, varying_measure, varying_pool, varying_target
 from evaluation.stability.study import Study
-from evaluation.stability.table import metric_title
 from metrics.ranking.outcome_agreement import agreement_vectors
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from output.figures import INK, LINE_STYLES, LineStyle, drawing, save
+from output.figures import INK, LINE_STYLES, LineStyle, drawing, save, shorten
 from output.files import write_together
 
 PANEL, PANELS_ACROSS = 2.5, 5
@@ -37,8 +38,8 @@ LABEL = {"target": 0.67, "measure": 0.3, "pool": 0.5}
 # How the two pools are called.
 POOLS = ("S₁", "S₂")
 CENTRED: dict[str, Any] = {"ha": "center", "va": "center"}
-# Metrics in one line of an experiment.
-LINE = 5
+# Characters in a line of an experiment's box, and across the figure; sources that a pool is said to lack.
+IN_BOX, IN_LINE, MOST_NAMED = 40, 150, 12
 
 Experiment = tuple[int, ...]
 
@@ -102,7 +103,7 @@ def _draw_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
         axes.set_axis_off()
     handles = [
         Line2D([], [], marker=style.marker, linestyle="", markersize=5, color=style.colour, label=name)
-        for name, style in zip(study.table.targets, styles, strict=True)
+        for name, style in zip(shorten(study.table.targets), styles, strict=True)
     ]
     figure.legend(handles=handles, title="target", loc="outside right center", fontsize=8, alignment="left")
     title = f"Two metrics by {_title(measure)}; a point is a source pool with a target"
@@ -125,7 +126,7 @@ def _draw_components(study: Study, examples: dict[str, list[Panel]]) -> Figure:
             limits = _limits(np.concatenate([other.points(study) for other in panels]))
             _finish(axes, study, (panel.across, panel.up), limits)
             _write_shares(axes, points)
-            title = f"{study.table.targets[panel.target]}, {_title(panel.measure)}"
+            title = f"{shorten(study.table.targets)[panel.target]}, {_title(panel.measure)}"
             axes.set_title(title, fontsize=9)
         for axes in row.axes[len(panels) :]:
             axes.set_axis_off()
@@ -136,7 +137,8 @@ def _finish(axes: Axes, study: Study, pair: tuple[int, int], limits: tuple[float
     """Set the frame: both axes alike, the line of equality, the names of the metrics."""
     axes.axline((0, 0), slope=1, color=INK, linestyle=(0, (2, 2)), linewidth=1)
     axes.set(xlim=limits, ylim=limits, aspect="equal")
-    first, second = (metric_title(study.table.metrics[metric]) for metric in pair)
+    titles = shorten(study.table.titles)
+    first, second = (titles[metric] for metric in pair)
     axes.set_xlabel(first, fontsize=9, labelpad=2)
     axes.set_ylabel(second, fontsize=9, labelpad=2)
     axes.tick_params(labelsize=7, length=2)
@@ -185,20 +187,23 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
         return None
     other = MEASURES.index("pearson" if MEASURES[measure] != "pearson" else "weighted_kendall")
     outcomes = study.shown[np.ix_(pools, targets, [measure, other])].transpose(1, 2, 0, 3)
-    figure = Figure(figsize=(11.0, 8.7))
+    described = _describe_pools(study, pools)
+    bottom = -1.5 - 0.2 * max(0, described.count("\n") - 1)
+    figure = Figure(figsize=(11.0, 7.2 - bottom))
     axes = figure.add_axes((0, 0, 1, 1))
-    axes.set(xlim=(-1.5, 9.5), ylim=(-1.5, 7.2), aspect="equal")
+    axes.set(xlim=(-1.5, 9.5), ylim=(bottom, 7.2), aspect="equal")
     axes.set_axis_off()
     means = _draw_edges(axes, outcomes, study.tie_tolerance)
     box = {"boxstyle": "round,pad=0.5", "facecolor": "#f6f6f6", "edgecolor": "#bbbbbb"}
+    titles, targets_shown = shorten(study.table.titles), shorten(study.table.targets)
     for experiment in product((0, 1), repeat=3):
         target, place, pool = experiment
-        title = f"{study.table.targets[targets[target]]}, {_title((measure, other)[place])}, {POOLS[pool]}"
-        text = f"{title}\n{_ranking(study, outcomes[experiment])}"
+        title = f"{targets_shown[targets[target]]}, {_title((measure, other)[place])}, {POOLS[pool]}"
+        text = f"{_wrap(title, IN_BOX)}\n{rank_in_words(titles, outcomes[experiment], study.tie_tolerance)}"
         across, up = _place(experiment)
         axes.text(across, up, text, fontsize=8, bbox=box, zorder=3, linespacing=1.5, **CENTRED)
     _draw_legend(axes, means)
-    axes.text(-1.3, -1.3, _describe_pools(study, pools), fontsize=8.5, va="bottom", linespacing=1.5)
+    axes.text(-1.3, bottom + 0.2, described, fontsize=8.5, va="bottom", linespacing=1.5)
     return figure
 
 
@@ -237,10 +242,16 @@ def _draw_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float)
     return {component: float(np.mean(values)) if values else np.nan for component, values in found.items()}
 
 
-def _ranking(study: Study, outcome: NDArray[np.float64]) -> str:
-    """List the metrics from the best to the worst."""
-    names = [metric_title(study.table.metrics[metric]) for metric in np.argsort(-outcome, kind="stable")]
-    return " >\n".join(" > ".join(names[start : start + LINE]) for start in range(0, len(names), LINE))
+def rank_in_words(titles: Sequence[str], outcome: NDArray[np.float64], tie_tolerance: float) -> str:
+    """List metrics from the best to the worst, with an equals sign between two that are tied."""
+    order = np.argsort(-outcome, kind="stable")
+    signs = [" =" if gap <= tie_tolerance else " >" for gap in -np.diff(outcome[order])]
+    # Blanks that break no line: a sign at the end of a line tells that it goes on.
+    words = [
+        f"{titles[metric]}{sign}".replace(" ", "\N{NO-BREAK SPACE}")
+        for metric, sign in zip(order, [*signs, ""], strict=True)
+    ]
+    return _wrap(" ".join(words), IN_BOX)
 
 
 def _draw_legend(axes: Axes, means: dict[str, float]) -> None:
@@ -252,9 +263,15 @@ def _draw_legend(axes: Axes, means: dict[str, float]) -> None:
 
 
 def _describe_pools(study: Study, pools: list[int]) -> str:
-    sources = study.table.sources
+    sources = shorten(study.table.sources)
     lines = []
     for name, pool in zip(POOLS, pools, strict=True):
         outside = [source for place, source in enumerate(sources) if place not in study.shown_pools[pool]]
-        lines.append(f"{name}: all sources but {', '.join(outside)}")
+        more = f" and {len(outside) - MOST_NAMED} more" if len(outside) > MOST_NAMED else ""
+        listed = f"{name}: all {len(sources)} sources but {', '.join(outside[:MOST_NAMED])}{more}"
+        lines.append(_wrap(listed, IN_LINE))
     return "\n".join(lines)
+
+
+def _wrap(text: str, characters: int) -> str:
+    return textwrap.fill(text, characters, break_long_words=False, break_on_hyphens=False)

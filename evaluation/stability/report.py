@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.stability.study import Study
-from evaluation.stability.table import metric_title
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from metrics.ranking.win_rates import Ties, round_to_100
 from output.tables import print_lines, print_table
@@ -89,7 +88,7 @@ def print_study(study: Study, ties: Ties) -> None:
     print_table(title, _stability_table(study))
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"
-        caption = "rounded to add up to 100; in brackets: from the lowest to the highest with one target left out"
+        caption = "in brackets: from the lowest to the highest with one target left out"
         print_table(f"Win rate in % (ties={kind}: {counted})", _win_rate_table(study, kind), caption)
     print_lines([*_what_ties_change(study), *_what_targets_change(study, ties)])
 
@@ -103,14 +102,15 @@ def _stability_table(study: Study) -> list[list[str]]:
 
 
 def _win_rate_table(study: Study, ties: Ties) -> list[list[str]]:
-    _, whole, left_out = _rates(study, ties)
+    percent, _, left_out = _rates(study, ties)
     rows = [["metric", *RATED.values()]]
-    for metric, name in enumerate(study.table.metrics):
+    for metric, title in enumerate(study.table.titles):
         cells = []
         for place, (low, high) in enumerate(left_out[metric]):
-            between = f" [{low:.0f}, {high:.0f}]" if math.isfinite(low) else ""
-            cells.append("–" if whole[place][metric] is None else f"{whole[place][metric]}{between}")
-        rows.append([metric_title(name), *cells])
+            between = f" [{low:.1f}, {high:.1f}]" if math.isfinite(low) else ""
+            exact = percent[metric, place]
+            cells.append(f"{exact:.1f}{between}" if math.isfinite(exact) else "–")
+        rows.append([title, *cells])
     return rows
 
 
@@ -131,8 +131,9 @@ def _rates(study: Study, ties: Ties) -> tuple[Percent, list[Sequence[int | None]
 def _what_ties_change(study: Study) -> list[str]:
     """Say how often several metrics win, and where the leader depends on how that is counted."""
     tied = study.wins.tied_percent()
-    shares = ", ".join(f"{value:.1f} % {RATED[name]}" for name, value in zip(MEASURES, tied, strict=True))
-    lines = [f"Experiments with several winners: {shares}."]
+    known = [(RATED[name], value) for name, value in zip(MEASURES, tied, strict=True) if math.isfinite(value)]
+    shares = [f"{value:.1f} % {title}" for title, value in known]
+    lines = [f"Experiments with several winners: {', '.join(shares)}."] if shares else []
     percent = {kind: study.wins.percent(kind) for kind in TIES}
     for place, column in enumerate(RATED):
         leaders = {kind: _leaders(rates[:, place]) for kind, rates in percent.items()}
@@ -168,7 +169,7 @@ def _leaders(percent: NDArray[np.float64]) -> list[int]:
 
 
 def _names(study: Study, metrics: Sequence[int]) -> str:
-    return " and ".join(metric_title(study.table.metrics[metric]) for metric in metrics)
+    return " and ".join(study.table.titles[metric] for metric in metrics)
 
 
 def _by_metric(metrics: Sequence[str], values: NDArray[np.float64]) -> dict[str, dict[str, Any]]:

@@ -56,6 +56,7 @@ PRESETS = {
 def stability(
     table: str,
     metrics: list[str] | None = None,
+    columns: dict[str, str] | None = None,
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
     exclude_target: bool = True,
@@ -78,6 +79,7 @@ def stability(
             released with the paper (Agostinelli et al., ECCV 2022).
         metrics: Metrics to study, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
+        columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
         preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
             options that are given besides it win.
         pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
@@ -107,13 +109,14 @@ def stability(
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
-    cells = read_table(Path(table), trainable, exclude_target, metrics)
+    cells = read_table(Path(table), trainable, exclude_target, metrics, columns)
     figures.require_known(cells)
     conventions = _require_preset(cells, preset, table) if preset else None
     size = _pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
     counted: Ties = ties or ("last" if conventions else "split")
     measure = figures.measure or (conventions.measure if conventions else "weighted_kendall")
     settings = {
+        "columns": columns,
         "preset": preset,
         "pool_size": size,
         "exclude_target": exclude_target,

@@ -1,48 +1,37 @@
-"""The table behind a stability study: scores of metrics and performances by source and target, and its mistakes."""
+"""The table behind a stability study or an audit: scores of metrics and performances by source and target, checked."""
 
 from __future__ import annotations
 
-import hashlib
 import math
 import re
-from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.tables import finite_number, read_csv
+from evaluation.stability.rows import MOST_NAMED, Rows, list_kinds, read_rows
 from metrics.transferability.catalogue import METRICS
 from output.errors import UserError
+from output.files import digest_file
 
-# Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
-# transferability metrics evaluations?, ECCV 2022.
-HEADERS = {
-    "metric": ("metric", "Transferability Metric"),
-    "source": ("source", "Source Dataset", "Source Architecture"),
-    "target": ("target", "Target Dataset"),
-    "score": ("score", "Transferability Metric Score"),
-    "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
-}
-TRAINABLE = "Trainable Backbone"
-# What stands in a cell whose value could not be computed.
-MISSING = ("", "nan", "inf", "-inf")
-MOST_NAMED = 20
 SAME_PERFORMANCE = 1e-9
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
 PAPER_METRICS = ("gbc", "leep", "nleep", "logme", "hscore")
 CONSTANT = "the same score for all sources on every target"
 
+Indices = NDArray[np.int64]
+
 
 def _plain(name: str) -> str:
     """Give what the spellings of a metric's name, such as `n_leep`, `nleep` and `N-LEEP`, have in common."""
-    return re.sub(r"[^a-z0-9]", "", name.lower())
+    return re.sub(r"[-_ ]", "", name.lower())
 
 
-TITLES = {_plain(name): metric.title for name, metric in METRICS.items()}
+TITLES = {_plain(spelling): metric.title for name, metric in METRICS.items() for spelling in (name, metric.title)}
 
 
 @dataclass(frozen=True)
@@ -71,25 +60,37 @@ class TransferTable:
     ignored_columns: list[str]
     left_out: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def titles(self) -> list[str]:
+        """Titles of the metrics, no two of them alike."""
+        return metric_titles(self.metrics)
 
-class _Cell(NamedTuple):
-    """A row of the table: its line in the file, from 1, and its values, NaN where they are missing."""
-
-    line: int
-    score: float
-    performance: float
-
-
-Key = tuple[str, str, str]
-Cells = dict[Key, list[_Cell]]
-
-
-def metric_title(name: str) -> str:
-    """Give the title of a metric that a table calls `nleep` or `n_leep`, N-LEEP; its name if the catalogue has none."""
-    return TITLES.get(_plain(name), name)
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which sources are not the target itself, `[n, t]`."""
+        known: NDArray[np.bool_] = np.arange(len(self.sources))[:, None] != self.own
+        return known
 
 
-def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequence[str] | None = None) -> TransferTable:
+def metric_titles(names: Sequence[str]) -> list[str]:
+    """Give the titles of metrics: N-LEEP for what a table calls `nleep`, `n_leep` or `N-LEEP`.
+
+    A metric that the catalogue does not have, by whatever spelling, or that has its title in common with another of
+    these, keeps its name.
+    """
+    titles = [TITLES.get(_plain(name), name) for name in names]
+    count = Counter(titles)
+    return [title if count[title] == 1 else name for name, title in zip(names, titles, strict=True)]
+
+
+def read_table(
+    path: Path,
+    trainable: bool,
+    exclude_target: bool,
+    chosen: Sequence[str] | None = None,
+    columns: Mapping[str, str] | None = None,
+    least: int = 2,
+) -> TransferTable:
     """Read and check a table.
 
     Args:
@@ -97,6 +98,8 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
         trainable: Which rows count in a table that has the column `Trainable Backbone`.
         exclude_target: Whether the cell of a target with the source of the same name is left out.
         chosen: Names of the metrics to read; all by default.
+        columns: Names of columns in the file, by those of the plain layout, where they differ.
+        least: Metrics that are needed; where none is, the columns `metric` and `score` may both be missing.
 
     Returns:
         The table, complete, without metrics that give all sources of every target the same score.
@@ -104,153 +107,122 @@ def read_table(path: Path, trainable: bool, exclude_target: bool, chosen: Sequen
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.
     """
-    cells, ignored = _read_cells(path, trainable, chosen)
-    if exclude_target:
-        cells = {key: rows for key, rows in cells.items() if key[1] != key[2]}
-    metrics, sources, targets = (list(dict.fromkeys(key[place] for key in cells)) for place in range(3))
+    rows = read_rows(path, trainable, exclude_target, chosen, columns, scored=least > 0)
+    names, sources, targets = map(list, rows.names)
+    _require(least, [name for name in names if name], sources)
+    own = np.array([rows.names[1].get(name, -1) if exclude_target else -1 for name in targets], dtype=np.intp)
+    metric, source, target = rows.places()
     paper = {name: place for place, name in enumerate(PAPER_METRICS)}
-    metrics.sort(key=lambda name: paper.get(_plain(name), len(paper)))
-    _require_two(metrics, sources)
-    needed = ((metric, source, target) for target in targets for source in sources for metric in metrics)
-    _require_complete(cells, (key for key in needed if not (exclude_target and key[1] == key[2])))
-    scores = np.zeros((len(metrics), len(sources), len(targets)))
-    performances = np.zeros((len(sources), len(targets)))
-    for (metric, source, target), [cell] in cells.items():
-        place = sources.index(source), targets.index(target)
-        scores[metrics.index(metric), *place] = cell.score
-        performances[place] = cell.performance
-    excluded = sources if exclude_target else []
-    own = np.array([excluded.index(name) if name in excluded else -1 for name in targets], dtype=np.intp)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    table = TransferTable(metrics, sources, targets, own, scores, performances, digest, ignored)
-    return _leave_out_constant(table)
+    order = sorted(range(len(names)), key=lambda place: paper.get(_plain(names[place]), len(paper)))
+    _require_complete(rows, own, order)
+    scores = np.zeros((len(names), len(sources), len(targets)))
+    performances = np.zeros(scores.shape[1:])
+    scores[np.argsort(order)[metric], source, target] = rows.scores
+    performances[source, target] = rows.performances
+    metrics = [names[place] for place in order if names[place]]
+    digest = digest_file(path)
+    table = TransferTable(metrics, sources, targets, own, scores[: len(metrics)], performances, digest, rows.ignored)
+    return _leave_out_constant(table, least)
 
 
-def _require_two(metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
-    if len(metrics) < 2 or len(sources) < 2:
+def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
+    if len(metrics) < least or len(sources) < 2:
         found = f"{len(metrics)} metrics{left_out} and {len(sources)} sources"
-        raise UserError(f"table: {found} found; two or more of each are compared")
+        needed = "two or more of each are" if least else "two or more sources are"
+        raise UserError(f"table: {found} found; {needed} compared")
 
 
-def _leave_out_constant(table: TransferTable) -> TransferTable:
+def _leave_out_constant(table: TransferTable, least: int) -> TransferTable:
     """Leave out metrics that say nothing of the sources, and would leave every experiment without an outcome."""
-    others = np.arange(len(table.sources))[:, None] != table.own
-    low = np.where(others, table.scores, np.inf).min(axis=1)
-    high = np.where(others, table.scores, -np.inf).max(axis=1)
+    low = np.where(table.known, table.scores, np.inf).min(axis=1)
+    high = np.where(table.known, table.scores, -np.inf).max(axis=1)
     kept = (low < high).any(axis=1)
     left_out = [name for name, keep in zip(table.metrics, kept, strict=True) if not keep]
     metrics = [name for name, keep in zip(table.metrics, kept, strict=True) if keep]
-    _require_two(metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")
+    _require(least, metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")
     return replace(table, metrics=metrics, scores=table.scores[kept], left_out=dict.fromkeys(left_out, CONSTANT))
 
 
-def _read_cells(path: Path, trainable: bool, metrics: Sequence[str] | None) -> tuple[Cells, list[str]]:
-    """Read the cells that count, and the names of the columns that were not needed."""
-    cells: Cells = defaultdict(list)
-    wrong: list[str] = []
-    present: dict[str, None] = {}
-    header, lines = read_csv("table", path)
-    names = {field: _find_column(field, header) for field in HEADERS}
-    for line, row in lines:
-        try:
-            counts = TRAINABLE not in header or _truth(row[TRAINABLE], TRAINABLE) == trainable
-            metric, source, target = (_text(row, names[field]) for field in ("metric", "source", "target"))
-            if counts:
-                present[metric] = None
-            if counts and (metrics is None or metric in metrics):
-                values = [_value(row, names[field]) for field in ("score", "performance")]
-                cells[metric, source, target].append(_Cell(line, *values))
-        except ValueError as error:
-            wrong.append(f"line {line}, {error}")
-    if wrong:
-        raise UserError(_list_kinds({"wrong entries": wrong}))
-    if not present:
-        counted = f" with {TRAINABLE} = {trainable}" if TRAINABLE in header else ""
-        raise UserError(f"table: {str(path)!r} has no rows{counted}; every row is a cell")
-    unknown = [name for name in metrics or () if name not in present]
-    if unknown:
-        raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {', '.join(present)}")
-    return dict(cells), [name for name in header if name and name not in {*names.values(), TRAINABLE}]
-
-
-def _require_complete(cells: Cells, needed: Iterable[Key]) -> None:
+def _require_complete(rows: Rows, own: NDArray[np.intp], order: Sequence[int]) -> None:
     """Check that every needed cell is there once, and that a source has one performance on a target."""
-    performances: dict[tuple[str, str], list[_Cell]] = defaultdict(list)
-    for (_, source, target), rows in cells.items():
-        performances[source, target] += rows
+    metric, source, target = rows.places()
+    sizes = [len(known) for known in rows.names]
+    pairs = source * sizes[2] + target
+    cells = metric * (sizes[1] * sizes[2]) + pairs
+    scores, performances = np.array(rows.scores), np.array(rows.performances)
+    there = np.unique(cells[np.isfinite(scores)])
+    missing = sizes[0] * (sizes[1] * sizes[2] - int((own >= 0).sum())) - len(there)
+    several, first = _repeated(cells)
+    unknown = np.unique(pairs[np.isnan(performances)])
+    contrary = _contrary(pairs, performances)
     kinds = {
-        "missing cells": [_name(key) for key in needed if all(math.isnan(cell.score) for cell in cells.get(key, ()))],
-        "missing performances": [
-            f"source {source!r}, target {target!r}"
-            for (source, target), rows in performances.items()
-            if any(math.isnan(cell.performance) for cell in rows)
-        ],
-        "cells given more than once": [
-            f"{_name(key)} on lines {', '.join(str(cell.line) for cell in rows)}"
-            for key, rows in cells.items()
-            if len(rows) > 1
-        ],
-        "contradicting performances": [
-            f"source {source!r} on target {target!r} has {different}"
-            for (source, target), rows in performances.items()
-            if (different := _different_performances(rows))
-        ],
+        "missing cells": (missing, _name_missing(rows, own, order, set(there.tolist()) if missing else set())),
+        "missing performances": (len(unknown), (_name_pair(rows, pair) for pair in unknown)),
+        "cells given more than once": (
+            len(several),
+            (
+                f"{_name(rows, *rows.places()[:, row])} on lines {_lines(rows, cells == cell)}"
+                for cell, row in zip(several, first, strict=True)
+            ),
+        ),
+        "contradicting performances": (
+            len(contrary),
+            (f"{_name_pair(rows, pair)} has {_different(rows, performances, pairs == pair)}" for pair in contrary),
+        ),
     }
-    if any(kinds.values()):
-        mend = "; complete them, or choose complete metrics with metrics" if kinds["missing cells"] else ""
-        raise UserError(_list_kinds(kinds) + mend)
+    if any(count for count, _ in kinds.values()):
+        bare = "" in rows.names[0]
+        mend = "; complete them" + ("" if bare else ", or choose complete metrics with metrics") if missing else ""
+        raise UserError(list_kinds(kinds) + mend)
 
 
-def _different_performances(rows: Collection[_Cell]) -> str:
-    """Name the performances, each with the first of its lines; nothing where all are the same."""
-    different: list[_Cell] = []
-    for cell in rows:
-        known = (math.isclose(cell.performance, other.performance, rel_tol=SAME_PERFORMANCE) for other in different)
-        if not math.isnan(cell.performance) and not any(known):
-            different.append(cell)
-    named = [f"{cell.performance} on line {cell.line}" for cell in different]
-    return " and ".join(named) if len(named) > 1 else ""
+def _repeated(cells: Indices) -> tuple[Indices, Indices]:
+    """Give the cells that come more than once, and the first row of each, in their order."""
+    known, first, count = np.unique(cells, return_index=True, return_counts=True)
+    order = np.argsort(first[count > 1])
+    return known[count > 1][order], first[count > 1][order]
 
 
-def _find_column(field: str, header: Sequence[str]) -> str:
-    found = [name for name in HEADERS[field] if name in header]
-    if len(found) == 1:
-        return found[0]
-    allowed = " or ".join(map(repr, HEADERS[field]))
-    what = f"columns {', '.join(map(repr, found))} both" if found else f"no column {allowed}"
-    raise UserError(
-        f"table: {what} in the first line, which has {', '.join(map(repr, header)) or 'nothing'}; one of them is needed"
-    )
+def _contrary(pairs: Indices, performances: NDArray[np.float64]) -> Indices:
+    """Give the pairs of a source and a target, by number, with performances that differ from the first."""
+    given = ~np.isnan(performances)
+    _, first, inverse = np.unique(pairs[given], return_index=True, return_inverse=True)
+    here, reference = performances[given], performances[given][first][inverse]
+    far = np.abs(here - reference) > SAME_PERFORMANCE * np.maximum(np.abs(here), np.abs(reference))
+    return np.unique(pairs[given][far])
 
 
-def _text(row: dict[str, str], name: str) -> str:
-    text = (row[name] or "").strip()
-    if not text:
-        raise ValueError(f"{name} is empty")
-    return text
+def _different(rows: Rows, performances: NDArray[np.float64], here: NDArray[np.bool_]) -> str:
+    """Name the performances of a pair, each with the first of its lines."""
+    different: dict[float, int] = {}
+    for row in np.flatnonzero(here & ~np.isnan(performances)):
+        value = float(performances[row])
+        if not any(math.isclose(value, other, rel_tol=SAME_PERFORMANCE) for other in different):
+            different[value] = rows.lines[row]
+        if len(different) == MOST_NAMED:
+            break
+    return " and ".join(f"{value} on line {line}" for value, line in different.items())
 
 
-def _value(row: dict[str, str], name: str) -> float:
-    text = (row[name] or "").strip()
-    return math.nan if text.lower() in MISSING else finite_number(text, name)
+def _name_missing(rows: Rows, own: NDArray[np.intp], order: Sequence[int], there: set[int]) -> Iterator[str]:
+    """Name the cells that are missing, target by target, with the metrics in this order."""
+    sizes = [len(known) for known in rows.names]
+    for target, source, metric in product(range(sizes[2]), range(sizes[1]), order):
+        if source != own[target] and (metric * sizes[1] + source) * sizes[2] + target not in there:
+            yield _name(rows, metric, source, target)
 
 
-def _truth(text: str | None, name: str) -> bool:
-    known = {"true": True, "false": False}
-    answer = known.get((text or "").strip().lower())
-    if answer is None:
-        raise ValueError(f"{name} is {text or ''!r} and neither True nor False")
-    return answer
+def _name(rows: Rows, *places: int) -> str:
+    names = [list(known)[place] for known, place in zip(rows.names, places, strict=True)]
+    named = zip(("metric", "source", "target"), names, strict=True)
+    return ", ".join(f"{what} {name!r}" for what, name in named if name)
 
 
-def _name(key: Key) -> str:
-    return "metric {!r}, source {!r}, target {!r}".format(*key)
+def _name_pair(rows: Rows, pair: int) -> str:
+    source, target = divmod(int(pair), len(rows.names[2]))
+    return f"source {list(rows.names[1])[source]!r} on target {list(rows.names[2])[target]!r}"
 
 
-def _list_kinds(kinds: dict[str, list[str]]) -> str:
-    """Name the first of every kind of mistakes, in one line."""
-    listed = []
-    for what, found in kinds.items():
-        more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
-        listed += [f"{len(found)} {what}: {'; '.join(found[:MOST_NAMED])}{more}"] if found else []
-    return f"table: {'; also '.join(listed)}"
+def _lines(rows: Rows, here: NDArray[np.bool_]) -> str:
+    lines = [rows.lines[row] for row in np.flatnonzero(here)[:MOST_NAMED]]
+    return ", ".join(map(str, lines)) + ", …" * (int(here.sum()) > MOST_NAMED)

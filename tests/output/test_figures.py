@@ -14,7 +14,19 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from output.figures import ALARM, DARK_PAPER, FORMATS, GREY, LINE_STYLES, ON_DARK, drawing, save, shorten, writers
+from output.figures import (
+    ALARM,
+    DARK_PAPER,
+    FORMATS,
+    GREY,
+    LINE_STYLES,
+    ON_DARK,
+    drawing,
+    make_legible,
+    save,
+    shorten,
+    writers,
+)
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
 # Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
@@ -132,3 +144,21 @@ def test_long_names_lose_their_middle_but_stay_different() -> None:
     assert short[1] == "a" * 15 + "…" + "a" * 16
     assert len(set(short)) == 4
     assert all(len(name) < 52 for name in short)
+
+
+def test_characters_that_no_font_has_are_written_as_escapes() -> None:
+    with drawing():
+        figure = Figure()
+        axes = figure.subfigures(1, 1).subplots()
+        axes.set_title("é\U0010fff0\nb")
+        axes.set_xticks([0, 1], ["a\U0010fff1", "Ω"])
+        axes.plot([0, 1], [1, 0], label="\U0010fff2")
+        axes.legend()
+        for _ in range(2):
+            make_legible(figure)
+            figure.draw_without_rendering()
+    assert axes.get_title() == "é\\U0010fff0\nb"
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a\\U0010fff1", "Ω"]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["\\U0010fff2"]

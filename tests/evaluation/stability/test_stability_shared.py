@@ -5,12 +5,17 @@ from __future__ import annotations
 import csv
 import json
 import os
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import evaluate
+from evaluation.stability.stability import PRESETS
+from evaluation.stability.table import read_table
+from metrics.ranking.ranking_measures import MEASURES, measure_pools
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -77,6 +82,33 @@ def test_all_cells_of_the_win_rates_are_those_published(study: tuple[str, Path, 
         assert [rounded[metric, name] for name in names] == cells
         for name, cell in zip(names, cells, strict=True):
             assert abs(found["win_rate_percent"][metric][name] - cell) < 1
+
+
+# Examples of sections 5 and 6: the pools in which the first metric is better, in per cent, by weighted Kendall and by
+# Pearson; the text of section 6 is about Pearson, and holds by weighted Kendall.
+CLAIMS = [
+    ("scenario1", "ade", "hscore", "logme", 95.5, 28.1),
+    ("scenario1", "coco", "nleep", "hscore", 74.1, 27.4),
+    ("scenario2", "oxford_iiit_pet", "gbc", "logme", 100.0, 42.6),
+    ("scenario2", "cifar10", "logme", "gbc", 93.0, 32.0),
+]
+
+
+@pytest.mark.parametrize(("preset", "target", "first", "second", "weighted", "linear"), CLAIMS)
+def test_examples_of_the_paper_hold_in_one_measure_and_not_in_the_other(
+    preset: str, target: str, first: str, second: str, weighted: float, linear: float
+) -> None:
+    table = read_table(TABLES / PUBLISHED[preset][0], trainable=True, exclude_target=True)
+    place = table.targets.index(target)
+    sources = np.flatnonzero(table.known[:, place])
+    pools = np.array(list(combinations(sources, PRESETS[preset].pool_size)))
+    metrics = [table.metrics.index(name) for name in (first, second)]
+    found = measure_pools(table.scores[metrics, :, place], table.performances[:, place], pools)
+    share = 100 * (found[..., 0] > found[..., 1] + 1e-12).mean(axis=0)
+    assert [round(float(share[MEASURES.index(name)]), 1) for name in ("weighted_kendall", "pearson")] == [
+        weighted,
+        linear,
+    ]
 
 
 def test_what_ties_change(study: tuple[str, Path, dict[str, Any]]) -> None:

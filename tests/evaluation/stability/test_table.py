@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from evaluation.stability.table import TransferTable, metric_title, read_table
+from evaluation.stability.table import TransferTable, metric_titles, read_table
 from output.errors import UserError
 
 PLAIN = ["metric,source,target,score,performance"] + [
@@ -33,11 +34,15 @@ Read = Callable[..., TransferTable]
 @pytest.fixture
 def read(tmp_path: Path) -> Read:
     def run(
-        lines: list[str], trainable: bool = True, exclude_target: bool = True, chosen: list[str] | None = None
+        lines: list[str],
+        trainable: bool = True,
+        exclude_target: bool = True,
+        chosen: list[str] | None = None,
+        **others: Any,
     ) -> TransferTable:
         path = tmp_path / "table.csv"
         path.write_text("\n".join(lines) + "\n")
-        return read_table(path, trainable, exclude_target, chosen)
+        return read_table(path, trainable, exclude_target, chosen, **others)
 
     return run
 
@@ -49,7 +54,7 @@ def test_plain_layout(read: Read) -> None:
     assert table.own.tolist() == [-1, 1]
     np.testing.assert_array_equal(table.scores[0], [[2, 32], [12, 0], [22, 42]])
     np.testing.assert_allclose(table.performances, [[0.1, 0.4], [0.2, 0], [0.3, 0.5]])
-    assert [metric_title(name) for name in table.metrics] == ["GBC", "N-LEEP", "own"]
+    assert table.titles == ["GBC", "N-LEEP", "own"]
 
 
 @pytest.mark.parametrize(("trainable", "score", "performance"), [(True, 1, 0.5), (False, -1, 0.4)])
@@ -90,7 +95,12 @@ def test_own_cells_count_only_where_the_target_is_kept(read: Read) -> None:
             "1 missing cells: metric 'gbc', source 'c', target 'b'; comp",
         ),
         (lambda lines: [*lines[:-1], "gbc,c,b,,0.5"], "1 missing cells: metric 'gbc', source 'c', target 'b'; "),
-        (lambda lines: [*lines[:-1], "gbc,c,b,1"], "table: 1 missing performances: source 'c', target 'b'"),
+        (lambda lines: [*lines[:-1], "gbc,c,b,1,"], "table: 1 missing performances: source 'c' on target 'b'"),
+        (lambda lines: [*lines[:-1], "gbc,c,b,1"], "1 wrong entries: line 16, 4 fields where the first line has 5"),
+        (
+            lambda lines: [lines[0], f"{lines[1]},9", *lines[2:-1], "gbc,c,b,high,0.5"],
+            "2 wrong entries: line 2, 6 fields where the first line has 5; line 16, score is 'high'",
+        ),
         (
             lambda lines: [*lines[:-2], lines[1]],
             "table: 2 missing cells: metric 'gbc', source 'a', target 'b'; metric 'gbc', source 'c', target 'b'; "
@@ -157,3 +167,65 @@ def test_file_that_is_no_text_is_named(tmp_path: Path) -> None:
     for path in (tmp_path / "table.csv", tmp_path / "missing.csv"):
         with pytest.raises(UserError, match=path.name):
             read_table(path, trainable=True, exclude_target=True)
+
+
+@pytest.mark.parametrize(
+    ("names", "titles"),
+    [
+        (["gbc", "nleep", "N-LEEP (own)", "H_Score"], ["GBC", "N-LEEP", "N-LEEP (own)", "H-score"]),
+        (["gbc", "GBC+", "gbc_é", "g.b.c"], ["GBC", "GBC+", "gbc_é", "g.b.c"]),
+        (["n_leep", "nleep", "logme"], ["n_leep", "nleep", "LogME"]),
+        (["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"], ["H-score (shrunk)", "h_score_shrunk", "GBC", "gbc"]),
+    ],
+)
+def test_titles_are_for_the_catalogues_spellings_and_never_two_alike(names: list[str], titles: list[str]) -> None:
+    assert metric_titles(names) == titles
+
+
+def test_only_the_papers_spellings_take_its_order(read: Read) -> None:
+    assert read([line.replace("n_leep", "gbc+") for line in PLAIN]).metrics == ["gbc", "own", "gbc+"]
+
+
+COLUMNS = {"source": "Model", "score": "Zahl", "performance": "target"}
+MAPPED = [line.replace("source", "Model").replace("target,score,performance", "Dataset,Zahl,target") for line in PLAIN]
+
+
+def test_columns_may_be_called_otherwise(read: Read) -> None:
+    expected, found = read(PLAIN), read(MAPPED, columns={**COLUMNS, "target": "Dataset"})
+    assert (found.metrics, found.sources, found.targets) == (expected.metrics, expected.sources, expected.targets)
+    np.testing.assert_array_equal(found.scores, expected.scores)
+    np.testing.assert_array_equal(found.performances, expected.performances)
+    both = [f"{','.join([*line.split(',')[:2], 'target'])},{line.split(',', 2)[2]}" for line in PLAIN]
+    both[0] = both[0].replace("target,target", "target,Dataset")
+    assert read(both, columns={"target": "Dataset"}).targets == expected.targets
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"sorce": "Model"}, "columns: 'sorce' given; there are metric, source, target, score, performance"),
+        ({"source": "model"}, "columns: source is to be 'model', but the first line has 'metric', 'Model', 'Dataset'"),
+        (COLUMNS, "columns: target and performance are both 'target'; each is a column of its own"),
+        ({**COLUMNS, "target": "Model"}, "columns: source and target are both 'Model'; each is a column"),
+        ({"source": "Model", "target": "Dataset", "score": "Zahl"}, "no column 'performance' or 'Test Mean IoU' or"),
+    ],
+)
+def test_mistakes_in_names_of_columns(read: Read, columns: dict[str, str], message: str) -> None:
+    with pytest.raises(UserError) as error:
+        read(MAPPED, columns=columns)
+    assert message in str(error.value)
+
+
+def test_a_table_without_metrics(read: Read) -> None:
+    bare = ["source,target,performance", "a,x,0.1", "b,x,0.2", "a,b,0.4", "b,b,0.9"]
+    table = read(bare, least=0)
+    assert (table.metrics, table.scores.shape, table.own.tolist()) == ([], (0, 2, 2), [-1, 1])
+    np.testing.assert_array_equal(table.performances, [[0.1, 0.4], [0.2, 0]])
+    with pytest.raises(UserError, match="no column 'metric' or 'Transferability Metric' in the first line"):
+        read(bare)
+    with pytest.raises(UserError, match=r"table: 1 missing cells: source 'b', target 'x'; complete them$"):
+        read([*bare[:2], *bare[3:]], least=0, exclude_target=False)
+    with pytest.raises(UserError, match="no column 'score' or"):
+        read(["metric,source,target,performance", "m,a,x,0.1"], least=0)
+    with pytest.raises(UserError, match="metrics: 'gbc' not in the table; it has none"):
+        read(bare, least=0, chosen=["gbc"])
