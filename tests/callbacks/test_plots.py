@@ -182,7 +182,7 @@ def test_what_was_cut_off_is_stamped(draw: Draw) -> None:
 
 @pytest.mark.parametrize("draw", DRAW)
 def test_odd_names_are_printed_as_they_are(draw: Draw, tmp_path: Path) -> None:
-    names = ["baseline", "$x_2$ $\\frac{", "_hidden", "[red]猫 und Größe[/red]", "n" * 200]
+    names = ["baseline", "$x_2$ $\\frac{", "_hidden", "[red]Ω und Größe[/red]", "n" * 200]
     figure = draw(describe(np.tile(CORRECT[:1], (5, 1, 1)), names), "$ 5 and $ 6_7", True)
     save(figure, tmp_path / "picture.png")
     written = legend(figure)

@@ -149,7 +149,7 @@ def test_long_names_lose_their_middle_but_stay_different() -> None:
 def test_characters_that_no_font_has_are_written_as_escapes() -> None:
     with drawing():
         figure = Figure()
-        axes = figure.subfigures(1, 1).subplots()
+        axes = figure.subplots()
         axes.set_title("é\U0010fff0\nb")
         axes.set_xticks([0, 1], ["a\U0010fff1", "Ω"])
         axes.plot([0, 1], [1, 0], label="\U0010fff2")
