@@ -1,4 +1,4 @@
-"""Compare transfer methods by the samples that they need: `python train.py --config configs/demo.yaml`.
+"""Compare transfer methods, or train one model: `python train.py --config configs/demo.yaml`.
 
 Every option of a YAML file can be given on the command line with dots, `--data.batch_size=8`.
 """
@@ -17,7 +17,7 @@ from output.version import describe_version
 
 
 def main(args: Sequence[str] | None = None) -> None:
-    """Run one comparison from the command line.
+    """Run one comparison, or another task, from the command line.
 
     Args:
         args: Options; those of the process by default.
@@ -31,7 +31,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Run one comparison from Python.
+    """Run one comparison, or another task, from Python.
 
     Args:
         config: A configuration file.
@@ -50,9 +50,9 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
 def _run(options: list[str]) -> dict[str, Any]:
     import_from_working_folder()
     # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
-    from cli.comparison import ComparisonCLI
+    from cli.task import command_line, find_task
 
-    return ComparisonCLI(options).run()
+    return command_line(find_task(options))(options).run()
 
 
 if __name__ == "__main__":

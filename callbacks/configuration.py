@@ -27,7 +27,7 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     if registry is not None:
         content["registry_sha256"] = registry
     if over_seeds:
-        for part, keys in ((content, SEEDS), (content.get("data", {}).get("init_args", {}), ORDERINGS)):
+        for part, keys in ((content, SEEDS), (_fed(content), ORDERINGS)):
             for key in keys:
                 part.pop(key, None)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
@@ -42,11 +42,12 @@ def essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     content = yaml.safe_load(config)
     if not isinstance(content, dict):
         return None
-    content.pop("results", None)
+    for key in ("results", "task"):
+        content.pop(key, None)
     for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
         content["trainer"].pop(key, None)
     for key in ("cache_dir", "num_workers"):
-        content["data"].get("init_args", {}).pop(key, None)
+        _fed(content).pop(key, None)
     return content
 
 
@@ -59,8 +60,15 @@ def registry_digest(config: str) -> str | None:
     Returns:
         SHA-256 of the file; None where the backbone comes from none.
     """
-    registry = yaml.safe_load(config).get("data", {}).get("init_args", {}).get("backbone", {}).get("registry")
+    registry = _fed(yaml.safe_load(config)).get("backbone", {}).get("registry")
     # Where it cannot be read, that is said with the option's name when its entry is needed.
     if registry is None or not (path := registry_path(registry)).is_file():
         return None
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def _fed(content: dict[str, Any]) -> dict[str, Any]:
+    """Give the options of what is fed: of a class that is chosen, or of the one that a task has."""
+    data: dict[str, Any] = content.get("data", {})
+    fed: dict[str, Any] = data.get("init_args", data)
+    return fed

@@ -7,8 +7,8 @@ import time
 import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Timer
-from lightning.pytorch.utilities.exceptions import SIGTERMException
 
+from callbacks.interruption import signals_of
 from callbacks.results import Results
 from callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
 from callbacks.traces import Traces
@@ -78,7 +78,7 @@ def _measure_missing(
             traces.begin(passed.measured, passed.known)
             seen = 0 if passed.known is None else traces.grid.samples_seen[len(passed.known) - 1]
             comparison.choose(passed.fed, int(seen), passed.states)
-            _fit(trainer, comparison, stream, criterion)
+            _fit(trainer, comparison, stream)
         elif traces.missing.any():
             if not waiting:
                 print(f"waiting for process {other}, which measures traces of this comparison", flush=True)
@@ -86,7 +86,7 @@ def _measure_missing(
             time.sleep(SECONDS_BETWEEN_LOOKS)
 
 
-def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criterion: SampleEfficiency) -> None:
+def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream) -> None:
     # A trainer that has fitted once takes itself to be done.
     trainer.fit_loop.epoch_progress.reset()
     trainer.should_stop = False
@@ -94,13 +94,5 @@ def _fit(trainer: Trainer, comparison: Comparison, stream: SampleStream, criteri
         # Its time is that of all passes together.
         if isinstance(callback, Timer):
             callback.load_state_dict(callback.state_dict())
-    try:
+    with signals_of(trainer):
         trainer.fit(comparison, datamodule=stream)
-    except SIGTERMException as error:
-        # Without a code of its own, it would end the process as if all were done.
-        raise Terminated from error
-    except SystemExit as error:
-        # Lightning's own code for Ctrl-C is that of a mistake.
-        if criterion.cut_off_because == CUT_OFF[KeyboardInterrupt]:
-            raise KeyboardInterrupt from error
-        raise

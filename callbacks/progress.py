@@ -1,4 +1,4 @@
-"""The progress of a comparison."""
+"""The progress of a comparison, and of training."""
 
 from __future__ import annotations
 
@@ -37,6 +37,44 @@ class ComparisonProgress(ProgressBar):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """End, at the last state."""
         self.on_validation_end(trainer, pl_module)
+        self._close()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """End, so that what follows is printed below."""
+        self._close()
+
+    def _close(self) -> None:
+        if self.shown is not None:
+            self.shown.__exit__()
+
+
+class TrainingProgress(ProgressBar):
+    """Shows the photos that were trained on, and the accuracy on the validation photos where it is measured."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: Progress | None = None
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Begin, or go on at a later epoch."""
+        assert trainer.max_epochs is not None
+        batches = int(trainer.num_training_batches)
+        self.shown = Progress("training", trainer.max_epochs * batches, "batches").__enter__()
+        self.shown.show(trainer.current_epoch * batches)
+
+    def on_train_batch_end(self, *_: object) -> None:
+        """Advance."""
+        if self.shown is not None:
+            self.shown.advance()
+
+    def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Note the accuracy."""
+        if self.shown is not None and "accuracy" in trainer.callback_metrics:
+            epoch, accuracy = trainer.current_epoch + 1, float(trainer.callback_metrics["accuracy"])
+            self.shown.show(self.shown.done, f"accuracy {accuracy:.4f} after epoch {epoch}")
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End, at the last state."""
         self._close()
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:

@@ -1,24 +1,24 @@
-"""The options of `train.py` and their help."""
+"""The help of a comparison."""
 
 from __future__ import annotations
 
-import argparse
-import sys
-from collections.abc import Sequence
-from typing import Any
-
-from lightning.pytorch.cli import LightningArgumentParser
-
+from cli.task_parser import TaskParser, sections
 from datamodules import FeatureStream
 from output.parser import OneLineErrorParser
 
-HEAD = """\
+
+class ComparisonParser(TaskParser):
+    """Shows what is fed, compared and measured."""
+
+    head = """\
 usage: python train.py --config FILE [--OPTION=VALUE ...]
 
 Compare transfer methods by the samples that they need. configs/base.yaml is
 read first, then every --config and option in turn; what comes later wins.
+With --task=source_training, or the key task in a file, one source model is
+trained instead, and the help is that of the task.
 """
-FOOT = """\
+    foot = """\
 Options of a class:      --data.help=datamodules.PhotoStream,
                          --data.photos.help=datamodules.CatsAndDogs,
                          --model.baseline.help=modules.Replay
@@ -26,51 +26,10 @@ Options of the trainer:  --trainer.help
 What there is to choose: python evaluate.py list methods; datasets; configs
 Version:                 --version
 """
+    shown = ("model", "criterion", "results", "")
 
-
-# What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
-OF_THE_AGENT = "--_wandb="
-
-
-class ComparisonParser(OneLineErrorParser, LightningArgumentParser):
-    """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one."""
-
-    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
-        """Parse options, as the base class does, but for those that are an agent's."""
-        given = sys.argv[1:] if args is None else args
-        return super().parse_args([arg for arg in given if not arg.startswith(OF_THE_AGENT)], *rest, **kwargs)
-
-    def format_help(self, *_: Any) -> str:
-        """Give the help: first what is fed, compared and measured."""
-        if "trainer" not in (self.groups or {}):
-            return super().format_help()  # of one class
+    def _describe(self) -> str:
         # The stream is a class to choose, so that its options are none of this parser's.
         stream = OneLineErrorParser()
         stream.add_class_arguments(FeatureStream, "data", fail_untyped=False)
-        fed = _sections(stream, "data", "data.backbone")
-        return "\n".join((HEAD, fed, _sections(self, "model", "criterion", "results", ""), FOOT))
-
-
-class TrainerHelp(argparse.Action):
-    """Prints the options of Lightning's trainer."""
-
-    def __init__(self, option_strings: list[str], dest: str, **kwargs: Any) -> None:
-        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=kwargs["help"])
-
-    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        """Print them and exit."""
-        assert isinstance(parser, ComparisonParser)
-        print(_sections(parser, "trainer"))
-        parser.exit()
-
-
-def _sections(parser: OneLineErrorParser, *names: str) -> str:
-    """Give the help on some groups of options, '' for those that are in none."""
-    assert parser.groups is not None
-    whole, usage, description = parser._action_groups, parser.usage, parser.description
-    parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]
-    parser.usage, parser.description = argparse.SUPPRESS, None
-    try:
-        return OneLineErrorParser.format_help(parser)
-    finally:
-        parser._action_groups, parser.usage, parser.description = whole, usage, description
+        return "\n".join((sections(stream, "data", "data.backbone"), sections(self, *self.shown)))

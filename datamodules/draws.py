@@ -38,6 +38,21 @@ def draw_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np
     return np.random.default_rng((seed, ordering, 3)).integers(views, size=samples)
 
 
+def draw_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
+    """Draw the order of the training samples in one epoch of plain training.
+
+    Args:
+        samples: Number of training samples.
+        epoch: Which epoch, from 0; its order is drawn by itself, so that training may go on from any.
+        seed: Seed of the training.
+
+    Returns:
+        A permutation, `[samples]`.
+    """
+    # The third number keeps this apart from the other generators.
+    return np.random.default_rng((seed, epoch, 4)).permutation(samples)
+
+
 def draw_fed(samples: int, orderings: Sequence[int], cut: slice, seed: int, views: int) -> NDArray[np.int64]:
     """Draw what several orderings feed.
 

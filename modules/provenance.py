@@ -33,17 +33,32 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
 
     Args:
         method: The method.
-        options: What it was made from: `class_path`, a class or a function that gives a method; `init_args`, the
-            arguments as resolved, defaults filled in; and `dict_kwargs`, those that its signature does not name.
+        options: What it was made from, as for `describe`.
         max_samples: The sample limit.
 
     Returns:
-        `class`, its path; `function`, where one made it, by its path; `hyperparameters`, values that JSON has not as
-        text; `digests` of the files that define the class, those that it inherits from, the function and what the
-        hyperparameters name, by their modules; and `max_samples`, None where the class says that it does not matter.
-        Functions that these files import are not seen, nor are files that they read.
+        What `describe` gives; and `max_samples`, None where the class says that it does not matter.
     """
-    kind, path = type(method), options.get("class_path", "")
+    # Not as inherited: a subclass may look at the limit where its parents do not.
+    is_independent = vars(type(method)).get("independent_of_limit", False)
+    return {**describe(method, options), "max_samples": None if is_independent else max_samples}
+
+
+def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Describe what determines what an object does.
+
+    Args:
+        one: The object.
+        options: What it was made from: `class_path`, a class or a function that gives it; `init_args`, the
+            arguments as resolved, defaults filled in; and `dict_kwargs`, those that its signature does not name.
+
+    Returns:
+        `class`, its path; `function`, where one made it, by its path; `hyperparameters`, values that JSON has not as
+        text; and `digests` of the files that define the class, those that it inherits from, the function and what the
+        hyperparameters name, by their modules. Functions that these files import are not seen, nor are files that they
+        read.
+    """
+    kind, path = type(one), options.get("class_path", "")
     hyperparameters = _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
     made_by = pkgutil.resolve_name(path) if path else kind
     classes = {*inspect.getmro(kind), *_named(hyperparameters), *(() if inspect.isclass(made_by) else (made_by,))}
@@ -52,8 +67,6 @@ def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> 
         **({} if inspect.isclass(made_by) else {"function": path}),
         "hyperparameters": hyperparameters,
         "digests": source_digests(classes),
-        # Not as inherited: a subclass may look at the limit where its parents do not.
-        "max_samples": None if vars(kind).get("independent_of_limit", False) else max_samples,
     }
 
 

@@ -69,13 +69,13 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     """
     texts = [" ".join(text.split()) for text in (message, *map(str, within))]
     if broken := BROKEN.fullmatch(texts[0]):
-        name = next((path for path in _configs(given) if isinstance(_read(path), yaml.YAMLError)), "a file")
+        name = next((path for path in configs_of(given) if isinstance(_read(path), yaml.YAMLError)), "a file")
         return f"config: {name} cannot be read ({broken[1]})"
     if texts[0].startswith("Unexpected config"):
-        name = next((path for path in _configs(given) if not isinstance(_read(path), dict)), "a file")
+        name = next((path for path in configs_of(given) if not isinstance(_read(path), dict)), "a file")
         return f"config: expected a mapping of options in {name}, such as 'data: ...'"
     classes = [found[1] or found[2] for text in texts if (found := CLASS.search(text))]
-    given = [*given, *(each for path in _configs(given) for each in _as_options(_read(path), classes))]
+    given = [*given, *(each for path in configs_of(given) for each in _as_options(_read(path), classes))]
     path: list[str] = []
     for i, text in enumerate(texts):
         if key := KEY.match(text):
@@ -93,7 +93,7 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     if missing := REQUIRED.match(texts[-1]):
         path.append(missing["name"])
         hint = "; configuration files are given by --config" if not within and "config" in known else ""
-        reason = f"it is required, and not given{'' if _configs(given) else hint}"
+        reason = f"it is required, and not given{'' if configs_of(given) else hint}"
     else:
         reason = _reason(texts[-1])
     name = _as_given(".".join(path), reason, given)
@@ -107,10 +107,13 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     return ": ".join(part for part in (name, reason) if part)
 
 
-def _configs(given: Sequence[str]) -> list[str]:
-    """Give the configuration files among the options."""
-    values = [arg for before, arg in pairwise(given) if before == "--config"]
-    return values + [arg.removeprefix("--config=") for arg in given if arg.startswith("--config=")]
+def configs_of(given: Sequence[str]) -> list[str]:
+    """Give the configuration files among the options, in order."""
+    return [
+        arg.removeprefix("--config=")
+        for before, arg in pairwise(["", *given])
+        if before == "--config" or arg.startswith("--config=")
+    ]
 
 
 def _read(path: str) -> Any:  # noqa: ANN401 - whatever YAML holds

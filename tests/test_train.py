@@ -386,7 +386,9 @@ def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    "config", sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base"), ids=lambda path: path.stem
+    "config",
+    sorted(path for path in CONFIGS.glob("*.yaml") if path.stem != "base" and "task:" not in path.read_text()),
+    ids=lambda path: path.stem,
 )
 def test_every_shipped_config_runs(
     config: Path, tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -96,7 +96,7 @@ def test_a_defect_keeps_its_traceback(fit: Fit, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object, **__: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("cli.comparison.LightningCLI.instantiate_trainer", fail)
+    monkeypatch.setattr("cli.task_cli.LightningCLI.instantiate_trainer", fail)
     with pytest.raises(KeyError, match="a defect"):
         fit()
 

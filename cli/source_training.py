@@ -1,0 +1,206 @@
+"""The command line of `train.py` that trains a source model."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lightning.pytorch import Trainer
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser
+from torch import nn
+
+from callbacks.progress import TrainingProgress
+from callbacks.source_files import (
+    WEIGHTS,
+    add_entry,
+    describe_architecture,
+    registry_entry,
+    registry_file,
+    require_free,
+    weights_bytes,
+)
+from callbacks.training import train
+from callbacks.training_files import TrainingFiles, versions
+from cli.task_cli import TaskCLI, require_seed
+from cli.task_parser import TaskParser
+from cli.training_protocol import DEFAULTS, deciding, require_training
+from datamodules.photo_batches import PhotoBatches
+from datamodules.registry_backbone import read_network
+from modules.networks.build import choose_model
+from modules.networks.classifier import build_classifier
+from modules.networks.normalization import Normalization
+from modules.networks.preprocessing import Preprocessing
+from modules.networks.spec import NetworkSpec
+from modules.provenance import describe, source_digests
+from modules.source_training import SourceTraining
+from output.errors import naming
+from output.files import digest_file
+
+VERSION = 1
+
+
+class SourceFiles:
+    """Writes the trained model: weights.safetensors, an entry of a model registry, and results.json.
+
+    Args:
+        name: What the registry calls the model; by default the name of the run's folder.
+        registry: Registry that the entry is added to, such as one of a whole pool of sources; by default one of this
+            model alone, registry.json in the run's folder.
+        overwrite: Replace a model of another origin that lies in the folder, or in the registry under this name.
+    """
+
+    def __init__(self, name: str | None = None, registry: str | None = None, overwrite: bool = False) -> None:
+        self.name = name
+        self.registry = registry
+        self.overwrite = overwrite
+
+
+class SourceTrainingParser(TaskParser):
+    """Shows what a source model is trained on, and how."""
+
+    head = """\
+usage: python train.py --config configs/source_training.yaml [--OPTION=VALUE ...]
+
+Train a source model on a data set: its weights, and an entry of a registry.
+"""
+    foot = """\
+Options of a class:      --data.photos.help=datamodules.ClassFolders
+Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
+What there is to choose: python evaluate.py list datasets; configs
+Version:                 --version
+"""
+
+
+class SourceTrainingCLI(TaskCLI):
+    """Builds a network, the photos that it is trained on and a trainer from YAML files and options.
+
+    Args:
+        args: Options; those of the process by default.
+    """
+
+    task = "source_training"
+
+    def __init__(self, args: ArgsType = None) -> None:
+        super().__init__(
+            SourceTraining, PhotoBatches, args=args, parser_class=SourceTrainingParser, trainer_defaults=DEFAULTS
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add what is written, and let one seed decide everything.
+
+        Args:
+            parser: The parser.
+        """
+        super().add_arguments_to_parser(parser)
+        parser.add_class_arguments(SourceFiles, "results")
+        parser.link_arguments("seed_everything", "data.seed", compute_fn=require_seed)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """Name the run's folder.
+
+        Args:
+            kwargs: Arguments of the trainer.
+        """
+        self.results: SourceFiles = self.config_init["results"]
+        trainer = self.config_init["trainer"]
+        self.folder = Path(self.name_folder(trainer, self.datamodule.photos.name, self.config.data.backbone))
+        self.add_progress(trainer, TrainingProgress())
+        return super().instantiate_trainer(**kwargs)
+
+    def after_instantiate_classes(self) -> None:
+        """Check what several options decide together, before anything is computed."""
+        require_training(self.trainer, self.config.trainer)
+        self.name = self.results.name or self.folder.resolve().name
+        self.registry = registry_file(self.results.registry, self.folder)
+        if self.results.registry:
+            require_free(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
+
+    def run(self) -> dict[str, Any]:
+        """Train the model, unless it is there, and write it."""
+        batches: PhotoBatches = self.datamodule
+        batches.prepare_data()
+        batches.setup("fit")
+        with naming("data.backbone"):
+            spec, network, preprocessing, width = build_classifier(self._named(), len(batches.classes))
+        files = TrainingFiles(
+            self.folder, self.config_text, self._made_from(spec, preprocessing), self.results.overwrite
+        )
+        with files.alone():
+            model = self.folder / WEIGHTS
+            if files.known and model.is_file() and digest_file(model) == files.known.get("weights_sha256"):
+                print(f"{str(self.folder)!r} holds this model already; nothing is computed.")
+            else:
+                device = self.trainer.strategy.root_device
+                batches.load_photos(preprocessing, device)
+                self.model.begin(network, Normalization(preprocessing), len(batches.classes), batches.seed)
+                loaders = batches.train_dataloader(), batches.val_dataloader()
+                if not train(self.trainer, self.model, files.checkpoint, *loaders):
+                    print("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
+                    return {"complete": False}
+                files.known = self._write(files, spec, network, preprocessing)
+            notes = f"Trained by Headstart on {batches.photos.name}, accuracy {files.known['accuracy']:.4f}."
+            described = self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes
+            add_entry(self.registry, registry_entry(*described), model, overwrite=True)
+            print(f"entry {self.name!r} of {self.registry}")
+        return files.known
+
+    def _named(self) -> NetworkSpec:
+        chosen, seed = self.datamodule.chosen, self.datamodule.seed
+        if chosen.registry is None:
+            spec: NetworkSpec = chosen.network(seed)
+        else:
+            spec, _ = read_network(chosen, chosen.registry, seed)
+        return replace(spec, model=choose_model(spec))
+
+    def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
+        """Give everything that decides the weights, as JSON values."""
+        batches = self.datamodule
+        return {
+            "task": self.task,
+            "version": VERSION,
+            **batches.fingerprints(),
+            "unreadable": batches.on_bad_image,
+            "network": spec.identity,
+            "preprocessing": asdict(preprocessing),
+            "batch_size": batches.batch_size,
+            "seed": batches.seed,
+            "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),
+            "order": source_digests([PhotoBatches]),
+            "trainer": deciding(self.trainer, self.config.trainer),
+            **versions(),
+        }
+
+    def _write(
+        self, files: TrainingFiles, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing
+    ) -> dict[str, Any]:
+        batches = self.datamodule
+        validated = len(batches.validation_labels)
+        # Torchmetrics gives a number of single precision, from which the count can be told.
+        accuracy = round(validated * float(self.trainer.callback_metrics["accuracy"])) / validated
+        metadata = {
+            "architecture": describe_architecture(spec, choose_model(spec)),
+            "classes": str(len(batches.classes)),
+            "held_out_accuracy": f"{accuracy:.4f}",
+            "size": str(preprocessing.crop),
+            "seed": str(batches.seed),
+            "identity": files.identity,
+        }
+        content = weights_bytes(network, metadata)
+        document = {
+            "task": self.task,
+            "name": self.name,
+            "accuracy": accuracy,
+            "dataset": batches.photos.name,
+            "classes": list(batches.classes),
+            "train_size": len(batches.train_labels),
+            "validation_size": validated,
+            "unreadable_photos": batches.unreadable,
+            "duplicate_photos": batches.duplicates,
+            "parameters": sum(each.numel() for each in network.parameters()),
+            "weights_sha256": hashlib.sha256(content).hexdigest(),
+        }
+        print(f"accuracy on {validated} validation photos: {accuracy:.4f}")
+        return files.write(document, {WEIGHTS: lambda path: path.write_bytes(content)})

@@ -1,0 +1,197 @@
+"""What the command lines of all tasks of `train.py` share."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import re
+import warnings
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import LightningDataModule, LightningModule, Trainer
+from lightning.pytorch import callbacks as lightnings
+from lightning.pytorch.callbacks import ProgressBar
+from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
+
+import datamodules
+import modules
+from callbacks.configuration import configuration_digest
+from cli.task import TASKS
+from cli.task_parser import TrainerHelp
+from modules.provenance import keep_sources
+from output.errors import UserError
+from output.files import output_folder
+
+# What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
+MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
+# Characters of a data set's or backbone's name in that of a folder.
+LONGEST_PART = 60
+# What changes how methods train, or when, or for how long.
+SPOILERS = (
+    lightnings.BaseFinetuning,
+    lightnings.BatchSizeFinder,
+    lightnings.EarlyStopping,
+    lightnings.GradientAccumulationScheduler,
+    lightnings.LearningRateFinder,
+    lightnings.ModelPruning,
+    lightnings.StochasticWeightAveraging,
+    lightnings.WeightAveraging,
+)
+
+
+class TaskCLI(LightningCLI):
+    """Builds the objects of one task from YAML files and options, with one line for each mistake.
+
+    Attributes:
+        task: Name of the task.
+    """
+
+    task: ClassVar[str]
+
+    def __init__(self, model: type[LightningModule], data: type[LightningDataModule], **kwargs: Any) -> None:
+        _quieten_lightning()
+        _import_exports()
+        super().__init__(
+            model,
+            data,
+            run=False,
+            save_config_callback=None,
+            seed_everything_default=0,
+            auto_configure_optimizers=False,
+            **kwargs,
+        )
+
+    @abstractmethod
+    def run(self) -> dict[str, Any]:
+        """Do the task.
+
+        Returns:
+            The content of results.json; `complete` says whether it was done to its end.
+        """
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add what every task has.
+
+        Args:
+            parser: The parser.
+        """
+        parser.add_argument("--task", default=self.task, help=f"What is done: {', '.join(TASKS)}.")
+        parser.add_argument("--trainer.help", action=TrainerHelp, help="Show the options of the trainer and exit.")
+
+    def before_instantiate_classes(self) -> None:
+        """Keep the configuration as given."""
+        self.config_text = self.parser.dump(self.config)
+
+    def name_folder(self, trainer: Any, dataset: str, backbone: Any) -> str:  # noqa: ANN401 - namespaces of options
+        """Give the run's folder, by default one whose name follows from the configuration.
+
+        Args:
+            trainer: The options of the trainer.
+            dataset: Name of the photos.
+            backbone: The options of the backbone.
+
+        Raises:
+            UserError: It cannot be written.
+        """
+        if trainer["default_root_dir"] is None:
+            parts = (dataset, backbone.name, f"s{self.config.seed_everything}", configuration_digest(self.config_text))
+            trainer["default_root_dir"] = str(Path("runs") / "-".join(map(_as_file_name, parts)))
+        # The trainer and its loggers create what they are given.
+        folder = str(output_folder("trainer.default_root_dir", trainer["default_root_dir"]))
+        trainer["default_root_dir"] = folder
+        return folder
+
+    def add_progress(self, trainer: Any, progress: ProgressBar) -> None:  # noqa: ANN401 - a namespace of options
+        """Show the progress in the suite's way, unless none is to be shown.
+
+        Args:
+            trainer: The options of the trainer.
+            progress: What shows it.
+        """
+        if trainer["enable_progress_bar"] is not False:
+            given = trainer["callbacks"] or []
+            trainer["callbacks"] = [*(given if isinstance(given, list) else [given]), progress]
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """Build the trainer, with one line for what it finds wrong with its options.
+
+        Args:
+            kwargs: Arguments of the trainer.
+        """
+        try:
+            return super().instantiate_trainer(**kwargs)
+        except MISTAKES as error:
+            reason = str(error) or type(error).__name__
+            raise UserError(_name_option(reason, self.config_init["trainer"])) from error
+
+
+def require_protocol(
+    trainer: Trainer,
+    options: Any,  # noqa: ANN401 - a namespace of options
+    allowed: Mapping[str, tuple[tuple[Any, ...], str]],
+    what: str,
+) -> None:
+    """Refuse options of the trainer that would change what is measured, and callbacks that would.
+
+    Args:
+        trainer: The trainer.
+        options: Its options as given.
+        allowed: What some of them may be, and what to do instead.
+        what: What runs on one device.
+
+    Raises:
+        UserError: One of them would.
+    """
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, SPOILERS):
+            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
+    if trainer.world_size != 1:
+        raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; {what} runs on one device")
+    for name, (values, instead) in allowed.items():
+        # True is 1 to Python, and 1.0 of the batches is all of them where 1 of them is one.
+        if not any(type(options[name]) is type(each) and options[name] == each for each in values):
+            raise UserError(
+                f"trainer.{name}: {options[name]} would change the protocol, leave it at {values[0]}; {instead}"
+            )
+
+
+def require_seed(seed: int | bool) -> int:
+    """Refuse True and False, by which Lightning means a seed of its own choice and none."""
+    if isinstance(seed, bool):
+        raise UserError(f"seed_everything: {seed} is no seed, which the results are to be had by again; give a number")
+    return seed
+
+
+def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options
+    """Let one of Lightning's messages begin with the option that it is about: the first it names, or whose text."""
+    named = {name: re.search(rf"\b{name}\b", message) for name in vars(options)}
+    places = {name: found.start() for name, found in named.items() if found}
+    quoted = [name for name, value in vars(options).items() if isinstance(value, str) and repr(value) in message]
+    return ": ".join([".".join(["trainer", *(sorted(places, key=places.__getitem__) or quoted)[:1]]), message])
+
+
+def _as_file_name(text: str) -> str:
+    """Give a text as part of a file's name on any system."""
+    return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)[:LONGEST_PART]
+
+
+def _import_exports() -> None:
+    """Import all methods and data sets: a class is known by its name alone, and to the help, once it is imported."""
+    exports = [getattr(package, name) for package in (modules, datamodules) for name in package.__all__]
+    # A process that lives long may outlive an edit of them.
+    keep_sources(each for each in exports if inspect.isclass(each))
+
+
+def _quieten_lightning() -> None:
+    """Silence what says nothing about a comparison: start-up notes, and advice on loaders of what is in memory."""
+    for name in ("lightning.pytorch", "lightning.fabric"):
+        logging.getLogger(name).setLevel(logging.WARNING)
+    warnings.filterwarnings("ignore", ".*does not have many workers.*")
+    warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
+    warnings.filterwarnings("ignore", ".*in eval mode at the start of training.*")
+    warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")
+    warnings.filterwarnings("ignore", ".*LightningCLI's args parameter is intended.*")

@@ -1,0 +1,68 @@
+"""The options of `train.py` and their help, whatever its task."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+from lightning.pytorch.cli import LightningArgumentParser
+
+from output.parser import OneLineErrorParser
+
+# What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
+OF_THE_AGENT = "--_wandb="
+
+
+class TaskParser(OneLineErrorParser, LightningArgumentParser):
+    """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one.
+
+    Attributes:
+        head: What the help begins with.
+        foot: What it ends with.
+        shown: The groups of options that it shows, in order, '' for those that are in none.
+    """
+
+    head: ClassVar[str] = ""
+    foot: ClassVar[str] = ""
+    shown: ClassVar[tuple[str, ...]] = ("data", "data.backbone", "model", "results", "")
+
+    def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
+        """Parse options, as the base class does, but for those that are an agent's."""
+        given = sys.argv[1:] if args is None else args
+        return super().parse_args([arg for arg in given if not arg.startswith(OF_THE_AGENT)], *rest, **kwargs)
+
+    def format_help(self, *_: Any) -> str:
+        """Give the help: first what is fed."""
+        if "trainer" not in (self.groups or {}):
+            return super().format_help()  # of one class
+        return "\n".join((self.head, self._describe(), self.foot))
+
+    def _describe(self) -> str:
+        return sections(self, *self.shown)
+
+
+class TrainerHelp(argparse.Action):
+    """Prints the options of Lightning's trainer."""
+
+    def __init__(self, option_strings: list[str], dest: str, **kwargs: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, default=argparse.SUPPRESS, help=kwargs["help"])
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        """Print them and exit."""
+        assert isinstance(parser, TaskParser)
+        print(sections(parser, "trainer"))
+        parser.exit()
+
+
+def sections(parser: OneLineErrorParser, *names: str) -> str:
+    """Give the help on some groups of options, '' for those that are in none."""
+    assert parser.groups is not None
+    whole, usage, description = parser._action_groups, parser.usage, parser.description
+    parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]
+    parser.usage, parser.description = argparse.SUPPRESS, None
+    try:
+        return OneLineErrorParser.format_help(parser)
+    finally:
+        parser._action_groups, parser.usage, parser.description = whole, usage, description

@@ -1,0 +1,213 @@
+"""Labelled photos in batches, epoch by epoch, as plain training takes them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal
+
+import torch
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+from lightning.pytorch import LightningDataModule
+from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, Sampler
+
+from datamodules.draws import draw_epoch
+from datamodules.held_samples import hold
+from datamodules.photos.duplicates import find_duplicates, require_none
+from datamodules.photos.photo_source import Photos, PhotoSource, Pictures, require_classes
+from datamodules.row_policy import Means
+from datamodules.rows import pixels
+from modules.arithmetic import settle_arithmetic
+from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError, naming
+from store.cache import cache_folder
+from store.row_store import StoredRows
+from store.segments import StoreError
+
+# Samples in one step of an evaluation.
+VALIDATED_AT_ONCE = 250
+
+
+class EpochBatches(Sampler[Tensor]):
+    """Places of the samples in batches, in an order that the seed and the number of the epoch decide.
+
+    A single sample that is left over joins the batch before: batch norm cannot be trained on it alone.
+
+    Args:
+        samples: Number of samples.
+        batch_size: Samples in a batch.
+        seed: Seed of the orders.
+    """
+
+    def __init__(self, samples: int, batch_size: int, seed: int) -> None:
+        self.samples, self.batch_size, self.seed = samples, batch_size, seed
+        self.epoch = 0
+
+    def set_epoch(self, epoch: int) -> None:
+        """Take the number of the epoch, which Lightning tells before it begins."""
+        self.epoch = epoch
+
+    def __len__(self) -> int:
+        """Give the number of batches."""
+        whole, rest = divmod(self.samples, self.batch_size)
+        return max(1, whole + (rest > 1 or (rest == 1 and self.batch_size == 1)))
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Give the places of each batch."""
+        order = torch.from_numpy(draw_epoch(self.samples, self.epoch, self.seed))
+        last = len(self) - 1
+        for batch in range(last + 1):
+            yield order[batch * self.batch_size : (batch + 1) * self.batch_size if batch < last else None]
+
+
+class _Samples(Dataset[tuple[Tensor, Tensor]]):
+    """Inputs and labels, by a tensor of places."""
+
+    def __init__(self, inputs: Tensor, labels: Tensor) -> None:
+        self.inputs, self.labels = inputs, labels
+
+    def __getitem__(self, places: Tensor) -> tuple[Tensor, Tensor]:
+        places = places.to(self.inputs.device)
+        return self.inputs[places], self.labels[places]
+
+
+class PhotoBatches(LightningDataModule):
+    """Feeds the training photos of a data set in batches, every epoch in another order, and its validation photos.
+
+    Photos are drawn or decoded once, and kept on disk as bytes, for all runs.
+
+    Args:
+        photos: The data set.
+        backbone: The network, and the weights that it begins with.
+        batch_size: Photos in a batch.
+        on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
+            name them in the results.
+        on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
+            their names, or `keep` them and name them in the results.
+        cache_dir: Folder of prepared photos and downloads; by default that in the environment variable
+            HEADSTART_CACHE, else a folder in the user's cache directory.
+        num_workers: Processes that decode photos; by default one per processor that the run may use.
+        seed: Seed of the orders, of new classifiers and of random weights; taken from `seed_everything`.
+    """
+
+    def __init__(
+        self,
+        photos: PhotoSource,
+        backbone: BackboneSpec,
+        batch_size: PositiveInt = 64,
+        on_bad_image: Literal["stop", "skip"] = "stop",
+        on_duplicates: Literal["stop", "keep"] = "stop",
+        cache_dir: str | None = None,
+        num_workers: NonNegativeInt | None = None,
+        seed: NonNegativeInt = 0,
+    ) -> None:
+        super().__init__()
+        self.photos = photos
+        self.chosen = backbone
+        self.batch_size = batch_size
+        self.on_bad_image = on_bad_image
+        self.on_duplicates = on_duplicates
+        self.cache_dir = cache_dir
+        self.num_workers = num_workers
+        self.seed = seed
+        self.order_seed = int(seed)
+        self.unreadable: dict[str, str] = {}
+
+    def prepare_data(self) -> None:
+        """Fetch what is missing of the data set."""
+        with naming("data.photos"):
+            self.photos.prepare(cache_folder(self.cache_dir))
+
+    def setup(self, stage: str) -> None:
+        """List the photos and check them; once for all calls."""
+        if hasattr(self, "classes"):
+            return
+        settle_arithmetic()
+        with naming("data.photos"):
+            self.train_photos, self.validation_photos = self.photos.train(), self.photos.validation()
+            require_classes(self.train_photos, "training")
+            require_classes(self.validation_photos, "validation")
+            for photos in (self.train_photos, self.validation_photos):
+                photos.digests(cache_folder(self.cache_dir))
+        self.classes = self.train_photos.classes
+        self.duplicates = find_duplicates(self.train_photos, self.validation_photos)
+        if self.on_duplicates == "stop":
+            require_none(self.duplicates)
+
+    def fingerprints(self) -> dict[str, str]:
+        """Digest both splits: contents, names, labels and order of the photos."""
+        return {
+            "train_photos_sha256": self.train_photos.fingerprint(),
+            "validation_photos_sha256": self.validation_photos.fingerprint(),
+        }
+
+    def load_photos(self, preprocessing: Preprocessing, device: torch.device) -> None:
+        """Draw, decode or find the prepared photos, uint8 `[photos, 3, crop, crop]`.
+
+        Args:
+            preprocessing: How they are prepared.
+            device: Where they are to be, if its memory suffices.
+        """
+        self.load(lambda photos, means: pixels(preprocessing, photos, means), device)
+
+    def load(self, find: Callable[[Pictures, Means], StoredRows], device: torch.device) -> None:
+        """Find or compute what is fed of both splits.
+
+        Args:
+            find: Gives the rows of photos.
+            device: Where they are to be, if its memory suffices.
+
+        Raises:
+            UserError: The cache cannot be used, or photos cannot be decoded.
+        """
+        train = self._load(find, self.train_photos, "training")
+        validation = self._load(find, self.validation_photos, "validation")
+        held = hold(device, (*train, *validation))
+        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = held
+
+    def _load(self, find: Callable[[Pictures, Means], StoredRows], photos: Photos, split: str) -> tuple[Tensor, Tensor]:
+        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
+        try:
+            with naming("data", about="num_workers: "), naming("data.photos", about=photos.kind):
+                found = find(photos, means)
+        except StoreError as error:
+            raise UserError(f"data.cache_dir: {error}; choose another folder") from error
+        bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
+        if bad and self.on_bad_image == "stop":
+            listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
+            raise UserError(
+                f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
+                "mend or remove them, or leave them out with data.on_bad_image=skip"
+            )
+        self.unreadable |= bad
+        readable = torch.tensor([name not in bad for name in photos.names])
+        inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
+        if bad:
+            inputs, labels = inputs[readable], labels[readable]
+        lost = [name for label, name in enumerate(self.classes) if label not in labels]
+        if lost:
+            raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
+        return inputs, labels
+
+    def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Feed the batches of an epoch: inputs and labels."""
+        batches = EpochBatches(len(self.train_labels), self.batch_size, self.order_seed)
+        return load_batches(self.train_inputs, self.train_labels, batches)
+
+    def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
+        """Feed the validation set in batches, in one order."""
+        places = torch.arange(len(self.validation_labels)).split(VALIDATED_AT_ONCE)
+        return load_batches(self.validation_inputs, self.validation_labels, places)
+
+
+def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> DataLoader[tuple[Tensor, Tensor]]:
+    """Give a loader of inputs and labels.
+
+    Args:
+        inputs: `[samples, ...]`.
+        labels: `[samples]`.
+        batches: The places of the samples of each batch.
+    """
+    # The loader would draw from the generator that others share.
+    return DataLoader(_Samples(inputs, labels), sampler=batches, batch_size=None, generator=torch.Generator())

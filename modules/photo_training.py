@@ -1,0 +1,139 @@
+"""Plain training on labelled photos: what trains a source model, and fine-tunes one on a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jsonargparse.typing import ClosedUnitInterval
+from lightning.pytorch import LightningModule
+from lightning.pytorch.cli import OptimizerCallable
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, OneCycleLR
+from torchmetrics.classification import MulticlassAccuracy
+
+from output.errors import UserError
+
+# Fewer leave a cycle no room to rise and to fall.
+SHORTEST_CYCLE = 3
+
+
+class PhotoTraining(LightningModule):
+    """Trains a network on labelled photos by the cross-entropy, and measures its accuracy on others.
+
+    All that is random in an epoch follows from the seed and the epoch's number, so that training which goes on from
+    the end of an epoch ends as if it had not been cut off.
+
+    Args:
+        optimizer: Optimiser and its settings; its learning rate is the highest of the schedule.
+        schedule: `one_cycle` rises to that learning rate and falls to nothing, batch by batch (L. N. Smith and
+            N. Topin, "Super-convergence: very fast training of neural networks using large learning rates", 2019, as
+            torch's `OneCycleLR`), `cosine` falls alone, `constant` does neither.
+        warm_up: Share of the batches in which `one_cycle` rises.
+        label_smoothing: Share of the label that is spread over all classes.
+        augmentation: What training photos pass through, batch by batch: modules from uint8
+            `[samples, 3, height, width]` to the same, such as `modules.augmentation.Shift` or a transform of
+            `torchvision.transforms.v2`, which draws once for a batch.
+    """
+
+    def __init__(
+        self,
+        optimizer: OptimizerCallable = lambda p: torch.optim.AdamW(p, lr=0.004, weight_decay=0.05),
+        schedule: Literal["one_cycle", "cosine", "constant"] = "one_cycle",
+        warm_up: ClosedUnitInterval = 0.2,
+        label_smoothing: ClosedUnitInterval = 0.0,
+        augmentation: Sequence[nn.Module] = (),
+    ) -> None:
+        super().__init__()
+        self.make_optimizer = optimizer
+        self.schedule = schedule
+        self.warm_up = warm_up
+        self.label_smoothing = label_smoothing
+        self.augmentation = nn.Sequential(*augmentation)
+
+    def begin(self, network: nn.Module, normalize: nn.Module | None, classes: int, seed: int) -> None:
+        """Take what is trained.
+
+        Args:
+            network: From what `normalize` gives to logits, `[samples, classes]`.
+            normalize: What turns photos into what the network takes; None where it takes features, which are not
+                augmented.
+            classes: Number of classes.
+            seed: Seed of all that training draws.
+        """
+        # Lightning trains what is in evaluation mode as it is.
+        self.network = network.train()
+        self.normalize = normalize
+        self.seed = seed
+        self.accuracy = MulticlassAccuracy(classes, average="micro")
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Give logits, `[samples, classes]`, of photos, uint8 `[samples, 3, height, width]`, or of features."""
+        if self.normalize is not None:
+            inputs = self.normalize(inputs).contiguous(memory_format=torch.channels_last)
+        logits: object = self.network(inputs)
+        if not isinstance(logits, Tensor):
+            raise UserError(
+                f"data.backbone.name: the network gives a {type(logits).__name__} while it is trained, where one "
+                "tensor of logits is needed; leave its auxiliary outputs out (model_args), or give another network"
+            )
+        return logits
+
+    def on_train_epoch_start(self) -> None:
+        """Draw from the epoch's own generator."""
+        torch.manual_seed(epoch_seed(self.seed, self.current_epoch))
+
+    def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        """Give the loss of one batch.
+
+        Raises:
+            UserError: It is not finite.
+        """
+        inputs, labels = batch
+        logits = self(inputs if self.normalize is None else self.augmentation(inputs))
+        loss = functional.cross_entropy(logits, labels, label_smoothing=self.label_smoothing)
+        if not loss.isfinite():
+            raise UserError(
+                f"model.optimizer: the loss is {loss.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}; "
+                "give a lower learning rate"
+            )
+        self.log("loss", loss)
+        return loss
+
+    def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
+        """Count the correct predictions of one batch."""
+        inputs, labels = batch
+        self.accuracy.update(self(inputs), labels)
+        self.log("accuracy", self.accuracy)
+
+    def configure_optimizers(self) -> Any:  # noqa: ANN401 - one of Lightning's many forms
+        """Create the optimiser over all that is trained, and its schedule."""
+        optimizer = self.make_optimizer([each for each in self.network.parameters() if each.requires_grad])
+        schedule = self._schedule(optimizer, int(self.trainer.estimated_stepping_batches))
+        if schedule is None:
+            return optimizer
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
+
+    def _schedule(self, optimizer: torch.optim.Optimizer, steps: int) -> LRScheduler | None:
+        if self.schedule == "constant" or steps < SHORTEST_CYCLE:
+            return None
+        if self.schedule == "cosine":
+            return CosineAnnealingLR(optimizer, steps)
+        rising = min(max(2, round(self.warm_up * steps)), steps - 1)
+        peaks = [group["lr"] for group in optimizer.param_groups]
+        try:
+            return OneCycleLR(optimizer, peaks, steps, pct_start=rising / steps)
+        except ValueError as error:
+            # It also moves the momentum.
+            raise UserError(
+                f"model.schedule: one_cycle does not suit {type(optimizer).__name__} ({error}); give cosine, or "
+                "another optimiser"
+            ) from error
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """Give the seed of what one epoch draws besides the order of its samples."""
+    return int(np.random.default_rng((seed, epoch, 5)).integers(2**62))

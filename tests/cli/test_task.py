@@ -1,0 +1,61 @@
+"""Which task a run does is said by `--task`, else by the last configuration that names one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+import train
+from cli.task import TASKS, find_task
+from output.errors import UsageError
+
+ROOT = Path(train.__file__).parent
+
+
+@pytest.mark.parametrize(
+    ("options", "task"),
+    [
+        ([], "comparison"),
+        (["--config=none.yaml"], "comparison"),
+        (["--config", "source.yaml", "--data.batch_size=3"], "source_training"),
+        (["--config", "source.yaml", "--config=target.yaml"], "comparison"),
+        (["--config=target.yaml", "--config", "source.yaml"], "source_training"),
+        (["--task=comparison", "--config=source.yaml"], "comparison"),
+        (["--config=source.yaml", "--task", "comparison"], "comparison"),
+        (["--config=broken.yaml", "--config=missing.yaml"], "comparison"),
+    ],
+)
+def test_task(options: list[str], task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    texts = {"none": "data: {}", "source": "task: source_training", "target": "task: comparison", "broken": "[1"}
+    for name, text in texts.items():
+        (tmp_path / f"{name}.yaml").write_text(text)
+    assert find_task(options) == task
+
+
+def test_a_wrong_task_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(UsageError, match="task: 'x' is no task; give one of comparison"):
+        find_task(["--task=x"])
+    with pytest.raises(SystemExit) as ended:
+        train.main(["--task=nonsense"])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.startswith("error: task: 'nonsense' is no task; give one of ")
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for option in ("--help", "--print_config"):
+        with pytest.raises(SystemExit) as ended:
+            train.main([f"--task={task}", option, *_required(task)])
+        assert not ended.value.code
+    text = capsys.readouterr().out
+    assert "usage: python train.py" in text
+    printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
+    assert printed["task"] == task
+
+
+def _required(task: str) -> list[str]:
+    config = ROOT / "configs" / f"{'demo' if task == 'comparison' else task}.yaml"
+    return [f"--config={config}"]

@@ -1,0 +1,44 @@
+"""Options of tasks that train one small model on few small photos."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import train
+
+CONFIGS = Path(train.__file__).parent / "configs"
+
+
+def small_training(photos: Path, weights: str = "random") -> list[str]:
+    """Give options of photos in class folders and of a small network."""
+    network = "{name: mobilenet_v2, weights: %s, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
+    return [
+        "--data.photos=datamodules.ClassFolders",
+        f"--data.photos.root={photos}",
+        f"--data.backbone={network % weights}",
+        "--data.batch_size=5",
+        "--data.num_workers=0",
+        "--trainer.accelerator=cpu",
+        "--trainer.enable_progress_bar=false",
+    ]
+
+
+def run(folder: Path, *options: str) -> dict[str, Any]:
+    """Run train.py in process and give its results."""
+    train.main([*options, f"--trainer.default_root_dir={folder}"])
+    results: dict[str, Any] = json.loads((folder / "results.json").read_text())
+    return results
+
+
+def error_line(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, code: int = 1) -> str:
+    """Give the one line that train.py fails with."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        train.main([*options, f"--trainer.default_root_dir={folder}"])
+    assert ended.value.code == code
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    return line

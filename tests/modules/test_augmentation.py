@@ -1,0 +1,56 @@
+"""Augmentation against NumPy's own padding, and what it may not depend on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from modules.augmentation import MirrorHalf, PermuteChannels, Shift
+
+
+@pytest.fixture
+def photos() -> Tensor:
+    return torch.randint(256, (5, 3, 9, 7), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
+
+
+def test_shift_is_a_crop_of_the_reflected_batch(photos: Tensor) -> None:
+    padded = np.pad(photos.numpy(), ((0, 0), (0, 0), (3, 3), (3, 3)), mode="reflect")
+    found = set()
+    for seed in range(100):
+        torch.manual_seed(seed)
+        shifted = Shift(3)(photos).numpy()
+        fits = [
+            (y, x) for y in range(7) for x in range(7) if np.array_equal(padded[:, :, y : y + 9, x : x + 7], shifted)
+        ]
+        assert len(fits) == 1
+        found.update(fits)
+    assert len(found) > 30
+
+
+def test_half_of_the_batch_is_mirrored(photos: Tensor) -> None:
+    mirrored = MirrorHalf()(photos)
+    np.testing.assert_array_equal(mirrored[:2], photos.numpy()[:2, :, :, ::-1])
+    assert torch.equal(mirrored[2:], photos[2:])
+
+
+def test_channels_are_permuted_alike(photos: Tensor) -> None:
+    torch.manual_seed(1)
+    permuted = PermuteChannels()(photos)
+    order = [next(i for i in range(3) if torch.equal(permuted[0, c], photos[0, i])) for c in range(3)]
+    assert sorted(order) == [0, 1, 2]
+    assert torch.equal(permuted, photos[:, order])
+
+
+@pytest.mark.parametrize(
+    "augmentation", [Shift(), MirrorHalf(), PermuteChannels()], ids=lambda each: type(each).__name__
+)
+def test_pixels_stay_bytes_and_follow_the_seed(augmentation: nn.Module, photos: Tensor) -> None:
+    twice = []
+    for _ in range(2):
+        torch.manual_seed(7)
+        twice.append(augmentation(photos))
+    assert twice[0].dtype == torch.uint8
+    assert twice[0].shape == photos.shape
+    assert torch.equal(*twice)

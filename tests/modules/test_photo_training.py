@@ -1,0 +1,153 @@
+"""Plain training against a bare loop of PyTorch, and its schedules."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from lightning.pytorch import Trainer
+from torch import Tensor, nn
+from torch.nn import functional
+from torch.utils.data import DataLoader
+
+from datamodules.photo_batches import EpochBatches, load_batches
+from modules.augmentation import Shift
+from modules.photo_training import PhotoTraining, epoch_seed
+from output.errors import UserError
+
+SAMPLES, BATCH, EPOCHS, SEED, CLASSES = 23, 5, 3, 4, 3
+
+
+def make_network() -> nn.Module:
+    torch.manual_seed(11)
+    layers = (nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return nn.Sequential(*layers, nn.Dropout(0.3), nn.Linear(4, CLASSES))
+
+
+@pytest.fixture
+def samples() -> tuple[Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(3)
+    photos = torch.randint(256, (SAMPLES, 3, 12, 12), generator=generator, dtype=torch.uint8)
+    return photos, torch.arange(SAMPLES) % CLASSES
+
+
+class Scaled(nn.Module):
+    def forward(self, photos: Tensor) -> Tensor:
+        return photos / 255 - 0.5
+
+
+def make_trainer(epochs: int = EPOCHS) -> Trainer:
+    quiet = dict.fromkeys(("logger", "enable_progress_bar", "enable_model_summary", "enable_checkpointing"), False)
+    options: dict[str, Any] = {**quiet, "accelerator": "cpu", "max_epochs": epochs, "num_sanity_val_steps": 0}
+    return Trainer(**options)
+
+
+def loaders(samples: tuple[Tensor, Tensor]) -> tuple[DataLoader[Any], DataLoader[Any]]:
+    train = load_batches(*samples, EpochBatches(SAMPLES, BATCH, SEED))
+    return train, load_batches(*samples, torch.arange(SAMPLES).split(7))
+
+
+def test_a_bare_loop_gives_the_same_weights_and_accuracy(samples: tuple[Tensor, Tensor]) -> None:
+    model = PhotoTraining(
+        optimizer=lambda p: torch.optim.AdamW(p, lr=0.03), label_smoothing=0.1, augmentation=[Shift(2)]
+    )
+    model.begin(make_network(), Scaled(), CLASSES, SEED)
+    trainer = make_trainer()
+    trainer.fit(model, *loaders(samples))
+
+    network, (photos, labels) = make_network(), samples
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.03)
+    batches = EpochBatches(SAMPLES, BATCH, SEED)
+    steps = EPOCHS * len(batches)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.03, steps, pct_start=round(0.2 * steps) / steps)
+    for epoch in range(EPOCHS):
+        network.train()
+        batches.set_epoch(epoch)
+        torch.manual_seed(epoch_seed(SEED, epoch))
+        for places in batches:
+            loss = functional.cross_entropy(
+                network(Shift(2)(photos[places]) / 255 - 0.5), labels[places], label_smoothing=0.1
+            )
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            schedule.step()
+    for name, value in network.state_dict().items():
+        torch.testing.assert_close(model.network.state_dict()[name], value, rtol=1e-4, atol=1e-6, msg=name)
+    with torch.inference_mode():
+        right = (network.eval()(photos / 255 - 0.5).argmax(1) == labels).float().mean()
+    assert float(trainer.callback_metrics["accuracy"]) == pytest.approx(float(right))
+
+
+@pytest.mark.parametrize(
+    ("samples_", "batch", "sizes"), [(11, 5, [5, 6]), (12, 5, [5, 5, 2]), (3, 8, [3]), (2, 1, [1, 1])]
+)
+def test_no_sample_is_left_alone_in_a_batch(samples_: int, batch: int, sizes: list[int]) -> None:
+    batches = EpochBatches(samples_, batch, 0)
+    found = list(batches)
+    assert [len(each) for each in found] == sizes
+    assert len(batches) == len(sizes)
+    assert sorted(torch.cat(found).tolist()) == list(range(samples_))
+    batches.set_epoch(1)
+    assert torch.cat(list(batches)).tolist() != torch.cat(found).tolist() or samples_ < 4
+
+
+def rates(model: PhotoTraining, samples: tuple[Tensor, Tensor], epochs: int) -> Iterator[float]:
+    found: list[float] = []
+    step = model.training_step
+
+    def note(batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        found.append(model.trainer.optimizers[0].param_groups[0]["lr"])
+        return step(batch, batch_idx)
+
+    model.training_step = note  # type: ignore[method-assign]
+    model.begin(make_network(), Scaled(), CLASSES, SEED)
+    make_trainer(epochs).fit(model, *loaders(samples))
+    return iter(found)
+
+
+def test_schedules(samples: tuple[Tensor, Tensor]) -> None:
+    cycle = list(rates(PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1)), samples, EPOCHS))
+    assert cycle.index(max(cycle)) == round(0.2 * len(cycle)) - 1
+    assert max(cycle) == pytest.approx(0.1)
+    assert cycle[-1] < 1e-4 < cycle[0] < 0.01
+    falling = list(rates(PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), schedule="cosine"), samples, EPOCHS))
+    expected = [0.05 * (1 + math.cos(math.pi * step / len(falling))) for step in range(len(falling))]
+    assert falling == pytest.approx(expected)
+    assert set(rates(PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), schedule="constant"), samples, 1)) == {0.1}
+
+
+@pytest.mark.parametrize("warm_up", [0.0, 0.2, 1.0])
+def test_a_cycle_fits_into_few_batches(samples: tuple[Tensor, Tensor], warm_up: float) -> None:
+    model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=0.1), warm_up=warm_up)
+    assert len(list(rates(model, samples, 1))) == 5
+
+
+def test_mistakes_are_named(samples: tuple[Tensor, Tensor]) -> None:
+    model = PhotoTraining(lambda p: torch.optim.SGD(p, lr=1e30))
+    model.begin(make_network(), Scaled(), CLASSES, SEED)
+    with pytest.raises(UserError, match=r"model.optimizer: the loss is (nan|inf) in epoch \d, batch \d; give a lower"):
+        make_trainer().fit(model, *loaders(samples))
+    model = PhotoTraining(torch.optim.Adagrad)
+    model.begin(make_network(), Scaled(), CLASSES, SEED)
+    with pytest.raises(UserError, match=r"model\.schedule: one_cycle does not suit Adagrad"):
+        make_trainer().fit(model, *loaders(samples))
+
+
+class WithAuxiliary(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = make_network()
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        return self.network(images), images
+
+
+def test_auxiliary_outputs_are_refused(samples: tuple[Tensor, Tensor]) -> None:
+    model = PhotoTraining()
+    model.begin(WithAuxiliary(), Scaled(), CLASSES, SEED)
+    with pytest.raises(UserError, match=r"data\.backbone\.name: the network gives a tuple"):
+        make_trainer().fit(model, *loaders(samples))

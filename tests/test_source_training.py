@@ -1,0 +1,236 @@
+"""Source models through the command line: their files, what is not trained again, and whatever cuts training off."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from lightning.pytorch import Trainer
+from safetensors import safe_open
+from torch import Tensor
+
+from callbacks import training
+from contract.documents import read_registry
+from datamodules import ClassFolders
+from modules.networks.build import build
+from modules.networks.normalization import Normalization
+from modules.photo_training import PhotoTraining
+from tests.material.training import CONFIGS, error_line, run, small_training
+
+ROOT = CONFIGS.parent
+CONFIG = f"--config={CONFIGS / 'source_training.yaml'}"
+EPOCHS = 3
+
+
+@pytest.fixture
+def options(photo_folder: Path) -> list[str]:
+    return [CONFIG, *small_training(photo_folder), f"--trainer.max_epochs={EPOCHS}", "--model.augmentation=[]"]
+
+
+@pytest.fixture
+def train_source(options: list[str]) -> Callable[..., dict[str, Any]]:
+    return lambda folder, *more: run(folder, *options, *more)
+
+
+def refuse(*_: object) -> Tensor:
+    raise AssertionError("trained again")
+
+
+Train = Callable[..., dict[str, Any]]
+
+
+def test_the_model_of_the_registry_has_the_accuracy_that_is_told(
+    train_source: Train, photo_folder: Path, tmp_path: Path
+) -> None:
+    results = train_source(tmp_path / "source")
+    assert {path.name for path in (tmp_path / "source").iterdir()} == {
+        *("weights.safetensors", "registry.json", "config.yaml", "results.json")
+    }
+    known = read_registry(tmp_path / "source" / "registry.json")
+    spec = known.networks(["source"], seed=0)["source"]
+    network, preprocessing = build(spec)
+    assert preprocessing is not None
+    photos = ClassFolders(str(photo_folder)).validation()
+    pixels = torch.stack([preprocessing.prepare(photos.read(place)) for place in range(len(photos))])
+    with torch.inference_mode():
+        predicted = network(Normalization(preprocessing)(pixels)).argmax(1).numpy()
+    assert abs((predicted == photos.labels).mean() - results["accuracy"]) <= 1 / len(photos)
+    with safe_open(tmp_path / "source" / "weights.safetensors", framework="pt") as file:
+        told = file.metadata()
+        assert {file.get_tensor(name).dtype for name in file.keys()} == {torch.float16}  # noqa: SIM118
+    assert told["architecture"] == "torchvision mobilenet_v2, width_mult 0.25"
+    assert (told["classes"], told["size"], told["seed"]) == ("2", "32", "0")
+    assert told["held_out_accuracy"] == f"{results['accuracy']:.4f}"
+    assert known.entries["source"].output_dim == 1280
+    # Batch norm was trained, too.
+    assert network.state_dict()["features.0.1.running_mean"].abs().min() > 0
+
+
+def test_the_same_command_computes_nothing(
+    train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = train_source(tmp_path / "source")
+    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
+    (tmp_path / "source" / "registry.json").unlink()
+    assert train_source(tmp_path / "source") == first
+    assert "holds this model already" in capsys.readouterr().out
+    assert (tmp_path / "source" / "registry.json").is_file()
+    monkeypatch.undo()
+    # Weights that are not those that were written are trained again.
+    (tmp_path / "source" / "weights.safetensors").write_bytes(b"damaged")
+    assert train_source(tmp_path / "source")["weights_sha256"] == first["weights_sha256"]
+
+
+def test_other_results_are_kept(
+    options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = train_source(tmp_path / "source")
+    line = error_line(capsys, tmp_path / "source", *options, "--data.batch_size=4", "--seed_everything=3")
+    assert "holds other results (network, batch_size, seed differ)" in line
+    again = train_source(tmp_path / "source", "--data.batch_size=4", "--results.overwrite=true")
+    assert again["weights_sha256"] != first["weights_sha256"]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
+@pytest.mark.parametrize("moment", [1, 7, 14])
+def test_training_that_is_cut_off_goes_on(
+    stop: BaseException | type[BaseException],
+    moment: int,
+    train_source: Train,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
+    whole = train_source(tmp_path / "whole", "--results.name=one")
+    step, steps = PhotoTraining.training_step, list[int]()
+
+    def count(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        steps.append(self.global_step)
+        if len(steps) == moment:
+            raise stop
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(PhotoTraining, "training_step", count)
+    with pytest.raises((SystemExit, OSError)):
+        train_source(tmp_path / "cut", "--results.name=one")
+    assert not (tmp_path / "cut" / "results.json").exists()
+    cut = train_source(tmp_path / "cut", "--results.name=one")
+    # 24 photos in batches of 5: from the beginning of the epoch that it was cut off in.
+    assert steps[moment:] == list(range(5 * ((moment - 1) // 5), 5 * EPOCHS))
+    assert cut["weights_sha256"] == whole["weights_sha256"]
+    assert {**cut, "times": None} == {**whole, "times": None}
+    assert {path.suffix for path in (tmp_path / "cut").iterdir()} == {".json", ".yaml", ".safetensors"}
+
+
+def test_a_time_limit_ends_training_within_an_epoch(
+    options: list[str], train_source: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
+    whole = train_source(tmp_path / "whole", "--results.name=one")
+    step = PhotoTraining.training_step
+
+    def stop(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        self.trainer.should_stop = self.global_step == 12
+        return step(self, batch, batch_idx)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PhotoTraining, "training_step", stop)
+        with pytest.raises(SystemExit) as ended:
+            train_source(tmp_path / "cut", "--results.name=one")
+    assert ended.value.code == 75
+    assert not (tmp_path / "cut" / "results.json").exists()
+    assert train_source(tmp_path / "cut", "--results.name=one")["weights_sha256"] == whole["weights_sha256"]
+
+
+def test_a_pool_in_one_registry(
+    options: list[str], train_source: Train, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pool = f"--results.registry={tmp_path / 'pool' / 'registry.json'}"
+    train_source(tmp_path / "pool" / "first", pool, "--trainer.max_epochs=1")
+    train_source(tmp_path / "second", pool, "--trainer.max_epochs=1", "--seed_everything=1")
+    known = read_registry(tmp_path / "pool" / "registry.json")
+    assert {name: entry.weights for name, entry in known.entries.items()} == {
+        "first": "first/weights.safetensors",
+        "second": "../second/weights.safetensors",
+    }
+    assert all(network.identity for network in known.networks(["first", "second"], 0).values())
+    line = error_line(capsys, tmp_path / "third", *options, pool, "--results.name=first")
+    assert line.startswith("error: results.name: 'first' is another model in ")
+    assert not (tmp_path / "third").exists()
+
+
+def test_faults_are_one_line(
+    options: list[str], photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
+) -> None:
+    def line(*more: str, folder: Path = tmp_path / "run", code: int = 1) -> str:
+        found = error_line(capsys, folder, *options, *more, code=code)
+        assert not (folder / "results.json").exists()
+        return found.removeprefix("error: ")
+
+    steep = "--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}"
+    assert line(steep).startswith("model.optimizer: the loss is ")
+    assert line("--trainer.max_epochs=-1").startswith("trainer.max_epochs: -1 given; say how many")
+    assert line("--trainer.limit_train_batches=0.5").startswith("trainer.limit_train_batches: 0.5 would change")
+    assert line("--trainer.logger=callbacks.DashboardLogger").startswith("trainer.logger: DashboardLogger mirrors")
+    assert line("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}").startswith(
+        "data.backbone.name: "
+    )
+    assert line("--data.bach_size=3", code=2).startswith("data.bach_size: there is no such option")
+    assert line("--model.augmentation=[modules.Nothing]", code=2).startswith("model.augmentation")
+    assert line(folder=Path("/dev/null/x")).startswith("trainer.default_root_dir: ")
+    with monkeypatch.context() as patched:
+        patched.setattr(training, "SECONDS_BETWEEN", 0.0)
+
+        def fail(*_: object) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        patched.setattr(Trainer, "save_checkpoint", fail)
+        assert "No space left on device" in line(folder=tmp_path / "full")
+        assert not (tmp_path / "full").exists()
+    shutil.rmtree(photo_folder / "train" / "dark")
+    assert line().startswith("data.photos.root: ")
+    shutil.rmtree(photo_folder / "train" / "light")
+    assert line().startswith("data.photos.root: ")
+
+
+def test_shipped_configuration(tmp_path: Path) -> None:
+    few = ["--data.photos.train_size=60", "--data.photos.validation_size=60", "--trainer.max_epochs=1"]
+    results = run(tmp_path / "source", CONFIG, *few)
+    assert results["complete"]
+    assert len(results["classes"]) == 60
+
+
+@pytest.mark.slow
+def test_training_that_is_killed_at_random_moments_gives_the_same_weights(
+    options: list[str], train_source: Train, tmp_path: Path
+) -> None:
+    whole = train_source(tmp_path / "whole", "--trainer.max_epochs=40")
+    generator = np.random.default_rng(0)
+    arguments = [*options, "--trainer.max_epochs=40", f"--trainer.default_root_dir={tmp_path / 'killed'}"]
+    script = f"from callbacks import training\nimport train\ntraining.SECONDS_BETWEEN = 0.0\ntrain.main({arguments!r})"
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env=dict(os.environ))
+
+    for _ in range(8):
+        process = start()
+        deadline = time.monotonic() + 60
+        while process.poll() is None and not list(tmp_path.glob("killed/*.ckpt")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        time.sleep(generator.uniform(0, 6))
+        process.kill()
+        process.wait()
+    assert start().wait() == 0
+    killed = json.loads((tmp_path / "killed" / "results.json").read_text())
+    assert killed["weights_sha256"] == whole["weights_sha256"]
