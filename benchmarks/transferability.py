@@ -12,14 +12,19 @@ from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
 from benchmarks.command import overlapping_classes, timed
+from metrics.transferability.etran import etran
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gaussian_mixture import fit_mixture, k_means
 from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
 from metrics.transferability.h_score import h_score
+from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.pactran import pactran
+from metrics.transferability.parc import parc
+from metrics.transferability.sfda import sfda
 from metrics.transferability.trans_rate import trans_rate
 
 REPEATS = 3
@@ -33,7 +38,7 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
         samples: Number of samples.
         features: Number of features.
         classes: Number of target classes.
-        probe: Whether the linear probe is timed, too, which takes minutes.
+        probe: Whether the linear probe and PACTran are timed, too, which take minutes.
     """
     x, labels = _features(samples, features, classes)
     centred = x - x.mean(0)
@@ -46,6 +51,10 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
         "LogME": partial(log_me, x, labels),
         "TransRate": partial(trans_rate, x, labels),
         "GBC": partial(gbc, x, labels),
+        "SFDA": partial(sfda, x, labels),
+        "ETran": partial(etran, x, labels),
+        "kNN": partial(knn_accuracy, x, labels),
+        "PARC": partial(parc, x, labels),
         "all five on shared statistics": lambda: _all(FeatureStatistics(x, labels)),
     }
     # In turn, so that what else the machine does falls on all alike, and the least disturbed of each is taken.
@@ -62,6 +71,7 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
     _against_mixture()
     if probe:
         print(f"linear probe, 5 folds: {timed(lambda: linear_probe_accuracy(x, labels))[0]:.1f} s")
+        print(f"PACTran: {timed(lambda: pactran(x, labels))[0]:.1f} s")
 
 
 def _all(shared: FeatureStatistics) -> None:

@@ -22,7 +22,7 @@ from output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
 # What takes as long on every target of a pool as if it were the only one is left out by default.
-SELECTION_METRICS = tuple(name for name in DEFAULT_METRICS if not METRICS[name].fits)
+SELECTION_METRICS = tuple(name for name in DEFAULT_METRICS if not METRICS[name].is_single)
 # What a function of the user's own can ask for, by the names of its arguments.
 ARGUMENTS = ("features", "labels", "probabilities", "seed")
 

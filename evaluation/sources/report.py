@@ -80,15 +80,31 @@ def _seconds(found: RankedSources) -> list[list[str]]:
 
 def _remarks(found: RankedSources) -> list[str]:
     """Say which photos are there twice, which metrics rank nothing, and why scores are missing."""
-    remarks = [
-        f"{metric.title} {metric.baseline}: it is the same for all sources, and ranks none."
+    remarks = baseline_remarks(found, "sources", of_source=False)
+    remarks += [
+        f"{metric.title} {metric.baseline}, whatever the target: a baseline, which has no part in the mean rank."
         for metric in found.metrics.values()
-        if metric.baseline
+        if metric.of_source
     ]
     remarks += tie_remarks(found, "sources")
     for name, metric in found.metrics.items():
         remarks += [f"{metric.title} has no score for {', '.join(s)}: {why}." for why, s in found.missing(name).items()]
     return found.target.remarks() + remarks
+
+
+def baseline_remarks(found: Scored, what: str, of_source: bool) -> list[str]:
+    """Say which baselines are the same for all candidates.
+
+    Args:
+        found: What the metrics say of the candidates.
+        what: What they are, in the plural.
+        of_source: Whether these are the baselines that know the source alone, or those that know the target alone.
+    """
+    return [
+        f"{metric.title} {metric.baseline}: it is the same for all {what}, and ranks none."
+        for metric in found.metrics.values()
+        if metric.baseline and metric.of_source is of_source
+    ]
 
 
 def tie_remarks(found: Scored, what: str) -> list[str]:

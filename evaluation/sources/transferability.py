@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from importlib import metadata
 from typing import Any
@@ -15,6 +15,7 @@ from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all
+from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
@@ -23,6 +24,7 @@ from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
+from metrics.transferability.source_facts import SourceFacts
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results
@@ -60,8 +62,8 @@ def transferability(
     Args:
         targets: Target data sets by the names that the table gives them, each a source of photos.
         models: Source models of the registry; all of them by default.
-        metrics: The metrics, by name, or functions of your own by import path; by default all but `linear_probe`, the
-            slow reference.
+        metrics: The metrics, by name, or functions of your own by import path; by default those that
+            take little time and no facts of the source beside its features.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the targets are taken.
         performances: CSV file with the columns source, target and performance, for the table's last column; a
@@ -114,7 +116,8 @@ def transferability(
     stored: dict[str, StoredRows] = {}
     if (engines := Engines(workers, ray)) != HERE:
         stored = embed_all({_title(*pair): job for pair, job in jobs.items()}, engines)
-    results = [_score(target, networks, jobs, stored, chosen, int(seed), performed) for target in found]
+    facts = known_facts(networks, chosen)
+    results = [_score(target, facts, jobs, stored, chosen, int(seed), performed) for target in found]
     _require_scores(results)
     made_with = {
         "seed": int(seed),
@@ -145,7 +148,7 @@ def transferability(
 
 def _score(
     target: Target,
-    sources: Iterable[str],
+    sources: Mapping[str, SourceFacts],
     jobs: Mapping[tuple[str, str], Job],
     stored: Mapping[str, StoredRows],
     metrics: Metrics,
@@ -156,11 +159,11 @@ def _score(
     scores: dict[str, dict[str, Score]] = {}
     seconds: dict[str, float] = {}
     weights: dict[str, str] = {}
-    for source in sources:
+    for source, facts in sources.items():
         start = time.perf_counter()
         found = source_features(jobs[target.name, source], target, stored.get(_title(target.name, source)))
         seconds[source], weights[source] = time.perf_counter() - start, found.weights
-        given = Inputs(found.features, target.photos.labels, found.probabilities(), seed)
+        given = Inputs(found.features, target.photos.labels, found.probabilities(), seed, facts=facts)
         scores[source] = {name: score_one(metric.compute, given) for name, metric in metrics.items()}
     known = {source: value for (source, name), value in performances.items() if name == target.name}
     return RankedSources(metrics, scores, known, target, weights, seconds)

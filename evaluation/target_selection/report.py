@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.sources.report import ranked_table, tie_remarks
+from evaluation.sources.report import baseline_remarks, ranked_table, tie_remarks
 from evaluation.target_selection.results import RankedTargets
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.tables import format_number, markdown_table, print_lines, print_table
@@ -86,7 +86,8 @@ def _remarks(results: RankedTargets) -> list[str]:
             f"Warning: {results.repeated} of {len(results.targets)} targets have the same classes as an earlier one; "
             "the data set has too few classes for so many different targets."
         )
-    lines += [*results.dataset.remarks(), *tie_remarks(results, "targets")]
+    lines += results.dataset.remarks()
+    lines += [*baseline_remarks(results, "targets", of_source=True), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

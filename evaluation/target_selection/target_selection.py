@@ -15,6 +15,7 @@ from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import Extraction
+from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
@@ -62,8 +63,8 @@ def target_selection(
         targets: How many targets are sampled.
         class_share: How many classes a target has: always `half` of them, or `varying`, uniformly from 2 % to 100 %, on
             which the number of classes alone tells nearly as much as any metric.
-        metrics: The metrics, by name, or functions of your own by import path; by default all but `n_leep` and
-            `linear_probe`, of which every target takes as long as if it were the only one.
+        metrics: The metrics, by name, or functions of your own by import path; by default those of `transferability`
+            but for `n_leep`, `knn`, `parc` and `sfda`, of which every target takes as long as if it were the only one.
         gbc_axes: Coordinates in which the classes of GBC overlap: the 64 principal components of the whole `dataset`,
             the same for all targets; those of each `target`, as if it were alone, for one decomposition per target;
             or all `features`, without principal components.
@@ -121,7 +122,8 @@ def target_selection(
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
     features = source_features(source_job(known.entries[source], networks[source], whole, extraction), whole)
-    given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed))
+    facts = known_facts(networks, chosen)[source]
+    given = Pool(features.features, whole.photos.labels, features.probabilities(), pool, int(seed), facts)
     scores = dict(zip(names, score_targets(given, chosen, gbc_axes), strict=True))
     reached = {name: value for (_, name), value in performed.items()}
     results = RankedTargets(chosen, scores, reached, pool, [each["photos"] for each in described.values()], whole)

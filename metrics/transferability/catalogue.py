@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.transferability.etran import etran
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.inputs import Inputs, Pool
@@ -18,11 +19,16 @@ from metrics.transferability.joint_scores import (
     leep_of_targets,
     nce_of_targets,
 )
+from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
 from metrics.transferability.num_classes import num_classes
+from metrics.transferability.pactran import pactran
+from metrics.transferability.parc import parc
+from metrics.transferability.sfda import sfda
+from metrics.transferability.source_facts import parameter_count, source_accuracy
 from metrics.transferability.trans_rate import trans_rate
 
 
@@ -46,13 +52,18 @@ class TransferabilityMetric:
     Attributes:
         title: What reports call it.
         summary: What it is, in some words.
-        compute: Gives the score of one source model on one target; a ValueError says why there is none.
+        compute: Gives the score of one source model on one target, with options by name; a ValueError says why there
+            is none.
+        function: What has the options, as those of its arguments that are no data; None where there are none.
         needs_head: Whether it takes the probabilities of the source head.
         higher_is_better: Whether a higher score says that the source transfers better. It always does, but for a
             baseline, whose sign is reversed where targets are ranked.
-        baseline: What it does with the labels of the target alone, which is the same for all sources: it ranks none of
-            them and has no part in mean ranks. Empty for a metric that depends on the source.
-        fits: Whether it fits a model to each target, of which targets of one data set share nothing.
+        baseline: What it does with the labels of the target alone, or with the source alone, which is the same for all
+            sources, or all targets: it ranks none of these and has no part in mean ranks. Empty for a metric that
+            depends on both.
+        of_source: Whether it knows the source alone, and takes facts of it.
+        is_single: Whether targets of one data set share little of its computation, so that a pool takes about as long
+            as its targets one by one.
         is_default: Whether it is computed where no metrics are named.
         pooled: How it is computed on many targets of one data set; None where it is computed on each of them, from
             statistics that follow from those of the data set.
@@ -60,11 +71,13 @@ class TransferabilityMetric:
 
     title: str
     summary: str
-    compute: Callable[[Inputs], float]
+    compute: Callable[..., float]
+    function: Callable[..., float] | None = None
     needs_head: bool = False
     higher_is_better: bool = True
     baseline: str = ""
-    fits: bool = False
+    of_source: bool = False
+    is_single: bool = False
     is_default: bool = True
     pooled: Pooled | None = None
 
@@ -74,7 +87,8 @@ METRICS: dict[str, TransferabilityMetric] = {
     "gbc": TransferabilityMetric(
         "GBC",
         "overlap of the classes as Gaussians (Bhattacharyya), negative",
-        lambda given: gbc(given.statistics),
+        lambda given, **options: gbc(given.statistics, **options),
+        gbc,
         pooled=Pooled(gbc_of_targets),
     ),
     "leep": TransferabilityMetric(
@@ -87,8 +101,9 @@ METRICS: dict[str, TransferabilityMetric] = {
     "n_leep": TransferabilityMetric(
         "N-LEEP",
         "LEEP with a mixture of Gaussians in place of the source head",
-        lambda given: n_leep(given.statistics, seed=given.seed),
-        fits=True,
+        lambda given, **options: n_leep(given.statistics, seed=given.seed, **options),
+        n_leep,
+        is_single=True,
     ),
     "log_me": TransferabilityMetric(
         "LogME", "evidence of a linear model of the labels", lambda given: log_me(given.statistics)
@@ -113,15 +128,53 @@ METRICS: dict[str, TransferabilityMetric] = {
     "trans_rate": TransferabilityMetric(
         "TransRate",
         "coding rate of the features less that of the classes",
-        lambda given: trans_rate(given.statistics),
+        lambda given, **options: trans_rate(given.statistics, **options),
+        trans_rate,
         pooled=Pooled(lambda pool: -coding_rates_of_classes(pool), coding_rate_of_samples),
+    ),
+    "knn": TransferabilityMetric(
+        "kNN",
+        "accuracy of the nearest neighbours by cosine, each sample left out in turn",
+        lambda given, **options: knn_accuracy(given.statistics, **options),
+        knn_accuracy,
+        is_single=True,
+    ),
+    "parc": TransferabilityMetric(
+        "PARC",
+        "rank correlation between distances of features and of labels",
+        lambda given, **options: parc(given.statistics, seed=given.seed, **options),
+        parc,
+        is_single=True,
+    ),
+    "sfda": TransferabilityMetric(
+        "SFDA",
+        "probability of the labels by Fisher discriminants, features made harder to tell",
+        lambda given: sfda(given.statistics),
+        is_single=True,
+    ),
+    # Its energy compares sources of one architecture.
+    "etran": TransferabilityMetric(
+        "ETran",
+        "energy of the features, and probability of the labels by discriminants",
+        lambda given: etran(given.statistics),
+        is_single=True,
+        is_default=False,
+    ),
+    "pactran": TransferabilityMetric(
+        "PACTran",
+        "PAC-Bayesian bound on the error of logistic regression, negative",
+        lambda given, **options: pactran(given.statistics, **options),
+        pactran,
+        is_single=True,
+        is_default=False,
     ),
     # The others are to stand in for it, and it takes longer than all of them together.
     "linear_probe": TransferabilityMetric(
         "linear probe",
         "accuracy of logistic regression over five folds, the slow reference",
-        lambda given: linear_probe_accuracy(given.statistics, seed=given.seed),
-        fits=True,
+        lambda given, **options: linear_probe_accuracy(given.statistics, seed=given.seed, **options),
+        linear_probe_accuracy,
+        is_single=True,
         is_default=False,
     ),
     "num_classes": TransferabilityMetric(
@@ -131,5 +184,22 @@ METRICS: dict[str, TransferabilityMetric] = {
         higher_is_better=False,
         baseline="counts the classes of the target",
         pooled=Pooled(lambda pool: np.array([float(len(chosen)) for chosen in pool.targets])),
+    ),
+    # These take facts that are not known of every source.
+    "source_accuracy": TransferabilityMetric(
+        "source accuracy",
+        "accuracy of the source on its own task, a baseline for sources",
+        lambda given: source_accuracy(given.facts),
+        baseline="is the accuracy of the source on its own task",
+        of_source=True,
+        is_default=False,
+    ),
+    "parameters": TransferabilityMetric(
+        "parameters",
+        "number of the source's parameters, a baseline for sources",
+        lambda given: parameter_count(given.facts),
+        baseline="counts the parameters of the source",
+        of_source=True,
+        is_default=False,
     ),
 }

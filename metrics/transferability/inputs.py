@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from metrics.arrays import Array
 from metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sort_by_class, sum_by_class
+from metrics.transferability.source_facts import SourceFacts
 
 # Second moments of all classes together, in bytes. Beyond it a target's Gram matrix is computed from its rows.
 MOMENTS_BUDGET = 2**30
@@ -27,6 +28,7 @@ class Inputs:
         seed: Of the metrics that draw.
         rows: Which of these samples the target has; all of them by default. They are gathered when asked for.
         statistics: Of these rows, where they follow from others; computed from the rows by default.
+        facts: What is known of the source model, whatever the target.
     """
 
     def __init__(
@@ -37,10 +39,11 @@ class Inputs:
         seed: int = 0,
         rows: NDArray[np.int64] | slice = slice(None),
         statistics: FeatureStatistics | None = None,
+        facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
     ) -> None:
         self._features, self._labels, self._probabilities = features, labels, probabilities
         self._rows, self._statistics = rows, statistics
-        self.seed = seed
+        self.seed, self.facts = seed, facts
 
     @cached_property
     def features(self) -> NDArray[np.floating[Any]]:
@@ -75,6 +78,7 @@ class Pool:
         head: Probabilities of the source head's classes, `[samples, source classes]`; None where there is no head.
         targets: Classes of each target, by their places among the labels that occur, ascending.
         seed: Of the metrics that draw.
+        facts: What is known of the source model, whatever the target.
     """
 
     features: NDArray[np.floating[Any]]
@@ -82,6 +86,7 @@ class Pool:
     head: NDArray[np.float64] | None
     targets: Sequence[NDArray[np.int64]]
     seed: int = 0
+    facts: SourceFacts = field(default=SourceFacts())
 
     @cached_property
     def dataset(self) -> DatasetStatistics:
@@ -108,7 +113,8 @@ class Pool:
         """
         dataset = self.dataset
         rows = np.sort(np.concatenate([dataset.order[dataset.rows[label]] for label in chosen]))
-        return Inputs(self.features, self.labels, self.head, self.seed, rows, TargetStatistics(dataset, chosen))
+        statistics = TargetStatistics(dataset, chosen)
+        return Inputs(self.features, self.labels, self.head, self.seed, rows, statistics, self.facts)
 
 
 class DatasetStatistics:

@@ -58,13 +58,26 @@ def _accuracy(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> float
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
     deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
     present, codes = np.unique(statistics.labels[~chosen], return_inverse=True)
-    weight, intercept = _fit((rows - mean) / deviation, codes, len(present))
+    weight, intercept = fit_logistic((rows - mean) / deviation, codes, len(present), PENALTY)
     scores = ((held - mean) / deviation) @ weight + intercept
     return float((present[to_host(scores.argmax(1))] == statistics.labels[chosen]).mean())
 
 
-def _fit(rows: Array, labels: NDArray[np.int64], classes: int) -> tuple[Array, Array]:
-    """Fit weights `[features, classes]` and intercepts `[classes]`."""
+def fit_logistic(
+    rows: Array, labels: NDArray[np.int64], classes: int, penalty: float, tolerance: float = GRADIENT_TOLERANCE
+) -> tuple[Array, Array]:
+    """Fit logistic regression, `penalty |W|^2 / 2 + sum of cross-entropies`, the intercepts unpenalised.
+
+    Args:
+        rows: `[samples, features]`.
+        labels: From 0, `[samples]`.
+        classes: How many.
+        penalty: Weight of the squares.
+        tolerance: Largest element of the gradient per sample at the end.
+
+    Returns:
+        Weights `[features, classes]` and intercepts `[classes]`.
+    """
     from scipy.optimize import minimize  # slow to import, and no other metric needs it
 
     xp = namespace(rows)
@@ -78,9 +91,9 @@ def _fit(rows: Array, labels: NDArray[np.int64], classes: int) -> tuple[Array, A
         scores -= xp.amax(scores, 1)[:, None]
         exponentials = xp.exp(scores)
         sums = exponentials.sum(1)[:, None]
-        loss = xp.log(sums).sum() - (scores * targets).sum() + PENALTY / 2 * (weight**2).sum()
+        loss = xp.log(sums).sum() - (scores * targets).sum() + penalty / 2 * (weight**2).sum()
         errors = exponentials / sums - targets
-        gradient = xp.concatenate([rows.T @ errors + PENALTY * weight, errors.sum(0)[None]])
+        gradient = xp.concatenate([rows.T @ errors + penalty * weight, errors.sum(0)[None]])
         return float(loss) / samples, to_host(gradient).ravel() / samples
 
     result = minimize(
@@ -88,7 +101,7 @@ def _fit(rows: Array, labels: NDArray[np.int64], classes: int) -> tuple[Array, A
         np.zeros((features + 1) * classes),
         method="L-BFGS-B",
         jac=True,
-        options={"maxiter": ITERATIONS, "gtol": GRADIENT_TOLERANCE, "ftol": 0.0},
+        options={"maxiter": ITERATIONS, "gtol": tolerance, "ftol": 0.0},
     )
     matrix = like(result.x.reshape(features + 1, classes), rows)
     return matrix[:-1], matrix[-1]

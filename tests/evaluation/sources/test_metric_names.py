@@ -69,8 +69,9 @@ def compute(path: str, head: bool = True) -> float:
 
 
 def test_defaults_leave_out_what_is_slow() -> None:
-    assert set(METRICS) - set(DEFAULT_METRICS) == {"linear_probe"}
-    assert set(DEFAULT_METRICS) - set(SELECTION_METRICS) == {"n_leep"}
+    slow, facts = {"linear_probe", "pactran"}, {"source_accuracy", "parameters"}
+    assert set(METRICS) - set(DEFAULT_METRICS) == {*slow, *facts, "etran"}
+    assert set(DEFAULT_METRICS) - set(SELECTION_METRICS) == {"n_leep", "knn", "parc", "sfda"}
     assert list(find_metrics(["leep", "gbc"])) == ["leep", "gbc"]
 
 
@@ -136,7 +137,7 @@ def test_a_misspelt_name_is_refused_with_the_closest(
     assert end.value.code == 2
     assert text.count("\n") == 1
     assert text.startswith("error: metrics: " + message)
-    assert text.endswith("num_classes, and functions by import path, module.name\n")
+    assert text.endswith("parameters, and functions by import path, module.name\n")
 
 
 def test_tables_call_a_metric_by_its_path(run: Callable[..., Any], mine: str) -> None:

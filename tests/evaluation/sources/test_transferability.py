@@ -20,16 +20,24 @@ from datamodules.photos.class_folders import ClassFolders
 from evaluation.embeddings import Extraction
 from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import read_target
+from metrics.transferability.etran import etran
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
+from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.pactran import pactran
+from metrics.transferability.parc import parc
+from metrics.transferability.sfda import sfda
 from metrics.transferability.trans_rate import trans_rate
 from tests.material.arena import ENTRIES, Arena
 
-ALL = "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, linear_probe, num_classes]"
+ALL = (
+    "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, linear_probe, num_classes, "
+    "knn, parc, sfda, etran, pactran, parameters]"
+)
 
 
 def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path, photo_folder: Path) -> None:
@@ -53,12 +61,19 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
         "trans_rate": trans_rate(features, labels),
         "linear_probe": linear_probe_accuracy(features, labels, seed=3),
         "num_classes": 2.0,
+        "knn": knn_accuracy(features, labels),
+        "parc": parc(features, labels, seed=3),
+        "sfda": sfda(features, labels),
+        "etran": etran(features, labels),
+        "pactran": pactran(features, labels),
+        # ResNet-18 as torchvision documents it, with 7 classes in place of 1,000.
+        "parameters": 11_689_512 - 993 * 513,
     }
     table = {row["metric"]: float(row["score"]) for row in scored.rows if row["source"] == "resnet18"}
     assert list(table) == list(expected)
     assert table == pytest.approx(expected, rel=1e-9, abs=1e-12)
     assert {name: cell["score"] for name, cell in scored.document["scores"]["photos"]["resnet18"].items()} == table
-    assert len(scored.rows) == 20
+    assert len(scored.rows) == 32
     assert {row["target"] for row in scored.rows} == {"photos"}
     assert all(row["performance"] == "" and float(row["seconds"]) >= 0 for row in scored.rows)
     assert scored.document["targets"]["photos"]["photos"] == 24
@@ -84,6 +99,20 @@ def test_metric_that_fails_leaves_its_cell_empty(run: Callable[..., Any], photo_
     scored = run("--metrics=[n_leep, h_score]")
     assert {row["metric"] for row in scored.rows if row["score"] == ""} == {"n_leep"}
     assert "5 for each of 2 classes" in scored.document["scores"]["photos"]["squeezenet1_1"]["n_leep"]["reason"]
+
+
+def test_baselines_for_sources_rank_them_without_a_part_in_the_mean(run: Callable[..., Any]) -> None:
+    scored = run("--metrics=[trans_rate, parameters, source_accuracy]")
+    cells = scored.document["scores"]["photos"]
+    assert {source: found["parameters"]["rank"] for source, found in cells.items()} == {
+        "squeezenet1_1": 2,
+        "resnet18": 1,
+    }
+    for source, found in cells.items():
+        assert scored.document["mean_ranks"]["photos"][source] == found["trans_rate"]["rank"]
+        assert found["source_accuracy"]["reason"] == "the accuracy of the source on its own task is not known"
+    report = (scored.folder / "report.md").read_text()
+    assert "- parameters counts the parameters of the source, whatever the target: a baseline" in report
 
 
 def test_a_photo_that_is_there_twice_is_named_and_counted_once(run: Callable[..., Any], photo_folder: Path) -> None:

@@ -12,13 +12,19 @@ import metrics.transferability.inputs as module
 from evaluation.sources.scores import Score
 from evaluation.target_selection.scores import GbcAxes, score_targets
 from metrics.transferability.catalogue import METRICS
+from metrics.transferability.etran import etran
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics
+from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.pactran import pactran
+from metrics.transferability.parc import parc
+from metrics.transferability.sfda import sfda
+from metrics.transferability.source_facts import SourceFacts
 from metrics.transferability.target_pools import draw_targets
 from metrics.transferability.trans_rate import trans_rate
 
@@ -37,6 +43,13 @@ PLAIN: dict[str, Callable[[Features, Features, Labels], float]] = {
     "h_score_shrunk": lambda x, p, y: h_score(x, y, shrinkage=True),
     "nce": lambda x, p, y: nce(p.argmax(1), y),
     "trans_rate": lambda x, p, y: trans_rate(x, y),
+    "knn": lambda x, p, y: knn_accuracy(x, y),
+    "parc": lambda x, p, y: parc(x, y, seed=SEED),
+    "sfda": lambda x, p, y: sfda(x, y),
+    "etran": lambda x, p, y: etran(x, y),
+    "pactran": lambda x, p, y: pactran(x, y),
+    "source_accuracy": lambda x, p, y: 0.5,
+    "parameters": lambda x, p, y: 1000.0,
     "linear_probe": lambda x, p, y: linear_probe_accuracy(x, y, seed=SEED),
     "num_classes": lambda x, p, y: -float(len(np.unique(y))),
 }
@@ -62,7 +75,7 @@ def score(given: Pool, metrics: list[str], axes: GbcAxes = "dataset") -> list[di
 def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED) -> None:
     features, probabilities, labels = make_data(dimensions)
     targets = draw_targets(CLASSES, TARGETS, "varying", 1)
-    given = Pool(features, labels, probabilities, targets, seed)
+    given = Pool(features, labels, probabilities, targets, seed, SourceFacts(1000, 0.5))
     for chosen, scores in zip(targets, score(given, metrics, axes), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
         for metric in metrics:

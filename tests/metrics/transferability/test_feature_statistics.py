@@ -8,17 +8,34 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from metrics.transferability.etran import etran
 from metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
+from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
 from metrics.transferability.num_classes import num_classes
+from metrics.transferability.pactran import pactran
+from metrics.transferability.parc import parc
+from metrics.transferability.sfda import sfda
 from metrics.transferability.trans_rate import trans_rate
 
-ON_FEATURES = [h_score, log_me, gbc, n_leep, trans_rate, linear_probe_accuracy]
+ON_FEATURES = [
+    h_score,
+    log_me,
+    gbc,
+    n_leep,
+    trans_rate,
+    knn_accuracy,
+    parc,
+    sfda,
+    etran,
+    pactran,
+    linear_probe_accuracy,
+]
 SHAPES = [(40, 7), (9, 30), (12, 12)]
 
 
@@ -123,7 +140,7 @@ def test_order_of_samples_does_not_matter() -> None:
     x, labels = sample(60, 8)
     order = np.random.default_rng(1).permutation(60)
     # The start of a mixture and folds are drawn by position.
-    for metric in (h_score, log_me, gbc, trans_rate):
+    for metric in (h_score, log_me, gbc, trans_rate, knn_accuracy, parc, sfda, etran):
         assert metric(x[order], labels[order]) == pytest.approx(metric(x, labels), rel=1e-12)
 
 

@@ -1,0 +1,33 @@
+"""What is known of source models alone, for the metrics that ask for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from evaluation.sources.scores import Metrics
+from metrics.transferability.source_facts import SourceFacts
+from modules.networks.spec import NetworkSpec, naming_model
+
+
+def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[str, SourceFacts]:
+    """Gather what is known of source models, if a metric asks for it.
+
+    Args:
+        networks: Networks of the source models, by their names.
+        metrics: The metrics.
+
+    Returns:
+        Facts by source.
+
+    Raises:
+        UserError: A network cannot be built, whose parameters are counted.
+    """
+    if not any(metric.of_source for metric in metrics.values()):
+        return dict.fromkeys(networks, SourceFacts())
+    from modules.networks.facts import count_parameters, known_accuracy  # torch, which stored features do without
+
+    facts = {}
+    for name, network in networks.items():
+        with naming_model(name):
+            facts[name] = SourceFacts(count_parameters(network), known_accuracy(network))
+    return facts

@@ -1,0 +1,66 @@
+"""Linear discriminants with a regularised covariance within the classes, which several metrics judge features by."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from metrics.arrays import Array, like, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+
+# Of the program released with SFDA: how fast the shrinkage falls with the spread within classes, and its least.
+RATE, LEAST_SHRINKAGE = 5.0, 1e-10
+
+
+def all_components(statistics: FeatureStatistics) -> Array:
+    """Give the features along the axes of their spread, `[samples, rank]`, which leaves discriminants as they are."""
+    rank = statistics.spectrum.rank
+    return statistics.principal_components(rank) if rank else statistics.centred[:, :1]
+
+
+def class_probabilities(
+    rows: Array, statistics: FeatureStatistics, shrinkage: float | None = None
+) -> tuple[Array, float]:
+    """Fit regularised linear discriminants to rows, and give the probabilities of the classes of the same rows.
+
+    The classes are Gaussians with means of their own, the covariance `(1 - a) W + a I` in common and their shares as
+    priors, W being the mean over samples of the outer products of deviations from the class means. Without one that is
+    given, the shrinkage a is `exp(-5 s)`, at least 1e-10, where s is the largest eigenvalue of W.
+
+    Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
+    Space", ECCV 2022, section 3, whose projection on all axes of the generalised eigenproblem whitens by that
+    covariance; its constants are those of the program released with it.
+
+    Args:
+        rows: `[samples, axes]`, in the order of the statistics.
+        statistics: Of the classes of the rows.
+        shrinkage: From 0 to 1.
+
+    Returns:
+        Probabilities `[samples, classes]`, and the shrinkage.
+    """
+    xp = namespace(rows)
+    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
+    deviations = rows - means[like(statistics.labels, rows)]
+    covariance = deviations.T @ deviations / statistics.samples
+    if shrinkage is None:
+        shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
+    identity = like(np.eye(rows.shape[1]), rows)
+    weights = xp.linalg.solve((1 - shrinkage) * covariance + shrinkage * identity, means.T)
+    priors = xp.log(statistics.counts[:, 0] / statistics.samples)
+    scores = rows @ weights - (means.T * weights).sum(0) / 2 + priors
+    return softmax(scores), shrinkage
+
+
+def softmax(scores: Array) -> Array:
+    """Give the softmax over classes, `[samples, classes]`."""
+    xp = namespace(scores)
+    exponentials = xp.exp(scores - xp.amax(scores, 1)[:, None])
+    return exponentials / exponentials.sum(1)[:, None]
+
+
+def of_own_class(values: Array, statistics: FeatureStatistics) -> Array:
+    """Take of values `[samples, classes]` those of each sample's class, `[samples]`."""
+    labels = like(statistics.labels, values)
+    return values[like(np.arange(statistics.samples), values), labels]

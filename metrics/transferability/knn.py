@@ -1,0 +1,76 @@
+"""Accuracy of the nearest neighbours."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+
+# Of Mathilde Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV 2021, and of Wu et al.
+NEIGHBOURS = 20
+TEMPERATURE = 0.07
+# Similarities that are held at once.
+BLOCK = 2**22
+# Similarities and votes that differ by less differ by rounding errors.
+SAME = 1e-12
+
+
+def knn_accuracy(
+    features: Array | FeatureStatistics, labels: Array | None = None, neighbours: int = NEIGHBOURS
+) -> float:
+    """Measure how well the nearest neighbours of a sample, itself left out, predict its label.
+
+    The neighbours are those of the highest cosine similarity s of the features as they are, and vote for their classes
+    with weight exp(s / 0.07): the protocol by which features of self-supervised networks are judged, Zhirong Wu et al.,
+    "Unsupervised Feature Learning via Non-Parametric Instance Discrimination", CVPR 2018, section 3.4. The cosine
+    rather than Euclidean distances, because it is that protocol's, and because neither the scale of the features nor
+    the length of a sample's, which is large where a photo is rich in contrast, then decides. As a transferability
+    metric: Moein Sorkhei et al., "k-NN as a Simple and Effective Estimator of Transferability", 2025, whose neighbours
+    may be counted otherwise.
+
+    Samples as similar as the last neighbour are neighbours, too, and classes with as many votes share the prediction,
+    so that the score depends neither on the order of the samples nor on that of the classes. Memory: one copy of the
+    features, and some million similarities at a time.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        neighbours: How many vote, or all other samples where there are fewer.
+
+    Returns:
+        The accuracy, from 0 to 1. A class with one sample is never predicted when that sample is asked for.
+
+    Raises:
+        ValueError: The number of neighbours is less than 1, or the features or labels do not fit.
+    """
+    check_integer("neighbours", neighbours, 1)
+    statistics = FeatureStatistics.of(features, labels)
+    samples = statistics.samples
+    if samples == 1:
+        return 0.0
+    rows = statistics.centred + statistics.mean
+    xp = namespace(rows)
+    lengths = xp.sqrt((rows**2).sum(1))[:, None]
+    rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+    step, right = max(1, BLOCK // samples), 0.0
+    for start in range(0, samples, step):
+        places = np.arange(start, min(start + step, samples))
+        similarities = rows[places[0] : places[-1] + 1] @ rows.T
+        similarities[like(places - start, rows), like(places, rows)] = -math.inf
+        nearest = _highest(similarities, min(int(neighbours), samples - 1)) - SAME
+        votes = xp.where(similarities >= nearest, xp.exp((similarities - 1) / TEMPERATURE), xp.zeros_like(similarities))
+        counted = to_host(sum_by_class(votes.T, statistics.class_sizes))
+        winners = counted >= counted.max(0) * (1 - SAME)
+        right += float((winners[statistics.labels[places], places - start] / winners.sum(0)).sum())
+    return float(right / samples)
+
+
+def _highest(values: Array, count: int) -> Array:
+    """Give the last of so many highest values of each row, `[rows, 1]`."""
+    place = values.shape[1] - count
+    if is_tensor(values):
+        return values.kthvalue(place + 1, dim=1, keepdim=True).values
+    return np.partition(values, place, axis=1)[:, place : place + 1]

@@ -1,0 +1,72 @@
+"""PACTran."""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+
+import numpy as np
+
+from metrics.arrays import Array
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
+from metrics.transferability.linear_probe import fit_logistic
+
+# Two of the grid that the paper searches.
+PENALTY_SHARE = 1.0
+PRIOR_VARIANCE = 10.0
+# The Hessian depends on the weights in the first order, where an accuracy hardly does.
+TOLERANCE = 1e-8
+
+
+def pactran(
+    features: Array | FeatureStatistics,
+    labels: Array | None = None,
+    penalty_share: float = PENALTY_SHARE,
+    prior_variance: float = PRIOR_VARIANCE,
+) -> float:
+    """Compute PACTran with a Gaussian prior, the negative of a PAC-Bayesian bound on the error of a linear classifier.
+
+    Source: Nan Ding et al., "PACTran: PAC-Bayesian Metrics for Estimating the Transferability of Pretrained Models to
+    Classification Tasks", ECCV 2022, PACTran-Gaussian. With weights W of logistic regression on the centred features
+    (intercepts free), D features, K classes, a prior of variance v and the bound's parameter l, it is at the best
+    variance of a Gaussian posterior around W
+
+    `cross-entropy + |W|^2 / (2 l v) + K D / (2 l) log(1 + l v t / (K D))`,
+
+    where W minimises the first two terms and t is the trace of the cross-entropy's Hessian, the mean over samples of
+    `|f|^2 sum(p (1 - p))`. Constants that do not depend on the source are left out.
+
+    The paper searches a grid; l v is so many times the number of samples, and v so much divided by D. Which of the grid
+    it recommends is not settled here.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+        penalty_share: l v, divided by the number of samples.
+        prior_variance: v, times the number of features.
+
+    Returns:
+        The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
+
+    Raises:
+        ValueError: An option is not above 0, or the features or labels do not fit.
+    """
+    for name, value in (("penalty_share", penalty_share), ("prior_variance", prior_variance)):
+        if not (isinstance(value, Real) and value > 0):
+            raise ValueError(f"{name} must be above 0, not {value!r}")
+    statistics = FeatureStatistics.of(features, labels)
+    if statistics.classes == 1:
+        return 0.0
+    # A rotation leaves the penalty as it is, and without the axes that have no spread there is less to fit.
+    rows = all_components(statistics)
+    samples, dimensions, classes = statistics.samples, statistics.dimensions, statistics.classes
+    width = penalty_share * samples
+    weights, intercepts = fit_logistic(rows, statistics.labels, classes, 1 / penalty_share, TOLERANCE)
+    probabilities = softmax(rows @ weights + intercepts)
+    tiny = np.finfo(np.float64).tiny
+    misfit = -float(np.mean([math.log(max(float(p), tiny)) for p in of_own_class(probabilities, statistics)]))
+    trace = float(((rows**2).sum(1) * (probabilities * (1 - probabilities)).sum(1)).mean())
+    number = classes * dimensions
+    flatness = number / width * prior_variance / dimensions / 2 * math.log1p(width * trace / number)
+    return float(0.0 - misfit - float((weights**2).sum()) / (2 * width) - flatness)

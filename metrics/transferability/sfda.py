@@ -1,0 +1,40 @@
+"""SFDA."""
+
+from __future__ import annotations
+
+from metrics.arrays import Array, like
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class, softmax
+
+
+def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
+    """Compute SFDA, the probability of the labels by Fisher discriminants of features that were made harder to tell.
+
+    Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
+    Space", ECCV 2022, section 3. Regularised discriminants give every sample the probability p of its own class. It is
+    then mixed with the mean of the other classes, `p x + (1 - p) m`, the more the less sure it is, and discriminants
+    with the same shrinkage are fitted to the mixed samples. The score is the mean probability that these give the
+    labels.
+
+    Where text and released program differ, to the best of knowledge, it follows the program, by which the published
+    scores were computed: covariances are means over samples, p is softened by a second softmax over the probabilities,
+    m is the mean of the other classes' means, and the score is of probabilities, not of their logarithms. It depends
+    on the scale of the features through the shrinkage.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+
+    Returns:
+        The score, from 0 to 1; 1 for a single class, the sum of squares of the classes' shares for constant features.
+    """
+    statistics = FeatureStatistics.of(features, labels)
+    if statistics.classes == 1:
+        return 1.0
+    rows = all_components(statistics)
+    probabilities, shrinkage = class_probabilities(rows, statistics)
+    own = of_own_class(softmax(probabilities), statistics)[:, None]
+    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
+    others = (means.sum(0) - means) / (statistics.classes - 1)
+    mixed = own * rows + (1 - own) * others[like(statistics.labels, rows)]
+    return float(of_own_class(class_probabilities(mixed, statistics, shrinkage)[0], statistics).mean())

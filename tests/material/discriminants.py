@@ -1,0 +1,39 @@
+"""Linear discriminants with a given covariance, by scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+Rows = NDArray[np.float64]
+Labels = NDArray[np.int64]
+
+
+class Shrunk(BaseEstimator):  # type: ignore[misc]
+    """Estimate a class's covariance, mixed with the identity."""
+
+    def __init__(self, shrinkage: float = 0.0) -> None:
+        self.shrinkage = shrinkage
+
+    def fit(self, rows: Rows) -> Any:
+        identity = np.eye(rows.shape[1])
+        self.covariance_ = (1 - self.shrinkage) * np.cov(rows, rowvar=False, ddof=0) + self.shrinkage * identity
+        return self
+
+
+def probabilities(rows: Rows, labels: Labels, shrinkage: float) -> Rows:
+    """Give the probabilities of the classes of the rows that it is fitted to."""
+    model = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk(shrinkage)).fit(rows, labels)
+    # For two classes it gives the difference of two scores alone.
+    found: Rows = model.predict_proba(rows)
+    return found
+
+
+def within(rows: Rows, labels: Labels) -> Rows:
+    """Give the covariance within classes, weighted with their shares."""
+    parts = [rows[labels == label] for label in np.unique(labels)]
+    return np.asarray(sum(len(part) * np.cov(part, rowvar=False, ddof=0) for part in parts)) / len(rows)

@@ -1,0 +1,40 @@
+"""Regularised discriminants against scikit-learn's with the same covariance."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from tests.material.discriminants import probabilities, within
+
+
+def sample(samples: int, features: int, scale: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(0)
+    labels = np.sort(generator.integers(0, 4, samples))
+    return scale * (
+        generator.standard_normal((samples, features)) + generator.standard_normal((4, features))[labels]
+    ), (labels)
+
+
+@pytest.mark.parametrize(("samples", "features", "scale"), [(120, 6, 0.3), (200, 10, 0.1), (40, 60, 0.3)])
+def test_as_with_scikit_learn(samples: int, features: int, scale: float) -> None:
+    x, labels = sample(samples, features, scale)
+    shrinkage = float(np.exp(-5 * np.linalg.eigvalsh(within(x, labels))[-1]))
+    assert 1e-10 < shrinkage < 1
+    statistics = FeatureStatistics(x, labels)
+    found, used = class_probabilities(all_components(statistics), statistics)
+    assert used == pytest.approx(shrinkage, rel=1e-9)
+    expected = probabilities(x, labels, shrinkage)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    np.testing.assert_allclose(of_own_class(found, statistics), expected[np.arange(samples), labels], atol=1e-9)
+    given, used = class_probabilities(all_components(statistics), statistics, 0.5)
+    np.testing.assert_allclose(given, probabilities(x, labels, 0.5), atol=1e-9)
+    assert used == 0.5
+
+
+def test_shrinkage_has_a_least_value() -> None:
+    statistics = FeatureStatistics(*sample(120, 6, 100))
+    assert class_probabilities(all_components(statistics), statistics)[1] == 1e-10

@@ -1,0 +1,70 @@
+"""PACTran against scikit-learn's logistic regression and the bound at the posterior variance that SciPy finds."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
+
+from metrics.transferability.pactran import pactran
+
+
+def sample(samples: int, features: int, classes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(0)
+    labels = generator.permutation(np.arange(samples) % classes)
+    centres = generator.standard_normal((classes, features))
+    return generator.standard_normal((samples, features)) + centres[labels] + 2, labels
+
+
+def trace_of_hessian(x: NDArray[np.float64], labels: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
+    """Differentiate the mean cross-entropy twice by the weights but for the intercepts, which stand last."""
+    rows, target = torch.from_numpy(np.hstack([x, np.ones((len(x), 1))])), torch.from_numpy(labels)
+
+    def loss(flat: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.cross_entropy(rows @ flat.reshape(weights.shape), target)
+
+    hessian = torch.autograd.functional.hessian(loss, torch.from_numpy(weights.ravel()))
+    return float(hessian.diagonal().reshape(weights.shape)[:-1].sum())
+
+
+@pytest.mark.parametrize("options", [{}, {"penalty_share": 0.1, "prior_variance": 100.0}])
+@pytest.mark.parametrize(("samples", "features", "classes"), [(90, 5, 3), (20, 30, 4)])
+def test_as_the_bound_at_the_best_posterior(
+    samples: int, features: int, classes: int, options: dict[str, float]
+) -> None:
+    x, labels = sample(samples, features, classes)
+    share, variance = options.get("penalty_share", 1.0), options.get("prior_variance", 10.0) / features
+    centred = x - x.mean(0)
+    model = LogisticRegression(C=share, tol=1e-10, max_iter=10_000).fit(centred, labels)
+    weights = np.vstack([model.coef_.T, model.intercept_])
+    trace = trace_of_hessian(centred, labels, weights)
+    size, parameter = features * classes, share * samples / variance
+
+    def bound(logarithm: float) -> float:
+        ratio = math.exp(logarithm)  # of the variances of the posterior and the prior
+        divergence = size * (ratio - 1 - logarithm) / 2 + float((model.coef_**2).sum()) / (2 * variance)
+        return ratio * variance * trace / 2 + divergence / parameter
+
+    least = minimize_scalar(bound, bounds=(-30, 10), method="bounded", options={"xatol": 1e-9})
+    expected = -(log_loss(labels, model.predict_proba(centred)) + float(least.fun))
+    assert pactran(x, labels, **options) == pytest.approx(expected, rel=1e-6)
+
+
+def test_its_ends() -> None:
+    x, labels = sample(90, 5, 3)
+    assert pactran(x, np.zeros(90, dtype=int)) == 0
+    assert pactran(np.full((90, 4), 0.1), labels) == pytest.approx(-math.log(3), rel=1e-6)
+    assert pactran(x, labels) < 0
+
+
+@pytest.mark.parametrize("option", ["penalty_share", "prior_variance"])
+@pytest.mark.parametrize("value", [0, -1.0, None])
+def test_options_that_are_refused(option: str, value: float) -> None:
+    with pytest.raises(ValueError, match=f"{option} must be above 0, not"):
+        pactran(*sample(30, 4, 3), **{option: value})

@@ -1,0 +1,57 @@
+"""PARC against SciPy's rank correlation of two matrices of distances, written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy.stats import spearmanr
+
+from metrics.transferability.parc import parc
+
+
+def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, classes, samples)
+    centres = apart * generator.standard_normal((classes, features))
+    return generator.standard_normal((samples, features)) + centres[labels] + 1, labels
+
+
+def written_out(x: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+    lower = np.tril_indices(len(x), -1)
+    indicators = np.eye(labels.max() + 1)[labels]
+    distances = [np.asarray(1 - np.corrcoef(each)).round(12)[lower] for each in (x, indicators)]
+    return float(spearmanr(*distances).statistic)
+
+
+@pytest.mark.parametrize(("samples", "features", "classes"), [(60, 5, 2), (80, 30, 4), (30, 100, 10)])
+def test_as_with_scipy(samples: int, features: int, classes: int) -> None:
+    x, labels = sample(samples, features, classes, 0.5)
+    assert parc(x, labels) == pytest.approx(written_out(x, labels), rel=1e-9)
+
+
+def test_more_samples_than_probes_are_drawn_by_the_seed() -> None:
+    x, labels = sample(600, 10, 3, 0.5)
+    whole, scores = parc(x, labels), [parc(x, labels, probes=200, seed=seed) for seed in range(3)]
+    assert len({whole, *scores}) == 4
+    assert scores == pytest.approx([whole] * 3, abs=0.05)
+    assert parc(x, labels, probes=200, seed=1) == scores[1]
+
+
+def test_between_its_ends() -> None:
+    x, labels = sample(60, 20, 3, 100)
+    assert parc(x, labels) > 0.8 > parc(*sample(60, 20, 3, 1)) > parc(*sample(60, 20, 3, 0.2)) > 0
+    assert parc(x, np.zeros(60, dtype=int)) == parc(np.full((60, 4), 0.1), labels) == parc(np.zeros((60, 4)), labels)
+    assert parc(np.zeros((60, 4)), labels) == parc(x[:, :1], labels) == parc(x[:2], labels[:2]) == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"probes": 1}, "probes must be an integer of 2 or more"),
+        ({"seed": -1}, "seed must be an integer of 0 or more"),
+    ],
+)
+def test_options_that_are_refused(options: dict[str, int], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parc(*sample(30, 4, 3, 1), **options)
