@@ -62,7 +62,8 @@ def transferability(
     Args:
         targets: Target data sets by the names that the table gives them, each a source of photos.
         models: Source models of the registry; all of them by default.
-        metrics: The metrics, by name, or functions of your own by import path; by default those that
+        metrics: The metrics, by name, or functions of your own by import path, with options as in
+            '[gbc, {gbc: {variant: released}}]'; by default those that
             take little time and no facts of the source beside its features.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         split: Which photos of the targets are taken.

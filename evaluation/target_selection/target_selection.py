@@ -63,7 +63,8 @@ def target_selection(
         targets: How many targets are sampled.
         class_share: How many classes a target has: always `half` of them, or `varying`, uniformly from 2 % to 100 %, on
             which the number of classes alone tells nearly as much as any metric.
-        metrics: The metrics, by name, or functions of your own by import path; by default those of `transferability`
+        metrics: The metrics, by name, or functions of your own by import path, with options as in
+            '[gbc, {gbc: {variant: released}}]'; by default those of `transferability`
             but for `n_leep`, `knn`, `parc` and `sfda`, of which every target takes as long as if it were the only one.
         gbc_axes: Coordinates in which the classes of GBC overlap: the 64 principal components of the whole `dataset`,
             the same for all targets; those of each `target`, as if it were alone, for one decomposition per target;

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +14,13 @@ import numpy as np
 import pytest
 
 import evaluate
-from evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, find_metrics
+from evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
 from metrics.transferability.catalogue import METRICS
+from metrics.transferability.gbc import gbc
 from metrics.transferability.inputs import Inputs
+from metrics.transferability.knn import knn_accuracy
+from metrics.transferability.n_leep import n_leep
+from metrics.transferability.pactran import pactran
 from output.errors import UserError
 
 FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 2, 2])
@@ -119,6 +125,74 @@ def test_what_is_no_metric_is_named(mine: str, name: str, message: str) -> None:
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("given", "name", "title", "expected"),
+    [
+        ({"gbc": {"variant": "released"}}, "gbc(variant=released)", "GBC (variant=released)", {"variant": "released"}),
+        ({"gbc": {"pca": None, "covariance": "diagonal"}}, "gbc(covariance=diagonal, pca=null)", None, None),
+        ({"n_leep": {"components_per_class": 2}}, "n_leep(components_per_class=2)", None, None),
+        ({"knn": {"neighbours": 1}}, "knn(neighbours=1)", None, None),
+        ({"pactran": {"prior_variance": 100}}, "pactran(prior_variance=100)", None, None),
+        ({"gbc": {}}, "gbc", "GBC", {}),
+    ],
+)
+def test_options_are_those_of_the_function(given: Any, name: str, title: str | None, expected: Any) -> None:
+    [(found, metric)] = find_metrics([given]).items()
+    [(plain, options)] = given.items()
+    assert found == name
+    assert title in (None, metric.title)
+    generator = np.random.default_rng(0)
+    labels = np.arange(60) % 3
+    inputs = Inputs(generator.standard_normal((60, 5)) + labels[:, None], labels)
+    functions: dict[str, Callable[..., float]] = {"gbc": gbc, "n_leep": n_leep, "knn": knn_accuracy, "pactran": pactran}
+    assert metric.compute(inputs) == functions[plain](inputs.features, labels, **options)
+    if options:
+        assert metric.compute(inputs) != METRICS[plain].compute(inputs)
+        assert metric.pooled is None
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"gbc": {"variants": "released"}}, "gbc: there is no option 'variants'; it has covariance, pca, variant"),
+        ({"h_score": {"shrinkage": True}}, "h_score: there is no option 'shrinkage'; it has no options"),
+        ({"n_leep": {"seed": 1}}, "n_leep: there is no option 'seed'; it has pca, components_per_class"),
+        ({"gbc": {"variant": "other"}}, "gbc: variant is 'other': Input should be 'textbook' or 'released'"),
+        ({"n_leep": {"components_per_class": "3"}}, "n_leep: components_per_class is '3': Input should be a valid int"),
+        ({"gbcs": {"variant": "released"}}, "'gbcs' is no metric (closest: gbc); there are "),
+        ({"gbc": "released"}, "{'gbc': 'released'} is no metric; give a name, or {name: {option: value}}"),
+        ({"gbc": {}, "leep": {}}, "{'gbc': {}, 'leep': {}} is no metric; give a name"),
+        (3, "3 is no metric; give a name"),
+    ],
+)
+def test_options_that_are_refused(given: Any, message: str) -> None:
+    with pytest.raises(UserError) as error:
+        find_metrics([given])
+    assert str(error.value).startswith(f"metrics: {message}")
+    assert "\n" not in str(error.value)
+
+
+def test_a_metric_comes_once_with_the_same_options() -> None:
+    find_metrics(["gbc", {"gbc": {"variant": "released"}}])
+    options = {"variant": "released", "covariance": "diagonal"}
+    with pytest.raises(UserError, match="none of them twice"):
+        find_metrics([{"gbc": options}, {"gbc": dict(reversed(options.items()))}])
+
+
+def test_options_of_a_function_of_the_users_own(mine: str) -> None:
+    path = f"{mine}.with_head"
+    [(name, metric)] = find_metrics([{path: {"scale": 5}}]).items()
+    assert (name, metric.title) == (f"{path}(scale=5)", f"{path} (scale=5)")
+    assert metric.compute(Inputs(FEATURES, LABELS, HEAD, seed=3)) == 5 * 6 + 6 + 1000 * 3
+    assert digest_metrics([name]) == digest_metrics([path])
+    # What a function needs besides can be an option.
+    assert find_metrics([{f"{mine}.other": {"classes": 2}}])[f"{mine}.other(classes=2)"].compute(
+        Inputs(FEATURES, LABELS)
+    )
+    with pytest.raises(UserError, match=r"with_head: there is no option 'bias'; it has scale"):
+        find_metrics([{path: {"bias": 5}}])
+
+
 @pytest.mark.parametrize("command", ["transferability", "target-selection"])
 @pytest.mark.parametrize(
     ("name", "message"),
@@ -152,6 +226,45 @@ def test_tables_call_a_metric_by_its_path(run: Callable[..., Any], mine: str) ->
     assert cells["headless"][f"{mine}.with_head"]["reason"].startswith("the model has no source head")
     reason = f"{mine}.refuses has no score for resnet18, headless: line 16: ValueError: too few."
     assert reason in (scored.folder / "report.md").read_text()
+
+
+def test_variants_of_one_metric_stand_side_by_side(run: Callable[..., Any], tmp_path: Path) -> None:
+    scored = run("--metrics=[gbc, {gbc: {variant: released}}, {n_leep: {components_per_class: 2}}]")
+    names = ["gbc", "gbc(variant=released)", "n_leep(components_per_class=2)"]
+    assert scored.document["metrics"] == names
+    assert [row["metric"] for row in scored.rows] == names * 2
+    cells = scored.document["scores"]["photos"]["resnet18"]
+    assert cells["gbc"]["score"] != cells["gbc(variant=released)"]["score"]
+    assert (
+        "| GBC | GBC (variant=released) | N-LEEP (components_per_class=2) |"
+        in (scored.folder / "report.md").read_text()
+    )
+    config = tmp_path / "metrics.yaml"
+    config.write_text("metrics:\n- gbc\n- gbc: {variant: released}\n- n_leep: {components_per_class: 2}\n")
+    again = run(f"--config={config}")
+    assert [row["score"] for row in again.rows] == [row["score"] for row in scored.rows]
+
+
+def test_a_misspelt_option_is_one_line(run: Callable[..., Any], capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        run("--metrics=[{gbc: {variants: released}}]")
+    message = "error: metrics: gbc: there is no option 'variants'; it has covariance, pca, variant\n"
+    assert capsys.readouterr().err == message
+
+
+def test_a_function_in_the_working_folder_is_found(registry: Path, photo_folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "beside_me.py").write_text("def own(features, labels, scale=1):\n    return scale * 1.5\n")
+    given = ["--targets.photos=ClassFolders", f"--targets.photos.root={photo_folder}", f"--registry={registry}"]
+    given += ["--models=[resnet18]", f"--output={tmp_path / 'out'}", "--logger=false", "--extraction.device=cpu"]
+    command = [sys.executable, str(Path(evaluate.__file__)), "transferability", *given, "--extraction.num_workers=0"]
+    options = "--metrics=[beside_me.own, {beside_me.own: {scale: 4}}]"
+    subprocess.run([*command, options], cwd=tmp_path / "folder", check=True, capture_output=True)
+    with (tmp_path / "out" / "scores.csv").open(newline="") as file:
+        assert {row["metric"]: row["score"] for row in csv.DictReader(file)} == {
+            "beside_me.own": "1.5",
+            "beside_me.own(scale=4)": "6.0",
+        }
 
 
 def test_a_pool_of_targets_gives_the_rows_of_each(
