@@ -15,8 +15,8 @@ usage: python train.py --config FILE [--OPTION=VALUE ...]
 
 Compare transfer methods by the samples that they need. configs/base.yaml is
 read first, then every --config and option in turn; what comes later wins.
-With --task=source_training, or the key task in a file, one source model is
-trained instead, and the help is that of the task.
+With --task=source_training or --task=target_accuracy, or the key task in a
+file, one model is trained instead, and the help is that of the task.
 """
     foot = """\
 Options of a class:      --data.help=datamodules.PhotoStream,

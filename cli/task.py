@@ -22,6 +22,7 @@ OPTION = "--task"
 TASKS = {
     COMPARISON: "cli.comparison:ComparisonCLI",
     "source_training": "cli.source_training:SourceTrainingCLI",
+    "target_accuracy": "cli.target_accuracy:TargetAccuracyCLI",
 }
 
 

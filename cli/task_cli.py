@@ -193,5 +193,6 @@ def _quieten_lightning() -> None:
     warnings.filterwarnings("ignore", ".*does not have many workers.*")
     warnings.filterwarnings("ignore", ".*`isinstance\\(treespec, LeafSpec\\)` is deprecated.*")
     warnings.filterwarnings("ignore", ".*in eval mode at the start of training.*")
+    warnings.filterwarnings("ignore", ".*You defined a `validation_step` but have no `val_dataloader`.*")
     warnings.filterwarnings("ignore", ".*smaller than the logging interval.*")
     warnings.filterwarnings("ignore", ".*LightningCLI's args parameter is intended.*")

@@ -102,3 +102,13 @@ def draw_validation(
         ranks[mine] = (2 * np.arange(mine.sum()) + 1) / count
         ranks[np.flatnonzero(mine)[:1]] = 0
     return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
+
+
+def draw_seed(ordering: int, seed: int) -> int:
+    """Draw the seed of one ordering of fine-tuning by many epochs.
+
+    Args:
+        ordering: Which ordering, from 0; its seed is drawn by itself, whatever others are in use.
+        seed: Seed of the run.
+    """
+    return int(np.random.default_rng((seed, ordering, 6)).integers(2**62))

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from store.ledger import FILE, FORMAT, PATIENCE_SECONDS, LedgerError
 
+COMPARISON = "comparison"
+
 
 class LedgerReader:
     """Reads the finished traces of a ledger; those that are being measured, or were cut off, are only counted.
@@ -45,9 +47,14 @@ class LedgerReader:
         """Close the file."""
         self._base.close()
 
-    def streams(self) -> dict[str, dict[str, Any]]:
-        """Give what was fed, by digest: every stream with a finished trace, as `Ledger.record` was given it."""
-        return self._documents("SELECT DISTINCT stream FROM traces WHERE NOT open", [])
+    def streams(self, task: str = COMPARISON) -> dict[str, dict[str, Any]]:
+        """Give what was fed, by digest: every stream with a finished trace, as `Ledger.record` was given it.
+
+        Args:
+            task: Of which task; those of comparisons say none.
+        """
+        found = self._documents("SELECT DISTINCT stream FROM traces WHERE NOT open", [])
+        return {digest: document for digest, document in found.items() if document.get("task", COMPARISON) == task}
 
     def methods(self, stream: str) -> dict[str, dict[str, Any]]:
         """Give the methods with a finished trace of a stream, by digest, as `Ledger.record` was given them.

@@ -20,16 +20,16 @@ ROOT = Path(train.__file__).parent
         ([], "comparison"),
         (["--config=none.yaml"], "comparison"),
         (["--config", "source.yaml", "--data.batch_size=3"], "source_training"),
-        (["--config", "source.yaml", "--config=target.yaml"], "comparison"),
+        (["--config", "source.yaml", "--config=target.yaml"], "target_accuracy"),
         (["--config=target.yaml", "--config", "source.yaml"], "source_training"),
-        (["--task=comparison", "--config=source.yaml"], "comparison"),
+        (["--task=target_accuracy", "--config=source.yaml"], "target_accuracy"),
         (["--config=source.yaml", "--task", "comparison"], "comparison"),
         (["--config=broken.yaml", "--config=missing.yaml"], "comparison"),
     ],
 )
 def test_task(options: list[str], task: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    texts = {"none": "data: {}", "source": "task: source_training", "target": "task: comparison", "broken": "[1"}
+    texts = {"none": "data: {}", "source": "task: source_training", "target": "task: target_accuracy", "broken": "[1"}
     for name, text in texts.items():
         (tmp_path / f"{name}.yaml").write_text(text)
     assert find_task(options) == task

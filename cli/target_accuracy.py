@@ -1,0 +1,212 @@
+"""The command line of `train.py` that fine-tunes a source on a target."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lightning.pytorch import Trainer
+from lightning.pytorch.cli import ArgsType, LightningArgumentParser
+from torch import nn
+
+from callbacks.interruption import signals_of
+from callbacks.progress import TrainingProgress
+from callbacks.target_accuracies import Accuracies, AccuracyFiles
+from callbacks.training import train
+from callbacks.training_files import TrainingFiles, versions
+from cli.task_cli import TaskCLI, require_seed
+from cli.task_parser import TaskParser
+from cli.training_protocol import DEFAULTS, deciding, require_training
+from datamodules.chosen_backbone import build_chosen
+from datamodules.photo_batches import PhotoBatches
+from datamodules.target_batches import TargetBatches
+from modules.method import draw_head
+from modules.networks.backbone import RANDOM
+from modules.networks.build import choose_model
+from modules.provenance import describe, source_digests
+from modules.target_accuracy import TargetAccuracy
+from output.errors import naming
+from store.json_digest import digest_of
+from store.ledger import TOLD, Ledger
+
+VERSION = 1
+
+
+class TargetAccuracyParser(TaskParser):
+    """Shows what is fine-tuned on what, and how."""
+
+    head = """\
+usage: python train.py --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
+
+Fine-tune a source on a target, the whole network or the head alone, and measure
+its accuracy there, unless the ledger has it.
+"""
+    foot = """\
+Options of a class:      --data.photos.help=datamodules.ClassFolders
+Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
+What there is to choose: python evaluate.py list datasets; configs
+Version:                 --version
+"""
+
+
+class TargetAccuracyCLI(TaskCLI):
+    """Builds a source, the target that it is fine-tuned on and a trainer from YAML files and options.
+
+    Args:
+        args: Options; those of the process by default.
+        dashboard: Of no use here; what a sweep says of a comparison.
+    """
+
+    task = "target_accuracy"
+    results: AccuracyFiles
+
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
+        super().__init__(
+            TargetAccuracy, TargetBatches, args=args, parser_class=TargetAccuracyParser, trainer_defaults=DEFAULTS
+        )
+
+    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
+        """Add what is written, and let one seed decide everything.
+
+        Args:
+            parser: The parser.
+        """
+        super().add_arguments_to_parser(parser)
+        parser.add_class_arguments(AccuracyFiles, "results")
+        parser.link_arguments("seed_everything", "data.seed", compute_fn=require_seed)
+
+    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
+        """Name the run's folder.
+
+        Args:
+            kwargs: Arguments of the trainer.
+        """
+        self.results = self.config_init["results"]
+        trainer = self.config_init["trainer"]
+        self.folder = Path(self.name_folder(trainer, self.datamodule.photos.name, self.config.data.backbone))
+        self.add_progress(trainer, TrainingProgress())
+        return super().instantiate_trainer(**kwargs)
+
+    def after_instantiate_classes(self) -> None:
+        """Check what several options decide together, before anything is computed."""
+        require_training(self.trainer, self.config.trainer)
+
+    def run(self) -> dict[str, Any]:
+        """Measure the accuracies that the ledger lacks, and write the results."""
+        self._identify()
+        made_from = {**self.fed, "training": self.training, "orderings": list(self.datamodule.orderings)}
+        files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
+        self.results.follow(files.identity)
+        with files.alone(), self.results.opened(self.folder) as ledger:
+            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
+            if files.known and not accuracies.missing:
+                print(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
+                return {**files.known, "times": {"seconds": 0.0, "computed_traces": 0}}
+            if not accuracies.measure(self._count, self._told):
+                print("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
+                return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
+            return files.write(self._document(ledger, accuracies), {})
+
+    def missing(self) -> str:
+        """Say what the ledger lacks, training nothing."""
+        self._identify()
+        with self.results.opened(self.folder) as ledger:
+            accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
+            return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
+
+    def _identify(self) -> None:
+        """Build the source, and say all that the accuracies depend on."""
+        batches: TargetBatches = self.datamodule
+        batches.prepare_data()
+        batches.setup("fit")
+        device = self.trainer.strategy.root_device
+        with naming("data.backbone"):
+            spec, self.backbone = build_chosen(batches.chosen, batches.seed, device)
+        preprocessing, loaded = self.backbone.preprocessing, self.backbone.digest()
+        self.spec = replace(spec, model=choose_model(spec), preprocessing=preprocessing, loaded=loaded)
+        head_alone = self.model.trained == "head"
+        options = {**yaml.safe_load(self.config_text)["model"]}
+        if head_alone:
+            # Features are those of the photos as they are.
+            del options["augmentation"]
+        self.training = {
+            **describe(self.model, {"init_args": options}),
+            "order": source_digests([PhotoBatches]),
+            "trainer": deciding(self.trainer, self.config.trainer),
+        }
+        self.fed = {
+            "task": self.task,
+            "version": VERSION,
+            **batches.fingerprints(),
+            "unreadable": batches.on_bad_image,
+            "network": self.spec.identity,
+            "preprocessing": asdict(preprocessing),
+            "inputs": f"features in {batches.arithmetic(device)}" if head_alone else "photos",
+            "batch_size": batches.batch_size,
+            "seed": batches.seed,
+            **versions(),
+        }
+
+    def _count(self, ordering: int) -> int | None:
+        """Train in one ordering, and count the correct predictions."""
+        batches: TargetBatches = self.datamodule
+        device, seed = self.trainer.strategy.root_device, batches.choose(ordering)
+        head_alone = self.model.trained == "head"
+        if not hasattr(batches, "train_inputs"):
+            if head_alone:
+                batches.load_features(self.spec, self.backbone.width, device)
+            else:
+                batches.load_photos(self.backbone.preprocessing, device)
+        head = nn.Linear(self.backbone.width, len(batches.classes))
+        weight, bias = draw_head(self.backbone.width, len(batches.classes), batches.seed, ordering)
+        head.load_state_dict({"weight": weight.T, "bias": bias})
+        whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
+        normalize = None if head_alone else self.backbone.normalize
+        self.model.begin(head if head_alone else whole, normalize, len(batches.classes), seed)
+        # A trainer that has trained once takes itself to be done.
+        trainer = super().instantiate_trainer()
+        kept = self.folder / f"{digest_of({**self.fed, 'training': self.training, 'ordering': ordering})[:16]}.ckpt"
+        if not train(trainer, self.model, kept, batches.train_dataloader()):
+            return None
+        with signals_of(trainer):
+            (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
+        for file in (kept, kept.with_suffix(".partial")):
+            file.unlink(missing_ok=True)
+        return round(len(batches.validation_labels) * measured["accuracy"])
+
+    def _names(self) -> dict[str, Any]:
+        """Give what source and target are called, which has no part in what is found."""
+        batches: TargetBatches = self.datamodule
+        weights = batches.chosen.weights if batches.chosen.registry is None else str(self.spec.weights or RANDOM)
+        names = {"dataset": batches.photos.name, "backbone": batches.chosen.name, "weights": weights}
+        return {**names, "registry": batches.chosen.registry}
+
+    def _told(self) -> dict[str, Any]:
+        """Give what is to be known of what was fed, beside what it is found by."""
+        batches: TargetBatches = self.datamodule
+        sizes = {"train_size": len(batches.train_labels), "validation_size": len(batches.validation_labels)}
+        return {**self._names(), "classes": list(batches.classes), **sizes, "unreadable_photos": batches.unreadable}
+
+    def _document(self, ledger: Ledger, accuracies: Accuracies) -> dict[str, Any]:
+        counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
+        told = ledger.origin(stream)[TOLD]
+        batches: TargetBatches = self.datamodule
+        found = [counts[ordering] / told["validation_size"] for ordering in batches.orderings]
+        print(f"accuracy of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}: ", end="")
+        print(f"{sum(found) / len(found):.4f}, {len(found)} orderings")
+        return {
+            "task": self.task,
+            "trained": self.model.trained,
+            "accuracy": sum(found) / len(found),
+            "accuracies": found,
+            "orderings": list(batches.orderings),
+            # Called as this run calls them, whoever measured them first.
+            "protocol": {**told, **self._names(), "stream_sha256": stream},
+            "duplicate_photos": batches.duplicates,
+            "times": {"computed_traces": len(accuracies.measured)},
+        }

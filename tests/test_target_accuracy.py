@@ -1,0 +1,224 @@
+"""Accuracies of a source on a target through the command line: against plain loops, and what is not measured again."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+import evaluate
+from callbacks import training
+from datamodules import ClassFolders
+from datamodules.draws import draw_seed
+from datamodules.photo_batches import EpochBatches
+from modules.method import draw_head
+from modules.networks.backbone import Backbone, BackboneSpec, Preprocessing, build_backbone
+from modules.photo_training import PhotoTraining, epoch_seed
+from store.ledger import Ledger
+from tests.material.training import CONFIGS, error_line, run, small_training
+
+CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
+BATCH, EPOCHS = 5, 3
+Measure = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def options(photo_folder: Path) -> list[str]:
+    few = [f"--trainer.max_epochs={EPOCHS}", "--model.augmentation=[]", "--data.precision=float32"]
+    return [CONFIG, *small_training(photo_folder), *few]
+
+
+@pytest.fixture
+def measure(options: list[str]) -> Measure:
+    return lambda folder, *more: run(folder, *options, *more)
+
+
+def refuse(*_: object) -> Tensor:
+    raise AssertionError("trained again")
+
+
+def load(root: Path, backbone: Backbone) -> dict[str, tuple[Tensor, Tensor]]:
+    source = ClassFolders(str(root))
+    found = {}
+    for split, photos in (("train", source.train()), ("validation", source.validation())):
+        pixels = [backbone.preprocessing.prepare(photos.read(place)) for place in range(len(photos))]
+        found[split] = torch.stack(pixels), torch.from_numpy(photos.labels)
+    return found
+
+
+def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
+    """Fine-tune in a bare loop of PyTorch."""
+    small = Preprocessing(32, 32)
+    backbone = build_backbone(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, small).network(seed))
+    photos = load(root, backbone)
+    head = nn.Linear(backbone.width, 2)
+    weight, bias = draw_head(backbone.width, 2, seed, ordering)
+    head.load_state_dict({"weight": weight.T, "bias": bias})
+    network: nn.Module = nn.Sequential(backbone.normalize, backbone.network, head)
+    if trained == "head":
+        with torch.inference_mode():
+            photos = {split: (backbone(pixels), labels) for split, (pixels, labels) in photos.items()}
+        network = head
+    network.train()
+    drawn = draw_seed(ordering, seed)
+    batches = EpochBatches(24, BATCH, drawn)
+    optimizer = torch.optim.AdamW(network.parameters(), lr=0.001, weight_decay=0.05)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.001, EPOCHS * 5, pct_start=3 / 15)
+    inputs, labels = photos["train"]
+    for epoch in range(EPOCHS):
+        batches.set_epoch(epoch)
+        torch.manual_seed(epoch_seed(drawn, epoch))
+        for places in batches:
+            optimizer.zero_grad()
+            functional.cross_entropy(network(inputs[places].clone()), labels[places]).backward()
+            optimizer.step()
+            schedule.step()
+    with torch.inference_mode():
+        inputs, labels = photos["validation"]
+        return float((network.eval()(inputs.clone()).argmax(1) == labels).float().mean())
+
+
+@pytest.mark.parametrize("trained", ["all", "head"])
+def test_a_bare_loop_gives_the_same_accuracies(
+    trained: str, measure: Measure, photo_folder: Path, tmp_path: Path
+) -> None:
+    results = measure(tmp_path / "run", f"--model.trained={trained}", "--data.orderings=3", "--seed_everything=4")
+    expected = [plain_accuracy(photo_folder, trained, 4, ordering) for ordering in range(3)]
+    assert results["accuracies"] == pytest.approx(expected)
+    assert results["accuracy"] == pytest.approx(sum(expected) / 3)
+    assert results["trained"] == trained
+    assert (results["protocol"]["train_size"], results["protocol"]["validation_size"]) == (24, 12)
+
+
+def test_nothing_is_measured_twice_in_any_run(
+    measure: Measure, photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = measure(tmp_path / "first", "--data.orderings=2")
+    assert first["times"]["computed_traces"] == 2
+    written = (tmp_path / "first" / "results.json").read_bytes()
+    with monkeypatch.context() as patched:
+        patched.setattr(PhotoTraining, "training_step", refuse)
+        measure(tmp_path / "first", "--data.orderings=2")
+        assert (tmp_path / "first" / "results.json").read_bytes() == written
+        # Under another name of the photos, in another folder: contents count.
+        renamed = photo_folder.rename(photo_folder.with_name("renamed"))
+        other = measure(
+            tmp_path / "second", "--data.orderings=1", "--data.first_ordering=1", f"--data.photos.root={renamed}"
+        )
+        assert other["times"]["computed_traces"] == 0
+        assert other["accuracies"] == first["accuracies"][1:]
+        assert other["protocol"]["dataset"] == "renamed"
+    third = measure(tmp_path / "third", "--data.orderings=3", f"--data.photos.root={renamed}")
+    assert third["times"]["computed_traces"] == 1
+    assert third["accuracies"][:2] == first["accuracies"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "--data.batch_size=4",
+        "--seed_everything=1",
+        "--model.optimizer.lr=0.002",
+        "--model.trained=head",
+        "--trainer.max_epochs=2",
+        "--model.augmentation=[modules.augmentation.MirrorHalf]",
+        "--data.backbone.model_args.width_mult=0.35",
+    ],
+)
+def test_what_decides_the_accuracy_is_measured_anew(measure: Measure, tmp_path: Path, change: str) -> None:
+    measure(tmp_path / "first")
+    assert measure(tmp_path / "second", change)["times"]["computed_traces"] == 1
+
+
+def test_augmentation_has_no_part_in_training_of_the_head(measure: Measure, tmp_path: Path) -> None:
+    measure(tmp_path / "first", "--model.trained=head")
+    mirrored = "--model.augmentation=[modules.augmentation.MirrorHalf]"
+    assert measure(tmp_path / "second", "--model.trained=head", mirrored)["times"]["computed_traces"] == 0
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError("lost")])
+def test_measuring_that_is_cut_off_goes_on(
+    stop: BaseException | type[BaseException], measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
+    whole = measure(tmp_path / "whole", "--data.orderings=2", f"--results.ledger={tmp_path / 'its own'}")
+    step, steps = PhotoTraining.training_step, list[int]()
+
+    def count(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        steps.append(self.global_step)
+        if len(steps) == 22:
+            raise stop
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(PhotoTraining, "training_step", count)
+    with pytest.raises((SystemExit, RuntimeError)):
+        measure(tmp_path / "cut", "--data.orderings=2")
+    cut = measure(tmp_path / "cut", "--data.orderings=2")
+    # The first ordering is in the ledger, the first epoch of the second one in a checkpoint.
+    assert steps[22:] == list(range(5, 15))
+    assert {**cut, "times": None} == {**whole, "times": None}
+    assert {path.name for path in (tmp_path / "cut").iterdir()} == {"results.json", "config.yaml"}
+
+
+def test_commands_on_comparisons_pass_over_accuracies(
+    measure: Measure, options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(tmp_path / "run", f"--results.ledger={tmp_path / 'ledger'}")
+    with pytest.raises(SystemExit):
+        evaluate.main(["sample-efficiency", str(tmp_path / "ledger")])
+    assert "holds no stream with a finished trace" in capsys.readouterr().err
+
+
+def test_waiting_for_another_process(
+    measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    claim, held = Ledger.claim, list[Any]()
+
+    def late(self: Ledger, keys: Any) -> Any:
+        keys = list(keys)
+        if not held:
+            held.extend(keys)
+            return {keys[0]: "another-1"}
+        return claim(self, keys)
+
+    monkeypatch.setattr(Ledger, "claim", late)
+    monkeypatch.setattr("callbacks.target_accuracies.SECONDS_BETWEEN_LOOKS", 0.0)
+    assert measure(tmp_path / "run")["complete"]
+    assert capsys.readouterr().out.count("waiting for another process") == 1
+
+
+def test_faults_are_one_line(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def line(*more: str, folder: Path = tmp_path / "run", code: int = 1) -> str:
+        return error_line(capsys, folder, *options, *more, code=code).removeprefix("error: ")
+
+    steep = "--model.optimizer={class_path: torch.optim.SGD, init_args: {lr: 1e30}}"
+    assert line(steep).startswith("model.optimizer: the loss is ")
+    assert line("--model.trained=tail", code=2).startswith("model.trained: expected one of all, head")
+    assert line("--data.backbone.weights=nowhere.pth").startswith("data.backbone.weights: there is no file")
+    assert line("--results.ledger=/dev/null/ledger").startswith("results.ledger: '/dev/null/ledger' cannot be used")
+    assert line("--data.photos=datamodules.DrawnPets", "--data.photos.train_size=1").startswith("data.photos: ")
+    assert not (tmp_path / "run").exists()
+    run(tmp_path / "run", *options)
+    assert "holds other results (training differ)" in line("--model.label_smoothing=0.1")
+
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("callbacks.training_files.write_together", fail)
+    assert "make room" in line(folder=tmp_path / "full")
+
+
+def test_shipped_configuration(tmp_path: Path) -> None:
+    few = ["--data.photos.train_size=40", "--data.photos.validation_size=20", "--trainer.max_epochs=1"]
+    results = run(tmp_path / "target", CONFIG, *few)
+    assert json.loads((tmp_path / "target" / "results.json").read_text()) == results
+    assert results["protocol"]["classes"] == ["cats", "dogs"]
