@@ -27,6 +27,7 @@ from callbacks.training_files import TrainingFiles, versions
 from cli.task_cli import TaskCLI, require_seed
 from cli.task_parser import TaskParser
 from cli.training_protocol import DEFAULTS, deciding, require_training
+from datamodules.draws import draw_epoch
 from datamodules.photo_batches import PhotoBatches
 from datamodules.registry_backbone import read_network
 from modules.networks.build import choose_model
@@ -168,7 +169,7 @@ class SourceTrainingCLI(TaskCLI):
             "batch_size": batches.batch_size,
             "seed": batches.seed,
             "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),
-            "order": source_digests([PhotoBatches]),
+            "code": source_digests([PhotoBatches, SourceTrainingCLI, draw_epoch, build_classifier]),
             "trainer": deciding(self.trainer, self.config.trainer),
             **versions(),
         }

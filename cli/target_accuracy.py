@@ -23,6 +23,7 @@ from cli.task_cli import TaskCLI, require_seed
 from cli.task_parser import TaskParser
 from cli.training_protocol import DEFAULTS, deciding, require_training
 from datamodules.chosen_backbone import build_chosen
+from datamodules.draws import draw_epoch
 from datamodules.photo_batches import PhotoBatches
 from datamodules.target_batches import TargetBatches
 from modules.method import draw_head
@@ -136,7 +137,7 @@ class TargetAccuracyCLI(TaskCLI):
             del options["augmentation"]
         self.training = {
             **describe(self.model, {"init_args": options}),
-            "order": source_digests([PhotoBatches]),
+            "code": source_digests([PhotoBatches, TargetBatches, TargetAccuracyCLI, draw_epoch]),
             "trainer": deciding(self.trainer, self.config.trainer),
         }
         self.fed = {

@@ -19,7 +19,8 @@ from datamodules import ClassFolders
 from datamodules.draws import draw_seed
 from datamodules.photo_batches import EpochBatches
 from modules.method import draw_head
-from modules.networks.backbone import Backbone, BackboneSpec, Preprocessing, build_backbone
+from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from modules.networks.preprocessing import Preprocessing
 from modules.photo_training import PhotoTraining, epoch_seed
 from store.ledger import Ledger
 from tests.material.training import CONFIGS, error_line, run, small_training
