@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from evaluation.runs import Run, read_runs, require_different_orderings, require_same
+from evaluation.accuracies import TASK, TITLES, Trained, name_source, pair_accuracies, read_accuracies, task_of
+from evaluation.runs import Run, find_folders, read_runs, require_different_orderings, require_same
 from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
 from metrics.sample_efficiency.scores import restricted
-from modules.networks.spec import WEIGHT_FILES
 from output.errors import UserError
 from output.files import output_file, write_text
 from output.tables import format_number, print_lines, print_table
+from store.ledger import LedgerError
 
 Performance = Literal["accuracy", "samples_to_criterion", "final"]
 # Runs by source and target.
@@ -39,6 +40,7 @@ def performances(
     performance: Performance = "accuracy",
     samples: PositiveInt | None = None,
     method: str = BASELINE,
+    trained: Trained | None = None,
     names: dict[str, str] | None = None,
     output: str = "runs/performances.csv",
     overwrite: bool = False,
@@ -47,7 +49,8 @@ def performances(
 
     Writes and prints a table of source, target and performance, which the option `performances` of transferability
     and target-selection takes, and which so comes into the table that stability reads. Runs of the same source and
-    target that fed different orderings are joined; the performance is the mean over orderings.
+    target that fed different orderings are joined; the performance is the mean over orderings. Runs are comparisons, or
+    fine-tuning to the end (the task target_accuracy), whose accuracies a ledger's folder gives as well.
 
     A source is called by the registry's entry where the run names one; else by its weights: a file without folder and
     ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. A target is called by its data set.
@@ -59,7 +62,8 @@ def performances(
             `final` accuracy, after however many samples a run took.
         samples: Samples for `accuracy`, which is that of the last evaluation up to there; by default as many as all
             runs have fed.
-        method: Method of the runs.
+        method: Method of the runs, of comparisons.
+        trained: Of fine-tuning: `all` for the whole network, or the `head` alone; needed where there are runs of both.
         names: Other names for sources and targets, by those they would have: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
@@ -70,7 +74,13 @@ def performances(
     if samples is not None and performance != "accuracy":
         raise UserError(f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}")
     path = output_file("output", output)
-    found = read_runs(runs)
+    if _are_accuracies(folders := find_folders(runs)):
+        if performance != "accuracy" or samples is not None or method != BASELINE:
+            raise UserError("runs: they are of fine-tuning, which has no --performance, --samples or --method")
+        return _tabulate_accuracies(folders, trained, names or {}, path, overwrite)
+    if trained is not None:
+        raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
+    found = read_runs([str(folder) for folder in folders])
     _require_usable(found, method)
     pairs = _pair(found, names or {})
     _require_comparable(pairs, performance, method)
@@ -79,11 +89,44 @@ def performances(
         pair: np.concatenate([_outcomes(run, performance, method, at) for run in joined])
         for pair, joined in pairs.items()
     }
+    table = _write(outcomes, path, overwrite)
+    titles = {
+        "accuracy": f"accuracy of {method} after {at} samples",
+        "samples_to_criterion": f"samples of {found[0].curves.limit} that {method} left when it met the criterion",
+        "final": f"final accuracy of {method}",
+    }
+    _print(outcomes, titles[performance], _remarks(found, performance, method), path)
+    return table
+
+
+def _are_accuracies(folders: Sequence[Path]) -> bool:
+    """Tell runs of fine-tuning from comparisons; a UserError where both are given, or something else."""
+    tasks = {folder: task_of(folder) for folder in folders}
+    for folder, task in tasks.items():
+        if task not in (TASK, "comparison"):
+            raise UserError(f"runs: {str(folder)!r} is of {task}, which gives no performance; leave it out")
+    if len(set(tasks.values())) > 1:
+        one, other = (next(str(folder) for folder in folders if tasks[folder] == task) for task in set(tasks.values()))
+        raise UserError(f"runs: {one!r} and {other!r} are a comparison and fine-tuning; give runs of one kind")
+    return TASK in tasks.values()
+
+
+def _tabulate_accuracies(
+    folders: Sequence[Path], trained: Trained | None, names: Mapping[str, str], path: Path, overwrite: bool
+) -> dict[tuple[str, str], float]:
+    try:
+        found = read_accuracies(folders, trained)
+    except LedgerError as error:
+        raise UserError(f"runs: {error}") from error
+    outcomes = pair_accuracies(found, names)
+    table = _write(outcomes, path, overwrite)
+    _print(outcomes, f"accuracy, {TITLES[found[0].trained]}", [], path)
+    return table
+
+
+def _write(outcomes: Outcomes, path: Path, overwrite: bool) -> dict[tuple[str, str], float]:
     table = {pair: float(values.mean()) for pair, values in outcomes.items()}
-    text = csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()])
-    write_text(path, text, overwrite)
-    _print(pairs, outcomes, performance, method, at)
-    print(f"wrote {path}")
+    write_text(path, csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()]), overwrite)
     return table
 
 
@@ -113,12 +156,7 @@ def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
 
 def _source(run: Run) -> str:
     """Name the source of a run."""
-    backbone, weights = str(run.protocol["backbone"]).removeprefix("timm/"), PurePath(run.protocol["weights"])
-    if run.backbone.get("registry") is not None:
-        return backbone
-    if weights.suffix in WEIGHT_FILES:
-        return weights.stem
-    return backbone if weights.name == "DEFAULT" else f"{backbone}_{weights}"
+    return name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), run.backbone.get("registry"))
 
 
 def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> None:
@@ -166,18 +204,13 @@ def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArr
     return found
 
 
-def _print(pairs: Pairs, outcomes: Outcomes, performance: Performance, method: str, at: int) -> None:
-    runs = [run for joined in pairs.values() for run in joined]
-    titles = {
-        "accuracy": f"accuracy of {method} after {at} samples",
-        "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
-        "final": f"final accuracy of {method}",
-    }
+def _print(outcomes: Outcomes, title: str, remarks: Sequence[str], path: Path) -> None:
     rows = [["source", "target", "performance", "orderings"]]
     for pair, values in outcomes.items():
         rows.append([*pair, format_number(float(values.mean())), str(len(values))])
-    print_table(f"Performance: {titles[performance]}, mean over orderings", rows)
-    print_lines(_remarks(runs, performance, method))
+    print_table(f"Performance: {title}, mean over orderings", rows)
+    print_lines(remarks)
+    print(f"wrote {path}")
 
 
 def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list[str]:

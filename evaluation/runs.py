@@ -65,12 +65,21 @@ class Run:
 
 
 def read_runs(patterns: str | Sequence[str]) -> list[Run]:
-    """Read the runs that patterns of the shell match, of each in the order of their names, none twice.
+    """Read the runs that patterns of the shell match, as `find_folders` finds them.
+
+    Raises:
+        UserError: A pattern matches nothing, or a folder holds no run.
+    """
+    return [_read(folder) for folder in find_folders(patterns)]
+
+
+def find_folders(patterns: str | Sequence[str]) -> list[Path]:
+    """Find the folders that patterns of the shell match, of each in the order of their names, none twice.
 
     What is no folder is passed over; where a pattern has a wildcard, so are folders without any file of a run.
 
     Raises:
-        UserError: A pattern matches nothing, or a folder holds no run.
+        UserError: A pattern matches nothing.
     """
     folders: dict[Path, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
@@ -80,7 +89,7 @@ def read_runs(patterns: str | Sequence[str]) -> list[Run]:
         if not found:
             raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that train.py wrote")
         folders |= dict.fromkeys(found)
-    return [_read(folder) for folder in folders]
+    return list(folders)
 
 
 def _read(folder: Path) -> Run:

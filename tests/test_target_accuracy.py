@@ -18,6 +18,7 @@ from callbacks import training
 from datamodules import ClassFolders
 from datamodules.draws import draw_seed
 from datamodules.photo_batches import EpochBatches
+from evaluation.performances import performances
 from modules.method import draw_head
 from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.preprocessing import Preprocessing
@@ -175,6 +176,18 @@ def test_commands_on_comparisons_pass_over_accuracies(
     with pytest.raises(SystemExit):
         evaluate.main(["sample-efficiency", str(tmp_path / "ledger")])
     assert "holds no stream with a finished trace" in capsys.readouterr().err
+
+
+def test_performances_are_those_of_the_runs_and_of_the_ledger(
+    measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "ledger"))
+    first = measure(tmp_path / "run-1", "--data.orderings=2")
+    second = measure(tmp_path / "run-2", "--data.first_ordering=2")
+    expected = {("mobilenet_v2_random", "pictures"): (2 * first["accuracy"] + second["accuracy"]) / 3}
+    for number, runs in enumerate((f"{tmp_path}/run-*", f"{tmp_path}/ledger")):
+        table = performances(runs, output=str(tmp_path / f"{number}.csv"))
+        assert table == pytest.approx(expected)
 
 
 def test_waiting_for_another_process(

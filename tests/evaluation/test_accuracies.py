@@ -1,0 +1,150 @@
+"""Tables of fine-tuned sources, from runs and from a ledger."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.performances import performances
+from output.errors import UserError
+from store.ledger import Ledger, Trace, TraceKey
+from tests.material.runs import write_run
+
+VALIDATED = 50
+SCORES = {
+    ("first", "pets"): [40, 44],
+    ("first", "farms"): [30, 31],
+    ("mine", "pets"): [20, 25],
+    ("mine", "farms"): [45, 50],
+}
+WEIGHTS = {"first": ("resnet50", "somewhere/first.safetensors", None), "mine": ("mine", "random", "registry.json")}
+
+
+def documents(source: str, target: str, trained: str, **fed: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+    training = {"class": "TargetAccuracy", "hyperparameters": {"trained": trained}, "trainer": {"max_epochs": 3}}
+    of_target = {f"{split}_photos_sha256": f"{split} of {target}" for split in ("train", "validation")}
+    plain = {"task": "target_accuracy", **of_target, "network": source, "preprocessing": {}, "batch_size": 8, **fed}
+    return plain, training
+
+
+def told(source: str, target: str) -> dict[str, Any]:
+    backbone, weights, registry = WEIGHTS[source]
+    return {
+        **{"dataset": target, "backbone": backbone, "weights": weights, "registry": registry},
+        "validation_size": VALIDATED,
+    }
+
+
+def write(folder: Path, pair: tuple[str, str], counts: dict[int, int], trained: str = "all", **change: Any) -> None:
+    fed, training = documents(*pair, trained, **change)
+    document = {
+        "task": "target_accuracy",
+        "complete": True,
+        "accuracies": [count / VALIDATED for count in counts.values()],
+        "protocol": told(*pair),
+        "made_from": {**fed, "training": training, "orderings": list(counts)},
+    }
+    folder.mkdir(parents=True)
+    (folder / "results.json").write_text(json.dumps(document))
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> Path:
+    for pair, counts in SCORES.items():
+        write(tmp_path / "runs" / "-".join(pair), pair, dict(enumerate(counts)))
+    return tmp_path / "runs"
+
+
+def read(path: Path) -> dict[tuple[str, str], float]:
+    with path.open(newline="") as file:
+        return {(row["source"], row["target"]): float(row["performance"]) for row in csv.DictReader(file)}
+
+
+EXPECTED = {pair: np.mean(counts) / VALIDATED for pair, counts in SCORES.items()}
+
+
+def test_a_performance_is_the_mean_over_orderings(
+    runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = performances(str(runs / "*"), output=str(tmp_path / "table.csv"))
+    assert given == read(tmp_path / "table.csv") == pytest.approx(EXPECTED)
+    assert "the whole network fine-tuned" in " ".join(capsys.readouterr().out.split())
+    named = performances(str(runs / "*"), names={"mine": "ours"}, output=str(tmp_path / "named.csv"))
+    assert {source for source, _ in named} == {"first", "ours"}
+
+
+def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs(runs: Path, tmp_path: Path) -> None:
+    with Ledger(tmp_path / "ledger") as ledger:
+        for pair, counts in SCORES.items():
+            fed, training = documents(*pair, "all")
+            stream, method = ledger.record(fed, told=told(*pair)), ledger.record(training)
+            ledger.write({TraceKey(stream, method, k): Trace(np.array([count])) for k, count in enumerate(counts)})
+    alone = performances(str(tmp_path / "ledger"), output=str(tmp_path / "a.csv"))
+    assert alone == pytest.approx(EXPECTED)
+    both = performances([str(tmp_path / "ledger"), str(runs / "*")], output=str(tmp_path / "b.csv"))
+    assert both == alone
+
+
+def test_whole_network_and_head_are_two_tables(runs: Path, tmp_path: Path) -> None:
+    write(tmp_path / "runs" / "head", ("first", "pets"), {0: 50}, trained="head")
+    with pytest.raises(UserError, match="trained: accuracies of all and of head are given; choose by --trained"):
+        performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
+    head = performances(str(runs / "*"), trained="head", output=str(tmp_path / "head.csv"))
+    assert head == {("first", "pets"): 1.0}
+    assert performances(str(runs / "*"), trained="all", output=str(tmp_path / "all.csv")) == pytest.approx(EXPECTED)
+
+
+@pytest.mark.parametrize(
+    ("pair", "counts", "change", "message"),
+    [
+        (("first", "birds"), {0: 1}, {"batch_size": 4}, "in batch_size; only sources, targets and orderings"),
+        (("first", "pets"), {2: 1}, {"network": "other"}, "in network; both are of the source first"),
+        (("mine", "pets"), {2: 1}, {"train_photos_sha256": "x"}, "in train_photos_sha256; both are of the target pets"),
+        (("mine", "pets"), {1: 1}, {}, "holds ordering 1 of mine on pets again, and differently"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(
+    runs: Path, tmp_path: Path, pair: tuple[str, str], counts: dict[int, int], change: dict[str, Any], message: str
+) -> None:
+    write(runs / "other", pair, counts, **change)
+    with pytest.raises(UserError, match=message):
+        performances([str(runs / "*")], output=str(tmp_path / "x.csv"))
+    assert not (tmp_path / "x.csv").exists()
+    shutil.rmtree(runs / "other")
+    write(runs / "other", ("first", "birds"), {0: 1})
+    assert ("first", "birds") in performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"samples": 5}, "runs: they are of fine-tuning, which has no --performance"),
+        ({"performance": "final"}, "runs: they are of fine-tuning"),
+        ({"method": "mine"}, "runs: they are of fine-tuning"),
+        ({"names": {"nobody": "x"}}, "names: nobody given, but the runs are of farms, first, mine, pets"),
+        ({"trained": "head"}, "runs: no accuracy of head is in what is given; they are of all"),
+    ],
+)
+def test_options_that_do_not_fit(runs: Path, tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UserError, match=message):
+        performances(str(runs / "*"), output=str(tmp_path / "x.csv"), **options)
+
+
+def test_kinds_of_runs_are_not_mixed(runs: Path, tmp_path: Path) -> None:
+    write_run(tmp_path / "comparison")
+    with pytest.raises(UserError, match="are a comparison and fine-tuning; give runs of one kind"):
+        performances([str(tmp_path / "comparison"), str(runs / "*")], output=str(tmp_path / "x.csv"))
+    with pytest.raises(UserError, match="trained: all given, but the runs are comparisons"):
+        performances(str(tmp_path / "comparison"), trained="all", output=str(tmp_path / "x.csv"))
+    (runs / "mine-pets" / "results.json").write_text('{"task": "source_training"}')
+    with pytest.raises(UserError, match="is of source_training, which gives no performance"):
+        performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
+    (runs / "mine-pets" / "results.json").write_text('{"task": "target_accuracy"}')
+    with pytest.raises(UserError, match=r"results\.json in '.*' is damaged"):
+        performances(str(runs / "*"), output=str(tmp_path / "x.csv"))
