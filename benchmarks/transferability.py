@@ -46,6 +46,7 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
     metrics: dict[str, Callable[[], object]] = {
         "Gram product": lambda: centred.T @ centred,
         "eigendecomposition": partial(np.linalg.eigh, gram),
+        "product of all pairs of samples": lambda: centred @ centred.T,
         "H-score": partial(h_score, x, labels),
         "H-score with shrinkage": partial(h_score, x, labels, shrinkage=True),
         "LogME": partial(log_me, x, labels),
