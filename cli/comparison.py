@@ -19,8 +19,10 @@ from callbacks.measurement import measure
 from cli.comparison_parser import ComparisonParser
 from cli.task_cli import TaskCLI, require_protocol, require_seed
 from datamodules.registry_backbone import read_network
+from datamodules.row_policy import NotStoredError
 from modules.networks.backbone import RANDOM, BackboneSpec
 from output.errors import UserError, naming
+from store.ledger import Ledger
 
 BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
 
@@ -131,6 +133,38 @@ class ComparisonCLI(TaskCLI):
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
         measure(self.trainer, self.model, self.datamodule, self.criterion, self.results)
         return self.results.document
+
+    def lend(self, ledger: Ledger, known: str) -> None:
+        """Take the ledger of a sweep; see `TaskCLI.lend`."""
+        self.results.lend(ledger, known)
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that decides the results."""
+        return self.results.identity
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing was run, because a sweep has the results."""
+        return self.results.is_known
+
+    @property
+    def cut_off_because(self) -> str:
+        """What ended the run before anything was measured."""
+        return self.criterion.cut_off_because
+
+    def missing(self) -> str:
+        """Say how many traces the ledger lacks."""
+        stream = self.datamodule
+        stream.trainer, stream.only_stored = self.trainer, True
+        try:
+            stream.setup("fit")
+            missing = self.results.begin(stream, self.model).missing
+        except NotStoredError as error:
+            return f"{error}; what the ledger has of it is known after that"
+        finally:
+            self.results.close()
+        return f"{missing.sum()} of {missing.size} traces to measure"
 
 
 def _require_protocol(trainer: Trainer, options: Any, precisions: Sequence[str]) -> None:  # noqa: ANN401 - a namespace of options

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,7 @@ from modules.provenance import describe, source_digests
 from modules.source_training import SourceTraining
 from output.errors import naming
 from output.files import digest_file
+from store.ledger import Ledger
 
 VERSION = 1
 
@@ -80,11 +82,12 @@ class SourceTrainingCLI(TaskCLI):
 
     Args:
         args: Options; those of the process by default.
+        dashboard: Of no use here; what a sweep says of a comparison.
     """
 
     task = "source_training"
 
-    def __init__(self, args: ArgsType = None) -> None:
+    def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
         super().__init__(
             SourceTraining, PhotoBatches, args=args, parser_class=SourceTrainingParser, trainer_defaults=DEFAULTS
         )
@@ -119,6 +122,18 @@ class SourceTrainingCLI(TaskCLI):
         if self.results.registry:
             require_free(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
+    def lend(self, ledger: Ledger, known: str) -> None:
+        """Do without the ledger of a sweep: what the run's folder holds is not trained again."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that decides the weights."""
+        return self._identity
+
+    def missing(self) -> str:
+        """Say whether the folder lacks the model."""
+        return "a model to train, unless its folder has it"
+
     def run(self) -> dict[str, Any]:
         """Train the model, unless it is there, and write it."""
         batches: PhotoBatches = self.datamodule
@@ -126,9 +141,9 @@ class SourceTrainingCLI(TaskCLI):
         batches.setup("fit")
         with naming("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._named(), len(batches.classes))
-        files = TrainingFiles(
-            self.folder, self.config_text, self._made_from(spec, preprocessing), self.results.overwrite
-        )
+        made_from = self._made_from(spec, preprocessing)
+        files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
+        self._identity = files.identity
         with files.alone():
             model = self.folder / WEIGHTS
             if files.known and model.is_file() and digest_file(model) == files.known.get("weights_sha256"):

@@ -99,6 +99,7 @@ class TargetAccuracyCLI(TaskCLI):
 
     def run(self) -> dict[str, Any]:
         """Measure the accuracies that the ledger lacks, and write the results."""
+        self.datamodule.prepare_data()
         self._identify()
         made_from = {**self.fed, "training": self.training, "orderings": list(self.datamodule.orderings)}
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
@@ -113,8 +114,17 @@ class TargetAccuracyCLI(TaskCLI):
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             return files.write(self._document(ledger, accuracies), {})
 
+    def lend(self, ledger: Ledger, known: str) -> None:
+        """Take the ledger of a sweep; see `TaskCLI.lend`."""
+        self.results.lend(ledger, known)
+
+    @property
+    def identity(self) -> str:
+        """Digest of all that decides the accuracies."""
+        return self.results.identity
+
     def missing(self) -> str:
-        """Say what the ledger lacks, training nothing."""
+        """Say how many accuracies the ledger lacks."""
         self._identify()
         with self.results.opened(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
@@ -123,7 +133,6 @@ class TargetAccuracyCLI(TaskCLI):
     def _identify(self) -> None:
         """Build the source, and say all that the accuracies depend on."""
         batches: TargetBatches = self.datamodule
-        batches.prepare_data()
         batches.setup("fit")
         device = self.trainer.strategy.root_device
         with naming("data.backbone"):

@@ -56,12 +56,15 @@ def _named(options: Sequence[str]) -> Iterator[str]:
             yield option.partition("=")[2] or after
 
 
-def command_line(task: str) -> Callable[[Sequence[str]], TaskCLI]:
+def command_line(task: str) -> Callable[..., TaskCLI]:
     """Import the command line of a task.
 
     Args:
         task: One of the tasks.
+
+    Returns:
+        What builds it from options, and from what a sweep says of the run in the dashboard.
     """
     module, name = TASKS[task].split(":")
-    kind: Callable[[Sequence[str]], TaskCLI] = getattr(import_module(module), name)
+    kind: Callable[..., TaskCLI] = getattr(import_module(module), name)
     return kind

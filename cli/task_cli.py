@@ -25,6 +25,7 @@ from cli.task_parser import TrainerHelp
 from modules.provenance import keep_sources
 from output.errors import UserError
 from output.files import output_folder
+from store.ledger import Ledger
 
 # What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
@@ -72,6 +73,34 @@ class TaskCLI(LightningCLI):
         Returns:
             The content of results.json; `complete` says whether it was done to its end.
         """
+
+    @abstractmethod
+    def lend(self, ledger: Ledger, known: str) -> None:
+        """Take the ledger of a sweep, and say which results it has.
+
+        Args:
+            ledger: The ledger, in place of one on this machine's disk.
+            known: What `identity` was when the run's files were written; empty where they were not.
+        """
+
+    @property
+    @abstractmethod
+    def identity(self) -> str:
+        """Digest of all that decides the results, known once the task was run."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether nothing was run, because a sweep has the results."""
+        return False
+
+    @property
+    def cut_off_because(self) -> str:
+        """What ended the run before anything was measured, empty where nothing did."""
+        return ""
+
+    @abstractmethod
+    def missing(self) -> str:
+        """Say what is missing of the run, in a few words, computing and downloading nothing."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add what every task has.

@@ -12,8 +12,8 @@ from typing import Any
 
 import torch
 
-from cli.comparison import ComparisonCLI
-from datamodules.row_policy import NotStoredError
+from cli.task import command_line, find_task
+from cli.task_cli import TaskCLI
 from engines.task import Ask
 from output.parser import import_from_working_folder
 from output.processors import processors
@@ -39,14 +39,14 @@ def measure(request: Request, ask: Ask) -> dict[str, Any]:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="headstart-"))) / folder.name
         cli = _prepare(request, folder, ask)
         document = cli.run()
-        complete = bool(document.get("complete", cli.results.is_known))
+        complete = bool(document.get("complete", cli.is_known))
         # Complete results are not replaced by others.
         if folder.exists() and not shared and (complete or not request.known):
             ask(Files(_pack(folder)))
     return {
         "complete": complete,
-        "because": document.get("stopped_because") or cli.criterion.cut_off_because,
-        "identity": cli.results.identity if complete else request.known,
+        "because": document.get("stopped_because") or cli.cut_off_because,
+        "identity": cli.identity if complete else request.known,
         "computed_traces": document.get("times", {}).get("computed_traces", 0),
     }
 
@@ -59,23 +59,14 @@ def look(request: Request, ask: Ask) -> str:
         ask: By which the command is asked for the ledger.
     """
     with _on(request.cpus), TemporaryDirectory(prefix="headstart-") as folder:
-        cli = _prepare(request, Path(folder) / "run", ask)
-        stream = cli.datamodule
-        stream.trainer, stream.only_stored = cli.trainer, True
-        try:
-            stream.setup("fit")
-            missing = cli.results.begin(stream, cli.model).missing
-        except NotStoredError as error:
-            return f"{error}; what the ledger has of it is known after that"
-        finally:
-            cli.results.close()
-    return f"{missing.sum()} of {missing.size} traces to measure"
+        return _prepare(request, Path(folder) / "run", ask).missing()
 
 
-def _prepare(request: Request, folder: Path, ask: Ask) -> ComparisonCLI:
+def _prepare(request: Request, folder: Path, ask: Ask) -> TaskCLI:
     import_from_working_folder()
-    cli = ComparisonCLI([*request.options, f"--trainer.default_root_dir={folder}"], request.dashboard)
-    cli.results.lend(LentLedger(cache_folder() / "lent", ask), request.known)
+    options = [*request.options, f"--trainer.default_root_dir={folder}"]
+    cli = command_line(find_task(options))(options, request.dashboard)
+    cli.lend(LentLedger(cache_folder() / "lent", ask), request.known)
     return cli
 
 

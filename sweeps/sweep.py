@@ -18,6 +18,7 @@ import yaml
 from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
+from cli.task import find_task
 from engines.choose import choose_engine, require_one_engine
 from engines.display import Display
 from engines.ray_cluster import Needs
@@ -34,6 +35,8 @@ from sweeps.sweep_file import read_sweep
 LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
 # What the exit codes of train.py mean, too.
 FAILED, INCOMPLETE = 1, 75
+# The commands that show runs of a task side by side.
+COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
 
 
 def sweep(
@@ -163,7 +166,9 @@ def _conclude(table: RunsTable, folder: Path) -> None:
     listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     print(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
     quoted = shlex.quote(str(folder))
-    print(f"Table: {folder / FILE}; logs: {folder / LOGS}. To compare: python evaluate.py leaderboard {quoted}")
+    print(f"Table: {folder / FILE}; logs: {folder / LOGS}.")
+    for task in sorted(COMPARED_BY.keys() & {find_task(row.options) for row in rows}):
+        print(f"To compare: python evaluate.py {COMPARED_BY[task].format(quoted)}")
     if any(folder.glob("*/wandb/offline-run-*")):
         print(f"To put the runs on the dashboard: wandb sync {quoted}/*/wandb/offline-run-*")
     if counts.keys() - {"complete", "incomplete"}:

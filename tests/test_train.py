@@ -23,6 +23,7 @@ from scipy import stats
 
 import train
 from callbacks import SampleEfficiency, checkpoints
+from cli.task import COMPARISON, find_task
 from modules.comparison import Comparison
 from output.errors import INCOMPLETE
 
@@ -416,7 +417,8 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
         train.main([*fixed, *chosen, "--print_config"])
     assert exit_info.value.code in (0, None)
     # One group for all runs, in which they are told apart by what is varied.
-    assert [option.split("=")[0] for option in fixed if "group" in option] == ["--trainer.logger.group"]
+    grouped = [option.split("=")[0] for option in fixed if "group" in option]
+    assert grouped == ["--trainer.logger.group"] * (find_task(fixed) == COMPARISON)
     assert all(len(set(map(str, parameter["values"]))) > 1 for parameter in content["parameters"].values())
 
 

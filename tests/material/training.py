@@ -15,11 +15,11 @@ CONFIGS = Path(train.__file__).parent / "configs"
 
 def small_training(photos: Path, weights: str = "random") -> list[str]:
     """Give options of photos in class folders and of a small network."""
-    network = "{name: mobilenet_v2, weights: %s, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
+    network = "{registry: null, name: mobilenet_v2, weights: %s, model_args: {width_mult: 0.25}, preprocessing: %s}"
     return [
         "--data.photos=datamodules.ClassFolders",
         f"--data.photos.root={photos}",
-        f"--data.backbone={network % weights}",
+        f"--data.backbone={network % (weights, '{resize: 32, crop: 32}')}",
         "--data.batch_size=5",
         "--data.num_workers=0",
         "--trainer.accelerator=cpu",

@@ -28,7 +28,7 @@ from sweeps.measure import _pack
 from sweeps.request import Files
 from sweeps.runs_table import RunsTable
 from sweeps.sweep import _conclude
-from sweeps.sweep_file import read_sweep
+from sweeps.sweep_file import Run, read_sweep
 
 ROOT = Path(__file__).parents[2]
 Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
@@ -254,7 +254,9 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
 def test_commands_that_are_printed_hold_the_folder_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = tmp_path / "my runs"
     (folder / "a" / "wandb" / "offline-run-1").mkdir(parents=True)
-    _conclude(RunsTable(folder, []), folder)
+    table = RunsTable(folder, [Run("a", ())])
+    table.rows["a"].state = "complete"
+    _conclude(table, folder)
     told = capsys.readouterr().out.splitlines()
     assert shlex.split(told[-1])[-3:] == ["wandb", "sync", f"{folder}/*/wandb/offline-run-*"]
     # The shell finds them.

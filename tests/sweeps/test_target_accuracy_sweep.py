@@ -1,0 +1,64 @@
+"""A sweep of fine-tuning sources on targets: wherever it runs, the accuracies are those of a single run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sweep
+from evaluation.performances import performances
+from modules.photo_training import PhotoTraining
+from tests.material.training import CONFIGS, small_training
+from tests.material.training import run as train_alone
+from tests.sweeps.test_sweep import cluster, results, run, traces, write
+
+__all__ = ["cluster"]  # a fixture
+
+
+@pytest.fixture
+def file(tmp_path: Path, photo_folder: Path) -> Path:
+    """Write a sweep of two sources, whole network and head, in two orderings."""
+    options = [f"--config={CONFIGS / 'target_accuracy.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
+    parameters: dict[str, Any] = {
+        "data__backbone__model_args__width_mult": {"values": [0.25, 0.35]},
+        "model__trained": {"values": ["all", "head"]},
+        "data__orderings": {"value": 2},
+    }
+    return write(tmp_path, options, **parameters)
+
+
+def test_runs_are_those_of_train_py_and_are_not_run_again(
+    file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sweep.main([str(file), f"--output={tmp_path / 'a'}", f"--ledger={tmp_path / 'a-ledger'}", "--dry_run"])
+    assert capfd.readouterr().out.count("2 of 2 accuracies to measure") == 4
+    rows = run(file, tmp_path / "a")
+    assert [(row["state"], row["computed_traces"]) for row in rows.values()] == [("complete", 2)] * 4
+    assert "To compare: python evaluate.py performances" in capfd.readouterr().out
+    name, row = next(iter(rows.items()))
+    monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
+    alone = train_alone(tmp_path / name, *row["options"])
+    assert alone["accuracies"] == results(tmp_path / "a")[name]["accuracies"]
+
+    def refuse(*_: object) -> None:
+        raise AssertionError("trained again")
+
+    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
+    again = run(file, tmp_path / "a")
+    assert [(row["state"], row["computed_traces"]) for row in again.values()] == [("complete", 0)] * 4
+    with pytest.raises(ValueError, match=r"in network; both are of the source mobilenet_v2_random"):
+        performances(f"{tmp_path / 'a'}/*", trained="all", output=str(tmp_path / "table.csv"))
+
+
+@pytest.mark.slow
+def test_one_after_the_other_by_workers_and_on_ray(file: Path, tmp_path: Path, cluster: Any) -> None:
+    run(file, tmp_path / "serial")
+    found = traces(tmp_path / "serial")
+    assert len(found) == 8
+    cluster.add_node(num_cpus=2)
+    for name, option in (("workers", "--workers=2"), ("ray", f"--ray={cluster.address}")):
+        run(file, tmp_path / name, option)
+        assert traces(tmp_path / name) == found
+        assert results(tmp_path / name) == results(tmp_path / "serial")
