@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evaluation.stability.examples import FigureChoice
 from evaluation.stability.figures import draw_figures
 from evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
-from evaluation.stability.study import run_study
+from evaluation.stability.study import choose_pool_size, run_study
 from evaluation.stability.table import TransferTable, read_table
 from evaluation.tables import csv_text
 from metrics.ranking.ranking_measures import MEASURES, Measure
@@ -27,8 +27,6 @@ from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results, replacing, write_texts
 from output.tables import print_lines
 
-# Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
-POOL_SHARE = 0.7
 NEGATIVE = (
     "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
     "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
@@ -112,7 +110,7 @@ def stability(
     cells = read_table(Path(table), trainable, exclude_target, metrics, columns)
     figures.require_known(cells)
     conventions = _require_preset(cells, preset, table) if preset else None
-    size = _pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
+    size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
     counted: Ties = ties or ("last" if conventions else "split")
     measure = figures.measure or (conventions.measure if conventions else "weighted_kendall")
     settings = {
@@ -168,17 +166,6 @@ def _require_preset(table: TransferTable, name: str, path: str) -> Preset:
             f"{sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
         )
     return preset
-
-
-def _pool_size(table: TransferTable, given: int | None) -> int:
-    """Check the size of a pool, or choose it."""
-    available = len(table.sources) - int((table.own >= 0).all())
-    size = max(2, round(POOL_SHARE * available)) if given is None else given
-    if not 2 <= size <= available:
-        raise UserError(
-            f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
-        )
-    return size
 
 
 @contextmanager

@@ -14,8 +14,11 @@ from evaluation.stability.table import TransferTable
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
 from metrics.ranking.ranking_measures import MEASURES, measure_pools
 from metrics.ranking.win_rates import Wins
+from output.errors import UserError
 from output.progress import track
 
+# Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
+POOL_SHARE = 0.7
 # What is computed for so many pools of one target fits into the cache.
 BLOCK = 2048
 # Pools that the figures show; more points would only cover each other.
@@ -101,6 +104,17 @@ def run_study(
         study.shown_pools[here], study.shown[here] = block[drawn[here] - start], outcomes[drawn[here] - start]
     study.setup_stability["pool"].add(by_target_and_measure, defined_by_target_and_measure)
     return study
+
+
+def choose_pool_size(table: TransferTable, given: int | None) -> int:
+    """Check the size of a pool, or choose it; a UserError where no target has so many sources."""
+    available = len(table.sources) - int((table.own >= 0).all())
+    size = max(2, round(POOL_SHARE * available)) if given is None else given
+    if not 2 <= size <= available:
+        raise UserError(
+            f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
+        )
+    return size
 
 
 def _blocks(sources: int, pool_size: int) -> Iterator[NDArray[np.intp]]:

@@ -1,0 +1,129 @@
+"""Orders of sources that know nothing of the target, and what a metric says beyond them."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations_with_replacement
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from metrics.ranking.ranking_measures import MEASURES, kendall, measure_pools
+
+Values = NDArray[np.float64]
+Known = NDArray[np.bool_]
+
+# Correlations that differ by less differ by rounding errors.
+SAME = 1e-12
+
+
+def performance_ranks(performances: Values, known: Known) -> Values:
+    """Rank the sources of each target, 1 being the best; equals share the mean of their ranks.
+
+    Args:
+        performances: What each source reached, `[n, t]`.
+        known: Which of them count, `[n, t]`.
+
+    Returns:
+        Ranks `[n, t]`, NaN where none counts.
+    """
+    from scipy import stats
+
+    ranks: Values = stats.rankdata(np.where(known, -performances, np.nan), axis=0, nan_policy="omit")
+    return ranks
+
+
+def mean_ranks_elsewhere(ranks: Values) -> Values:
+    """Give each source's mean rank on the targets other than each, which so knows nothing of that target.
+
+    Args:
+        ranks: Ranks `[n, t]`, NaN where a source has none.
+
+    Returns:
+        Mean ranks `[n, t]`, NaN where a source has no rank on the target itself, or on no other.
+    """
+    count = np.isfinite(ranks).sum(axis=1, keepdims=True) - 1
+    others = np.nansum(ranks, axis=1, keepdims=True) - ranks
+    found: Values = np.divide(others, count, out=np.full_like(ranks, np.nan), where=count > 0)
+    return found
+
+
+def measure_targets(scores: Values, performances: Values, known: Known) -> Values:
+    """Measure how well rankers foretell the performances on each target.
+
+    Args:
+        scores: Scores by r rankers, `[r, n, t]`, higher being better.
+        performances: What each source reached, `[n, t]`.
+        known: Which sources count on which target, `[n, t]`.
+
+    Returns:
+        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined or a score is not finite.
+    """
+    found = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
+    for target, here in enumerate(known.T):
+        ranked = np.isfinite(scores[:, here, target]).all(axis=1)
+        if here.sum() > 1 and ranked.any():
+            pool = np.arange(here.sum())[None]
+            values = measure_pools(scores[ranked][:, here, target], performances[here, target], pool)
+            found[ranked, target] = values[0].T
+    return found
+
+
+def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> float:
+    """Correlate two rankings once what both have in common with a third is taken out of them.
+
+    M. G. Kendall, "Partial rank correlation", Biometrika, 1942: with tau_12 the correlation of the first two,
+    (tau_12 - tau_13 tau_23) / sqrt((1 - tau_13^2) (1 - tau_23^2)). Tau-b is the cosine of the angle between the vectors
+    of the signs of all differences, so that this is the cosine between what is left of the first two vectors once
+    their projections on the third are taken off. It is 0 where two rankings agree no better than their agreement with
+    the third makes them; it has no p value of its own, and 0 does not say that they are independent given the third.
+
+    Args:
+        first: Values `[k]`, such as scores of a metric.
+        second: Values `[k]`, such as performances.
+        given: Values `[k]` of the third ranking.
+
+    Returns:
+        The partial correlation, NaN where a ranking is constant, or one of the first two is that of the third or its
+        reverse, so that nothing is left of it.
+    """
+    between, one, other = kendall(first, second), kendall(first, given), kendall(second, given)
+    left = (1 - one**2) * (1 - other**2)
+    return (between - one * other) / math.sqrt(left) if min(1 - one**2, 1 - other**2) > SAME else math.nan
+
+
+def mean_spearman(performances: Values, known: Known) -> float:
+    """Correlate the rankings of the sources on two targets by Spearman's rho, and average over all pairs of targets.
+
+    A pair of targets is compared on the sources that count on both. Vectors of ranks of norm 1 are summed in place of
+    going through the pairs: the sum over all pairs is (|sum u|^2 - N) / 2. Kendall's W of t rankings is
+    (1 + (t - 1) rho) / t with this mean, where there are no ties (M. G. Kendall and B. Babington Smith, "The problem of
+    m rankings", Annals of Mathematical Statistics, 1939).
+
+    Args:
+        performances: What each source reached, `[n, t]`.
+        known: Which of them count, `[n, t]`.
+
+    Returns:
+        The mean over the pairs of targets on which neither ranking is constant; NaN where there is none.
+    """
+    total, pairs = 0.0, 0
+    kinds, kind = np.unique(known, axis=1, return_inverse=True)
+    for one, other in combinations_with_replacement(range(kinds.shape[1]), 2):
+        both = kinds[:, one] & kinds[:, other]
+        first, second = (_directions(performances[both][:, kind == each]) for each in (one, other))
+        if one == other:
+            total += (float((first.sum(axis=1) ** 2).sum()) - first.shape[1]) / 2
+            pairs += first.shape[1] * (first.shape[1] - 1) // 2
+        else:
+            total += float(first.sum(axis=1) @ second.sum(axis=1))
+            pairs += first.shape[1] * second.shape[1]
+    return total / pairs if pairs else math.nan
+
+
+def _directions(performances: Values) -> Values:
+    """Give the ranks on each target `[n, t]`, centred and of norm 1, without targets on which all are the same."""
+    ranks = performance_ranks(performances, np.ones(performances.shape, dtype=np.bool_))
+    ranks = ranks - ranks.mean(axis=0)
+    norms = np.sqrt((ranks**2).sum(axis=0))
+    return np.asarray(ranks[:, norms > 0] / norms[norms > 0])

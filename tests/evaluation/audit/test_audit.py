@@ -1,0 +1,300 @@
+"""`evaluate.py audit` on tables whose answers follow without computation, and its mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from scipy import stats
+
+import evaluate
+from evaluation.audit import audit as command
+from evaluation.audit import findings
+from evaluation.audit.facts import Facts
+from evaluation.audit.rankers import rank_sources, without
+from evaluation.stability.table import read_table
+
+SOURCES = ["small", "middle", "large", "huge"]
+TARGETS = ["t0", "t1", "t2"]
+FACTS = [
+    "source,parameters,accuracy,family",
+    "small,1,60,a",
+    "middle,2,70,a",
+    "large,3,65,b",
+    "huge,4,80,c",
+    "other,,,",
+]
+MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
+
+
+def write_table(path: Path, metrics: dict[str, Any] | None = None) -> Path:
+    """Write performances that rise with the size on every target, and the scores `[sources]` of metrics."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["source", "target", "performance", *(["metric", "score"] if metrics else [])])
+        for name, scores in (metrics or {"": [0] * 4}).items():
+            for target in TARGETS:
+                for place, source in enumerate(SOURCES):
+                    rest = [name, scores[place]] if metrics else []
+                    writer.writerow([source, target, 0.2 + 0.2 * place, *rest])
+    return path
+
+
+def run(table: Path, output: Path, *options: str) -> dict[str, Any]:
+    evaluate.main(["audit", f"--table={table}", f"--output={output}", "--logger=false", *options])
+    document: dict[str, Any] = json.loads((output / "audit.json").read_text())
+    return document
+
+
+@pytest.fixture
+def facts(tmp_path: Path) -> Path:
+    path = tmp_path / "facts.csv"
+    path.write_text("\n".join(FACTS))
+    return path
+
+
+@pytest.fixture
+def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "draw_figures", lambda *given: [])
+
+
+def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
+    assert list(found["rankers"]) == ["mean_rank"]
+    for measure in MEASURES:
+        its = found["rankers"]["mean_rank"][measure]
+        assert its["mean"] == pytest.approx(1)
+        assert its["ci95"] == pytest.approx([1, 1])
+        assert its["per_target"] == pytest.approx(dict.fromkeys(TARGETS, 1))
+    assert found["ranks"]["mean_spearman"] == pytest.approx(1)
+    assert found["ranks"]["kendalls_w"] == pytest.approx(1)
+    its = found["ranks"]["sources"]["large"]
+    assert (its["mean"], its["standard_deviation"], its["best"], its["worst"]) == (2, 0, 2, 2)
+    assert found["setup_stability"] == {"target": None, "measure": None, "pool": None}
+    assert (found["win_rate_percent"], found["leave_one_family_out"]) == ({}, {})
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "reaches 1.000 [1.000, 1.000] by weighted Kendall" in printed
+    assert "No setup stability: it compares two metrics or more." in printed
+    assert "No win rates: they compare two rankers or more." in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        *("audit.json", "report.md", "rankers.csv", "left_out.csv", "ranks.csv", "rankers.png", "ranks.png")
+    }
+
+
+def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    scores = {"gbc": [4, 3, 2, 1], "own": [1, 2, 4, 3], "same": [5] * 4}
+    found = run(write_table(tmp_path / "table.csv", scores), tmp_path / "out", f"--facts={facts}", "--pool_size=3")
+    assert list(found["rankers"]) == ["mean_rank", "parameters", "source_accuracy", "gbc", "own"]
+    kendall = {name: its["kendall"]["mean"] for name, its in found["rankers"].items()}
+    expected = {"mean_rank": 1, "parameters": 1, "source_accuracy": 2 / 3, "gbc": -1, "own": 2 / 3}
+    assert kendall == pytest.approx(expected)
+    assert found["minus_mean_rank"]["gbc"]["kendall"]["mean"] == pytest.approx(-2)
+    # The mean rank is the order by performance, which leaves nothing.
+    assert found["kendall_given_mean_rank"]["own"] == {
+        "mean": None,
+        "ci95": [None, None],
+        "per_target": dict.fromkeys(TARGETS),
+    }
+    left_out = found["leave_one_family_out"]["source_accuracy"]["kendall"]
+    assert left_out == pytest.approx({"a": 1, "b": 1, "c": 1 / 3})
+    assert found["leave_one_model_out"]["own"]["kendall"] == pytest.approx(
+        {"small": 1 / 3, "middle": 1 / 3, "large": 1, "huge": 1}
+    )
+    assert found["left_out"] == {"same": "the same score for all sources on every target"}
+    rates = found["win_rate_percent"]
+    assert rates["mean_rank"]["kendall"] == pytest.approx(rates["parameters"]["kendall"])
+    assert rates["gbc"]["average"] == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Metrics below it by the interval of the difference: GBC, own." in printed
+    assert "Left out: same (the same score" in printed
+    for name, count in (("rankers", 5 * 4 * 3 + 4 * 3), ("left_out", 5 * 4 * (4 + 3)), ("ranks", 4 * 3)):
+        with (tmp_path / "out" / f"{name}.csv").open() as file:
+            assert len(list(csv.DictReader(file))) == count
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "## Leave one family out, by weighted Kendall" in report
+    for name in ("rankers", "beyond_mean_rank", "ranks"):
+        with Image.open(tmp_path / "out" / f"{name}.png") as picture:
+            assert np.asarray(picture.convert("L")).min() < 100
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_facts_that_tell_no_sources_apart_rank_none(tmp_path: Path) -> None:
+    (tmp_path / "facts.csv").write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
+    found = run(write_table(tmp_path / "table.csv"), tmp_path / "out", f"--facts={tmp_path / 'facts.csv'}")
+    assert list(found["rankers"]) == ["mean_rank"]
+    assert found["left_out"] == {"parameters": "the same for all sources"}
+
+
+def test_leaving_sources_out_is_as_if_they_had_never_been(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    lines = ["metric,source,target,score,performance"]
+    for source in ("a", "b", "c", "d", "e"):
+        for target in ("b", "d", "x", "y"):
+            lines.append(f"m,{source},{target},{generator.normal()},{generator.uniform()}")
+    (tmp_path / "whole.csv").write_text("\n".join(lines))
+    (tmp_path / "part.csv").write_text("\n".join(line for line in lines if ",b," not in line[:4]))
+    whole, part = (read_table(tmp_path / f"{name}.csv", True, True, least=0) for name in ("whole", "part"))
+    rest, facts = without(whole, Facts({"parameters": [1, 2, 3, 4, 5]}, list("vwxyz")), np.arange(5) == 1)
+    assert facts == Facts({"parameters": [1, 3, 4, 5]}, ["v", "x", "y", "z"])
+    assert (
+        (rest.sources, rest.own.tolist())
+        == (part.sources, part.own.tolist())
+        == (["a", "c", "d", "e"], [-1, 2, -1, -1])
+    )
+    np.testing.assert_array_equal(rank_sources(rest, Facts()).measured, rank_sources(part, Facts()).measured)
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_the_study_of_pools_is_that_of_stability(tmp_path: Path) -> None:
+    generator = np.random.default_rng(1)
+    scores = {name: generator.normal(size=4).tolist() for name in ("gbc", "leep", "own")}
+    table = write_table(tmp_path / "table.csv", scores)
+    found = run(table, tmp_path / "audit", "--pool_size=3")
+    evaluate.main(
+        ["stability", f"--table={table}", f"--output={tmp_path / 'study'}", "--pool_size=3", "--logger=false"]
+    )
+    study = json.loads((tmp_path / "study" / "stability.json").read_text())
+    assert found["setup_stability"] == study["setup_stability"]
+    assert set(found["win_rate_percent"]) == {"mean_rank", *scores}
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_too_many_pools_are_left_to_the_study(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(findings, "MOST_OUTCOMES", 4 * 3 * 2)
+    monkeypatch.setattr(command, "MOST_OUTCOMES", 4 * 3 * 2)
+    table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4], "own": [4, 3, 1, 2]})
+    found = run(table, tmp_path / "out", "--pool_size=3")
+    # Two metrics are just few enough, three rankers are not.
+    assert found["setup_stability"]["pool"] is not None
+    assert found["win_rate_percent"] == {}
+    assert "4 pools of 3 of 4 sources are too many for an audit; choose" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_intervals_are_over_targets(tmp_path: Path) -> None:
+    generator = np.random.default_rng(2)
+    lines = ["source,target,performance"]
+    lines += [f"s{i},t{j},{i + 3 * generator.normal()}" for i in range(6) for j in range(5)]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    its = run(tmp_path / "table.csv", tmp_path / "out")["rankers"]["mean_rank"]
+    values = list(its["kendall"]["per_target"].values())
+    expected = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
+    assert its["kendall"]["ci95"] == pytest.approx(expected, abs=1e-12)
+    # Performances below 0 have no Rel@1.
+    assert None in its["rel_at_1"]["per_target"].values()
+
+
+def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4]})
+    evaluate.main(["audit", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
+    [(options, result, folder)] = published
+    assert (options.name, result.job_type, folder) == ("mine", "audit", tmp_path / "out")
+    assert result.title == "audit, 1 metrics, 4 sources, 3 targets"
+    assert set(result.tables) == {"rankers", "left_out", "ranks"}
+    assert {"rankers.png", "beyond_mean_rank.png", "ranks.png", "audit.json", "report.md"} <= {
+        p.name for p in result.files
+    }
+
+
+@pytest.mark.parametrize(
+    ("changes", "options", "message"),
+    [
+        ({}, ["--pool_size=5"], "pool_size: 5 is given; 2 to 4 is allowed"),
+        ({}, ["--metrics=[gbc]"], "metrics: 'gbc' not in the table; it has none"),
+        ({}, ["--metrics=[]"], "metrics: none given; one or more"),
+        ({}, ["--columns={sources: x}"], "columns: 'sources' given; there are metric, source, target"),
+        ({}, ["--facts=none.csv"], "facts: 'none.csv' cannot be read"),
+        (
+            {"facts.csv": "source,size\n"},
+            ["--facts=facts.csv"],
+            "facts: a column source and one of parameters, accuracy",
+        ),
+        (
+            {"facts.csv": "source,family\nsmall,a\nlarge,b"},
+            ["--facts=facts.csv"],
+            "facts: nothing of 'middle', 'huge'; all",
+        ),
+        ({"facts.csv": "source,family\nsmall,"}, ["--facts=facts.csv"], "facts: line 2: family is empty"),
+        (
+            {"facts.csv": "source,parameters\nsmall,5M"},
+            ["--facts=facts.csv"],
+            "facts: line 2: parameters is '5M' and not",
+        ),
+        (
+            {"facts.csv": "source,parameters\nsmall,5,6"},
+            ["--facts=facts.csv"],
+            "facts: line 2: 3 fields where the first",
+        ),
+        (
+            {"facts.csv": "source,family\nsmall,a\nsmall,a"},
+            ["--facts=facts.csv"],
+            "facts: line 3: source 'small' once more",
+        ),
+        (
+            {"table.csv": "source,target,performance\na,t,1\nb,t,2"},
+            [],
+            "table: 't' is the only target; two or more are",
+        ),
+        (
+            {"table.csv": "source,target,performance\na,t,1\na,u,2"},
+            [],
+            "table: 0 metrics and 1 sources found; two or more so",
+        ),
+        (
+            {"table.csv": "source,target,performance\na,t,1\nb,u,2"},
+            [],
+            "table: 2 missing cells: source 'b', target 't'; source",
+        ),
+        (
+            {
+                "table.csv": "metric,score,source,target,performance\n"
+                + "\n".join(f"mean_rank,{i},s{i},t{j},{i}" for i in range(3) for j in range(2))
+            },
+            [],
+            "table: mean_rank is a metric of the table, and what the audit calls",
+        ),
+    ],
+)
+@pytest.mark.usefixtures("without_figures")
+def test_mistakes_are_one_line(
+    changes: dict[str, str],
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("table.csv"))
+    for name, text in changes.items():
+        Path(name).write_text(text)
+    with pytest.raises(SystemExit) as end:
+        run(Path("table.csv"), Path("out"), *options)
+    assert end.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert error.count("\n") == 1
+    assert not Path("out").exists()
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_an_audit_of_another_table_or_other_facts_is_not_replaced_unasked(
+    tmp_path: Path, facts: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table, output = write_table(tmp_path / "table.csv"), tmp_path / "out"
+    first = run(table, output, f"--facts={facts}")
+    assert run(table, output, f"--facts={facts}")["rankers"] == first["rankers"]
+    for options, place in (([], "facts/sha256"), ([f"--facts={facts}", "--pool_size=2"], "pool_size")):
+        with pytest.raises(SystemExit):
+            run(table, output, *options)
+        assert f"holds results of another configuration ({place}); " in capsys.readouterr().err
+    assert list(run(table, output, "--overwrite")["rankers"]) == ["mean_rank"]

@@ -1,0 +1,132 @@
+"""Orders that know nothing of the target, against loops with SciPy."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from metrics.ranking.static_orders import (
+    mean_ranks_elsewhere,
+    mean_spearman,
+    measure_targets,
+    partial_kendall,
+    performance_ranks,
+)
+
+Values = NDArray[np.float64]
+
+
+def draw(seed: int, distinct: int | None = None) -> tuple[Values, NDArray[np.bool_]]:
+    """Draw performances of 7 sources on 5 targets, of which the first two are sources, too."""
+    generator = np.random.default_rng(seed)
+    performances = generator.uniform(size=(7, 5))
+    if distinct is not None:
+        performances = np.ceil(distinct * performances)
+    known = np.ones((7, 5), dtype=np.bool_)
+    known[0, 0] = known[1, 1] = False
+    return performances, known
+
+
+@pytest.mark.parametrize("distinct", [None, 3])
+def test_mean_ranks_are_those_of_the_other_targets(distinct: int | None) -> None:
+    performances, known = draw(0, distinct)
+    found = mean_ranks_elsewhere(performance_ranks(performances, known))
+    for source, target in np.ndindex(7, 5):
+        ranks = [
+            stats.rankdata(-performances[known[:, each], each])[known[:source, each].sum()]
+            for each in range(5)
+            if each != target and known[source, each]
+        ]
+        if known[source, target]:
+            assert found[source, target] == pytest.approx(np.mean(ranks), abs=1e-12)
+        else:
+            assert math.isnan(found[source, target])
+
+
+def test_a_source_that_is_known_on_no_other_target_has_no_mean_rank() -> None:
+    ranks = performance_ranks(np.array([[0.1, 0.2], [0.3, 0.4]]), np.array([[True, False], [True, True]]))
+    np.testing.assert_array_equal(mean_ranks_elsewhere(ranks), [[np.nan, np.nan], [1, 1]])
+
+
+def test_the_mean_rank_does_not_see_the_target() -> None:
+    performances, known = draw(1)
+    before = mean_ranks_elsewhere(performance_ranks(performances, known))
+    performances[:, 2] = performances[::-1, 2]
+    after = mean_ranks_elsewhere(performance_ranks(performances, known))
+    np.testing.assert_array_equal(before[:, 2], after[:, 2])
+    assert (before[:, 3] != after[:, 3]).any()
+
+
+@pytest.mark.parametrize("distinct", [None, 3])
+def test_targets_are_measured_one_by_one(distinct: int | None) -> None:
+    performances, known = draw(2, distinct)
+    scores = np.random.default_rng(3).normal(size=(3, 7, 5))
+    scores[1, 2, 3] = np.nan
+    found = measure_targets(scores, performances, known)
+    for ranker, target in np.ndindex(3, 5):
+        here = known[:, target]
+        for place, measure in enumerate(EVALUATION_MEASURES.values()):
+            if (ranker, target) == (1, 3):
+                assert math.isnan(found[ranker, target, place])
+                continue
+            expected = measure.compute(scores[ranker, here, target], performances[here, target])
+            assert found[ranker, target, place] == pytest.approx(expected, abs=1e-12, nan_ok=True)
+
+
+def signs(values: Values) -> Values:
+    return np.array([np.sign(a - b) for a, b in combinations(values, 2)])
+
+
+@pytest.mark.parametrize("distinct", [None, 4])
+def test_partial_kendall_is_the_cosine_of_what_a_projection_leaves(distinct: int | None) -> None:
+    generator = np.random.default_rng(4)
+    given = generator.normal(size=9) if distinct is None else generator.integers(distinct, size=9).astype(float)
+    for noise in (0.3, 1, 3):
+        first, second = (given + noise * generator.normal(size=9) for _ in range(2))
+        third = signs(given)
+        left = [signs(each) - (signs(each) @ third) / (third @ third) * third for each in (first, second)]
+        expected = left[0] @ left[1] / np.linalg.norm(left[0]) / np.linalg.norm(left[1])
+        assert partial_kendall(first, second, given) == pytest.approx(expected, abs=1e-12)
+
+
+def test_partial_kendall_of_what_leaves_nothing_is_undefined() -> None:
+    given, other = np.arange(5.0), np.array([2.0, 1, 0, 4, 3])
+    assert math.isnan(partial_kendall(given, other, given))
+    assert math.isnan(partial_kendall(other, -given, given))
+    assert math.isnan(partial_kendall(other, other, np.ones(5)))
+    assert partial_kendall(other, other, given) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("distinct", [None, 3])
+def test_mean_spearman_is_the_mean_over_pairs_of_targets(distinct: int | None) -> None:
+    performances, known = draw(5, distinct)
+    pairs = []
+    for one, other in combinations(range(5), 2):
+        both = known[:, one] & known[:, other]
+        pairs.append(stats.spearmanr(performances[both, one], performances[both, other]).statistic)
+    assert mean_spearman(performances, known) == pytest.approx(np.mean(pairs), abs=1e-12)
+
+
+def test_mean_spearman_gives_kendalls_w() -> None:
+    """Kendall and Babington Smith, 1939: W = 12 S / (t^2 (n^3 - n)), S of the sums of ranks about their mean."""
+    performances = draw(6)[0]
+    sums = stats.rankdata(performances, axis=0).sum(axis=1)
+    expected = 12 * ((sums - sums.mean()) ** 2).sum() / (5**2 * (7**3 - 7))
+    rho = mean_spearman(performances, np.ones((7, 5), dtype=bool))
+    assert (1 + 4 * rho) / 5 == pytest.approx(expected, abs=1e-12)
+
+
+def test_constant_targets_are_in_no_pair() -> None:
+    performances = draw(7)[0]
+    everywhere = np.ones((7, 5), dtype=bool)
+    performances[:, 1] = 0.5
+    rest = [0, 2, 3, 4]
+    expected = mean_spearman(performances[:, rest], everywhere[:, rest])
+    assert mean_spearman(performances, everywhere) == pytest.approx(expected, abs=1e-12)
+    assert math.isnan(mean_spearman(np.ones((7, 5)), everywhere))
