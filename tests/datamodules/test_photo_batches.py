@@ -1,0 +1,87 @@
+"""Photos in batches: decoded once, and what is said of bad ones."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from PIL import Image
+
+from datamodules import ClassFolders
+from datamodules.photo_batches import PhotoBatches
+from datamodules.target_batches import TargetBatches
+from modules.networks.backbone import BackboneSpec
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+
+SMALL = Preprocessing(32, 32)
+CPU = torch.device("cpu")
+
+
+def make(root: Path, **options: Any) -> PhotoBatches:
+    batches = PhotoBatches(photos=ClassFolders(str(root)), backbone=BackboneSpec(), num_workers=0, **options)
+    batches.prepare_data()
+    batches.setup("fit")
+    return batches
+
+
+def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
+    photo_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batches = make(photo_folder, batch_size=10)
+    batches.load_photos(SMALL, CPU)
+    photos = ClassFolders(str(photo_folder)).train()
+    expected = {SMALL.prepare(photos.read(i)).numpy().tobytes(): int(photos.labels[i]) for i in range(len(photos))}
+    fed = [(inputs, labels) for inputs, labels in batches.train_dataloader()]
+    assert [len(labels) for _, labels in fed] == [10, 10, 4]
+    found = {
+        photo.numpy().tobytes(): int(label)
+        for inputs, labels in fed
+        for photo, label in zip(inputs, labels, strict=True)
+    }
+    assert found == expected
+    (validation,) = batches.val_dataloader()
+    assert torch.equal(validation[1], torch.from_numpy(ClassFolders(str(photo_folder)).validation().labels))
+
+    def refuse(*_: object) -> Image.Image:
+        raise AssertionError("decoded again")
+
+    monkeypatch.setattr("datamodules.photos.photo_source.decode", refuse)
+    again = make(photo_folder)
+    again.load_photos(SMALL, CPU)
+    assert torch.equal(again.train_inputs, batches.train_inputs)
+
+
+def test_bad_photos_are_named_or_left_out(photo_folder: Path) -> None:
+    (photo_folder / "train" / "dark" / "3.jpg").write_bytes(b"no photo")
+    with pytest.raises(UserError, match=r"data\.photos: 1 of 24 training photos cannot be decoded: train/dark/3.jpg"):
+        make(photo_folder).load_photos(SMALL, CPU)
+    batches = make(photo_folder, on_bad_image="skip")
+    batches.load_photos(SMALL, CPU)
+    assert (len(batches.train_labels), list(batches.unreadable)) == (23, ["train/dark/3.jpg"])
+    assert batches.train_labels.bincount().tolist() == [11, 12]
+
+
+def test_photos_in_both_splits_are_named_or_kept(photo_folder: Path) -> None:
+    shutil.copy(photo_folder / "train" / "dark" / "3.jpg", photo_folder / "validation" / "dark" / "copy.jpg")
+    with pytest.raises(UserError, match=r"data\.photos: 1 photos are in both splits"):
+        make(photo_folder)
+    assert len(make(photo_folder, on_duplicates="keep").duplicates) == 1
+
+
+def test_orderings_are_the_same_whichever_others_there_are(photo_folder: Path) -> None:
+    def order(ordering: int, **options: Any) -> list[int]:
+        photos = ClassFolders(str(photo_folder))
+        batches = TargetBatches(photos=photos, backbone=BackboneSpec(), num_workers=0, batch_size=24, **options)
+        batches.setup("fit")
+        batches.load_photos(SMALL, CPU)
+        batches.train_inputs = torch.arange(24)
+        batches.choose(ordering)
+        ((places, _),) = batches.train_dataloader()
+        return [int(place) for place in places]
+
+    assert order(2, orderings=3) == order(2, first_ordering=2)
+    assert len({tuple(order(k)) for k in range(4)} | {tuple(order(0, seed=1))}) == 5
