@@ -258,8 +258,9 @@ class Traces:
         for m, k in np.argwhere(self.running).tolist():
             now = finished[self.keys[m][k]]
             before = self._before.get(self.keys[m][k], now)
-            common = min(len(before.correct), len(now.correct))
-            self.changed[m, k] = not np.array_equal(before.correct[:common], now.correct[:common])
+            both = list(zip(before.correct.tolist(), now.correct.tolist(), strict=False))
+            # What one left out, the other may have made.
+            self.changed[m, k] = any(one != other and SKIPPED not in (one, other) for one, other in both)
             if not self.changed[m, k] and len(before.correct) > len(now.correct):
                 finished[self.keys[m][k]] = replace(before, open=False)
         self._store(finished)

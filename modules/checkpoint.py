@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import pickle
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
@@ -76,6 +76,19 @@ def own_attributes(method: Method, constructed: Mapping[str, Any]) -> dict[str, 
     return {name: value for name, value in own.items() if not is_made_again(name, value)}
 
 
+def put_back(method: Method, constructed: Mapping[str, Any], attributes: Mapping[str, Any]) -> None:
+    """Put a method into a state, in the place of the one that it is in.
+
+    Args:
+        method: The method.
+        constructed: Its attributes as the constructor left them.
+        attributes: Its own attributes then, as `own_attributes` gave them.
+    """
+    for name in own_attributes(method, constructed):
+        del vars(method)[name]
+    vars(method).update(attributes)
+
+
 def is_current(state: Mapping[str, Any]) -> bool:
     """Say whether a stored state is of the source code as it is now.
 
@@ -114,9 +127,9 @@ def pickling(start: Start) -> Any:  # noqa: ANN401 - what torch.save calls a pic
         id(value): field.name for field in fields(start) if isinstance(value := getattr(start, field.name), Tensor)
     }
 
-    class Pickler(pickle.Pickler):
+    class Pickler(_WholePickler):
         def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401
-            return (_of_start, (shared[id(thing)],)) if id(thing) in shared else NotImplemented
+            return (_of_start, (shared[id(thing)],)) if id(thing) in shared else super().reducer_override(thing)
 
     return SimpleNamespace(Pickler=Pickler, __name__=pickle.__name__)
 
@@ -155,7 +168,39 @@ def digest_of_state(method: Method, constructed: Mapping[str, Any]) -> str:
     return hashlib.sha256(written.getbuffer()).hexdigest()
 
 
-class _WithoutTensors(pickle.Pickler):
+class _WholePickler(pickle.Pickler):
+    """Pickles what torch leaves out: attributes that a class of optimisers adds, and gradients of parameters."""
+
+    def reducer_override(self, thing: Any) -> Any:  # noqa: ANN401
+        if isinstance(thing, Optimizer) and type(thing).__getstate__ is Optimizer.__getstate__:
+            return _without_init, (type(thing),), _own_of_optimizer(thing)
+        if isinstance(thing, Tensor) and thing.is_leaf and thing.grad is not None:
+            make, values = thing.__reduce_ex__(pickle.DEFAULT_PROTOCOL)
+            return _with_gradient, (make, values, thing.grad)
+        return NotImplemented
+
+
+def _own_of_optimizer(optimizer: Optimizer) -> dict[str, Any]:
+    """Give the attributes of an optimiser, without those that torch makes anew."""
+    if any(hooks for name, hooks in vars(optimizer).items() if name.startswith("_optimizer_")):
+        raise pickle.PicklingError(f"a hook of {type(optimizer).__name__} is not stored; do what it does in adapt")
+    own = {name: value for name, value in vars(optimizer).items() if not name.startswith("_optimizer_")}
+    if hasattr(optimizer.step, "_wrapped_by_lr_sched"):
+        own.pop("step", None)
+    return own
+
+
+def _without_init(kind: type[Optimizer]) -> Optimizer:
+    return kind.__new__(kind)
+
+
+def _with_gradient(make: Callable[..., Tensor], values: Any, gradient: Tensor) -> Tensor:  # noqa: ANN401
+    tensor = make(*values)
+    tensor.grad = gradient
+    return tensor
+
+
+class _WithoutTensors(_WholePickler):
     """Pickles all but the contents of tensors, to see whether that can be done.
 
     Args:
@@ -169,6 +214,8 @@ class _WithoutTensors(pickle.Pickler):
     def persistent_id(self, thing: Any) -> Any:  # noqa: ANN401
         if isinstance(thing, Tensor) and thing.grad_fn is not None:
             raise pickle.PicklingError("a tensor that gradients flow back from is kept; detach it")
+        if isinstance(thing, Tensor) and (thing._backward_hooks or thing._post_accumulate_grad_hooks):
+            raise pickle.PicklingError("a hook of a tensor is not stored; do what it does in adapt")
         if isinstance(thing, Method) and thing._modules is self.modules:
             raise pickle.PicklingError("an attribute refers to the method itself")
         return "tensor" if isinstance(thing, Tensor) else None

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from modules.arithmetic import settle_arithmetic
-from modules.checkpoint import digest_of_state, state_of
+from modules.checkpoint import put_back, state_of
 from modules.global_generators import GlobalGenerators
 from modules.memory_errors import naming_memory
 from modules.method import Method, Start
@@ -40,7 +40,7 @@ MEMORY = 4 * 2**30
 # Tensors of the size of a head that a method holds: weights, gradients, two moments, and what steps and products take.
 HEADS = 10
 # What to do where memory does not suffice.
-LOWER = "lower data.batch_size, train fewer stages (data.trainable_from), or take a smaller crop or network"
+LOWER = "train fewer stages (data.trainable_from), or take a smaller crop or network"
 
 # What a method may not do.
 CHANGES_INPUTS = "changes its inputs or labels in place, which others share; copy them"
@@ -141,7 +141,6 @@ class Comparison(LightningModule):
         # Of the first pass, so that later ones find what that one left.
         self._shared = self._shared or SharedTensors(start, self.stream.held())
         self._is_first_evaluation = True
-        self._compared = set[str]()
         self.samples_seen, self.classes = self._skipped, start.classes
         self._generators = {name: GlobalGenerators(start.seed, start.device) for name in self.names}
         self._optimizers: dict[str, list[torch.optim.Optimizer]] = {}
@@ -174,7 +173,7 @@ class Comparison(LightningModule):
     def on_train_start(self) -> None:
         """Put the methods into the states that they go on from."""
         for name, state in self._states.items():
-            vars(self._method(name)).update(state["attributes"])
+            put_back(self._method(name), self._constructed[name], state["attributes"])
             self._optimizers[name], self._generators[name] = state["optimizers"], state["generators"]
             self._past[name].states = state["past"]
         if self._states:
@@ -244,11 +243,15 @@ class Comparison(LightningModule):
             method = self._method(name)
             # To each its own: torch does not know of what is changed through NumPy or `.data`.
             given = [each.clone() if own is None else each[own] for each in (inputs, labels, places)]
-            work = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
-            with self._turn(name, work, *given, closely=self.samples_seen == self._skipped):
+            batch_of = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
+            turn = self._turn(name, "a batch", *given, closely=self.samples_seen == self._skipped)
+            with turn, naming_memory(batch_of, f"lower data.batch_size, {LOWER}"):
                 method.places = given[2]
                 method.adapt(*given[:2])
         self.samples_seen += labels.shape[1]
+
+    def on_validation_model_zero_grad(self) -> None:
+        """Leave gradients alone, which Lightning would clear: a method may gather them over several batches."""
 
     def on_validation_epoch_start(self) -> None:
         """Start the counts of one evaluation."""
@@ -270,29 +273,20 @@ class Comparison(LightningModule):
         """Make the evaluations of a method that are asked for now, and keep its state where it may be asked for."""
         past = self._past[name]
         while (wanted := chooser.wanted(place)) is not None:
-            before = self._footprint(name)
+            before = past.footprint(), self._generators[name].place()
             with nullcontext() if wanted == chooser.now else past.at(wanted):
                 counts = self._count(name, chunks).cpu().numpy()
-            changed = self._footprint(name) != before
-            self._compared.add(name)
-            if changed:
+            if (past.footprint(), self._generators[name].place()) != before:
                 raise UserError(
                     f"criterion.evaluation: lazy leaves evaluations out, but {name} changes its state where it "
                     "predicts; give every"
                 )
+            past.is_compared = True
             chooser.take(place, wanted, *counts)
         needed = chooser.needed(place)
         past.retain(needed)
         if needed and needed[-1] not in past.states:
             past.keep(needed[-1], self._optimizers[name])
-
-    def _footprint(self, name: str) -> tuple[Any, ...]:
-        """Tell whether a method has changed: all that it holds at first, later what can be seen at once."""
-        method = self._method(name)
-        versions = [(id(each), each._version) for each in (*method.parameters(), *method.buffers())]
-        seen = versions, {key: id(value) for key, value in vars(method).items()}, self._generators[name].place()
-        whole = digest_of_state(method, self._constructed[name]) if name not in self._compared else ""
-        return *seen, whole
 
     def _count(self, name: str, chunks: Chunks) -> Tensor:
         """Count the predictions of a method that are correct, and those that are not finite, `[2, orderings]`."""

@@ -12,7 +12,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.checkpoint import own_attributes, why_not
+from modules.checkpoint import digest_of_state, own_attributes, put_back, why_not
 from modules.memory_errors import naming_memory
 from modules.method import Method
 from modules.networks.trainable_backbone import TrainableBackbone
@@ -66,13 +66,15 @@ class PastStates:
 
     Attributes:
         states: Copies by the number of their evaluation.
+        is_compared: Whether the whole state has been looked at before and after an evaluation.
     """
 
     def __init__(self, method: Method, constructed: Mapping[str, Any]) -> None:
         self.method = method
         self.constructed = constructed
         self.states: dict[int, tuple[dict[str, Any], list[Kept]]] = {}
-        self._is_copied_whole = False
+        self.is_compared = False
+        self._copied: dict[str, type] = {}
 
     def keep(self, evaluation: int, optimizers: Sequence[Optimizer]) -> None:
         """Copy the method as it stands.
@@ -86,10 +88,11 @@ class PastStates:
         """
         method, backbones = self.method, self._backbones()
         attributes = own_attributes(method, self.constructed)
-        if not self._is_copied_whole:
+        kinds = {name: type(value) for name, value in attributes.items()}
+        if kinds != self._copied:
             # A function that refers to what is copied would still refer to the present.
             self._refuse(why_not({"attributes": attributes}))
-            self._is_copied_whole = True
+            self._copied = kinds
         left = [*vars(method.start).values(), *optimizers, *backbones, method]
         for module in method.modules():
             left += [value for value in vars(module).values() if isinstance(value, WeakTensorKeyDictionary)]
@@ -107,6 +110,13 @@ class PastStates:
                 raise
             except Exception as error:  # whatever a class of the user's raises
                 self._refuse(f"{type(error).__name__}: {error}")
+
+    def footprint(self) -> tuple[Any, ...]:
+        """Give what tells whether the method has changed: all that it holds at first, later what is seen at once."""
+        method = self.method
+        versions = [(id(each), each._version) for each in (*method.parameters(), *method.buffers())]
+        whole = "" if self.is_compared else digest_of_state(method, self.constructed)
+        return versions, {key: id(value) for key, value in vars(method).items()}, whole
 
     def _refuse(self, reason: str | None) -> None:
         if reason is not None:
@@ -127,25 +137,19 @@ class PastStates:
     def at(self, evaluation: int) -> Iterator[None]:
         """Let the method be as it was after an evaluation of which a copy is kept, and then again as it is."""
         attributes, kept = self.states[evaluation]
-        present = dict(vars(self.method))
-        state = own_attributes(self.method, self.constructed)
-        _put(self.method, {name: value for name, value in present.items() if name not in state} | attributes)
+        present = own_attributes(self.method, self.constructed)
+        put_back(self.method, self.constructed, attributes)
         _exchange(kept)
         try:
             yield
         finally:
             _exchange(kept)
-            _put(self.method, present)
+            put_back(self.method, self.constructed, present)
 
     def _backbones(self) -> list[TrainableBackbone]:
         """Give those of its own, without the one that all share."""
         own = [module for module in self.method.modules() if module is not self.method.start.backbone]
         return [module for module in own if isinstance(module, TrainableBackbone)]
-
-
-def _put(method: Method, attributes: dict[str, Any]) -> None:
-    vars(method).clear()
-    vars(method).update(attributes)
 
 
 def _exchange(kept: Sequence[Kept]) -> None:

@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from datamodules.sample_stream import SampleStream
 from modules.comparison import Comparison
 
 MINE = """\
-from modules import NearestClassMean
+import torch
+from modules import GradientDescent, NearestClassMean
 
 class Scaled(NearestClassMean):
     def __init__(self, clip: float = float("inf"), **kwargs):
@@ -35,6 +37,15 @@ class Spoils(NearestClassMean):
         if self.batches == 9:
             self.start.samples.numpy()[:] = 0
         super().adapt(inputs, labels)
+
+class Gathers(GradientDescent):
+    def adapt(self, inputs, labels):
+        self.bias.sum().backward()
+
+    def forward(self, inputs):
+        # As many of the first samples are of the first class as batches have left a gradient.
+        first = torch.arange(len(inputs)) < self.bias.grad[0, 0]
+        return torch.stack([first, ~first], -1).float().expand(len(self.start.numbers), -1, -1)
 
 def upright() -> NearestClassMean:
     return NearestClassMean()
@@ -153,3 +164,13 @@ def test_draws_for_several_orderings_at_once_are_warned_of(
     fit(f"--model.methods={method(drawing)}", f"--data.orderings={orderings}")
     warned = "WARNING: mine drew from a global generator" in " ".join(capsys.readouterr().out.split())
     assert warned == (drawing == "Drops" and orderings == 2)
+
+
+def test_evaluations_leave_gradients_alone(mine: Path, fit: Callable[..., Path]) -> None:
+    options = [f"--model.methods={method('Gathers')}", "--criterion.threshold=1"]
+    often = fit(*options, folder="often")
+    seldom = fit(*options, "--criterion.evaluate_every=4", folder="seldom")
+    correct = [dict(np.load(folder / "curves.npz"))["correct"][1] for folder in (often, seldom)]
+    assert correct[1].shape[1] == 6
+    assert len(np.unique(correct[1])) > 1
+    assert np.array_equal(correct[0][:, 3::4], correct[1])

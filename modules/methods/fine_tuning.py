@@ -61,9 +61,9 @@ class FineTuning(GradientDescent):
             inputs: As for `adapt`.
             labels: As for `adapt`.
         """
-        optimizer.zero_grad()
         with folded(self):
             features = self.features(inputs)
         # What inference made cannot be part of a graph.
         self.loss(linear_logits(features.clone(), self.weight, self.bias), labels).backward()
         optimizer.step()
+        optimizer.zero_grad()

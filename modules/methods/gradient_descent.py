@@ -59,9 +59,10 @@ class GradientDescent(Method):
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Take one optimiser step on the batch."""
-        self.optimizer.zero_grad()
         self.loss(self(inputs), labels).backward()
         self.optimizer.step()
+        # Afterwards, so that neither evaluations nor checkpoints hold gradients.
+        self.optimizer.zero_grad()
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply every ordering's head to the features."""

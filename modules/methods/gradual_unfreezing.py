@@ -43,15 +43,18 @@ class GradualUnfreezing(FineTuning):
         """Take one step on the head and the stages whose turn has come."""
         assert self.backbone is not None
         turns = self.samples_seen // self.samples_per_stage
-        stages = _stages(self.backbone)[::-1]
-        trained = stages[:turns] if turns < len(stages) else [self.backbone]
-        self.train_only([parameter for stage in trained for parameter in stage.parameters()])
-        super().adapt(inputs, labels)
+        if turns:
+            stages = _stages(self.backbone)[::-1]
+            trained = stages[:turns] if turns < len(stages) else [self.backbone]
+            self.train_only([parameter for stage in trained for parameter in stage.parameters()])
+            super().adapt(inputs, labels)
+        else:
+            self.adapt_head(self.optimizer, inputs, labels)
         self.samples_seen += labels.shape[1]
 
 
 def _stages(module: nn.Module) -> list[nn.Module]:
-    """Give the stages of a network, in the order in which they are called."""
+    """Give the stages of a network in the order in which it defines them, in which networks mostly call them."""
     parts = _parts(module)
     if len(parts) == 1:
         return _stages(parts[0])

@@ -82,7 +82,12 @@ def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
 @pytest.mark.parametrize("evaluation", ["lazy", "every"])
 @pytest.mark.parametrize("kills", [(1,), (7, 12, 13), (22,), tuple(range(1, 36, 2))])
 def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
-    script: Script, kills: tuple[int, ...], evaluation: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    script: Script,
+    kills: tuple[int, ...],
+    evaluation: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", 1e9)
@@ -93,6 +98,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
     run = script(COUNTS, results=Results(), **options)
     assert run.correct.tolist() == whole.correct.tolist()
     assert run.results.document["methods"] == whole.results.document["methods"]
+    assert "came out differently" not in capsys.readouterr().out
 
 
 def test_a_higher_limit_goes_on_from_the_states_that_were_kept(script: Script, tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from sklearn.linear_model import SGDClassifier
 from torch import Tensor, nn
 
 import modules
-from modules.checkpoint import is_current, pickling, state_of, unpickling, why_not
+from modules.checkpoint import is_current, pickling, put_back, state_of, unpickling, why_not
 from modules.global_generators import GlobalGenerators
 from modules.method import Method, Start
 from modules.networks.trainable_backbone import folded
@@ -66,9 +66,59 @@ class PerOrdering(Method):
         return torch.stack([-scores, scores], -1)
 
 
+class Lookahead(torch.optim.SGD):
+    """Has attributes beside those of torch's optimisers, tensors and a number."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, lr=0.1, momentum=0.9)
+        self.steps = 0
+        self.slow = [value.detach().clone() for group in self.param_groups for value in group["params"]]
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> None:  # type: ignore[override]
+        super().step(closure)
+        self.steps += 1
+        if self.steps % 3 == 0:
+            fast = [value for group in self.param_groups for value in group["params"]]
+            for value, slow in zip(fast, self.slow, strict=True):
+                value.copy_(slow.lerp_(value, 0.5))
+
+
+class Gathers(modules.GradientDescent):
+    """Takes a step every third batch, on the gradients of all three."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.batches = 0
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        self.loss(self(inputs), labels).backward()
+        self.batches += 1
+        if self.batches % 3 == 0:
+            self.optimizer.step()
+            self.optimizer.zero_grad()
+
+
+class Forgets(modules.GradientDescent):
+    """Has an attribute until the first batch alone."""
+
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.first = True
+
+    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+        if hasattr(self, "first"):
+            del self.first
+            labels = 1 - labels
+        super().adapt(inputs, labels)
+
+
 OWN: dict[str, Callable[[], Method]] = {
     "Scheduled": Scheduled,
     "PerOrdering": PerOrdering,
+    "Lookahead": lambda: modules.GradientDescent(Lookahead),
+    "Gathers": Gathers,
+    "Forgets": Forgets,
 }
 
 
@@ -98,7 +148,7 @@ def _run(make: Callable[[], Method], inputs_are: str, stop: int | None, limit: i
             with unpickling(start):
                 loaded = torch.load(file, weights_only=False)
             assert is_current(loaded)
-            vars(method).update(loaded["attributes"])
+            put_back(method, constructed, loaded["attributes"])
             generators = loaded["generators"]
         with generators.in_use():
             adapt(method, batch)
@@ -158,9 +208,24 @@ class Circular(modules.NearestClassMean):
         self.steps = [self.place]
 
 
+class HookedWeight(modules.GradientDescent):
+    def begin(self, start: Start) -> None:
+        super().begin(start)
+        self.weight.register_hook(torch.sign)
+
+
+class HookedOptimizer(modules.GradientDescent):
+    def build_optimizers(self) -> list[torch.optim.Optimizer]:
+        optimizers = super().build_optimizers()
+        self.optimizer.register_step_post_hook(print)
+        return optimizers
+
+
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
+        (HookedWeight, "a hook of a tensor is not stored"),
+        (HookedOptimizer, "a hook of Adam is not stored"),
         (Graph, "detach it"),
         (Local, "local object"),
         (Closed, "local object"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
@@ -410,6 +411,22 @@ def test_the_precision_of_training_is_none_of_evaluations() -> None:
     with torch.autocast("cpu", torch.bfloat16):
         comparison.validation_step([(torch.randn(5, 4), torch.zeros(5, dtype=torch.int64))], 0)
     assert method.noted is False
+
+
+@pytest.mark.parametrize(("value", "is_fine"), [(-torch.inf, True), (torch.inf, False), (torch.nan, False)])
+def test_a_class_may_be_barred(value: float, is_fine: bool) -> None:
+    class Bars(GradientDescent):
+        def adapt(self, inputs: Tensor, labels: Tensor) -> None:
+            self.bias.data[:, 2] = value
+
+    start = Start(4, 3, range(1), max_samples=9, seed=0, backbone=nn.Sequential(nn.Flatten(), nn.Linear(12, 4)))
+    comparison = Comparison(Bars())
+    set_up(comparison, start)
+    comparison.on_validation_epoch_start()
+    comparison.training_step((torch.zeros(1, 1, 3, 2, 2), torch.zeros(1, 1, dtype=torch.int64), torch.zeros(1, 1)), 0)
+    comparison.validation_step([(torch.zeros(5, 3, 2, 2), torch.zeros(5, dtype=torch.int64))], 0)
+    with nullcontext() if is_fine else pytest.raises(UserError, match="turned NaN or infinite"):
+        comparison.snapshot()
 
 
 def test_a_network_that_diverges_is_named_wherever_the_method_keeps_it() -> None:

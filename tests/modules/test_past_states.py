@@ -175,6 +175,14 @@ def test_what_fails_in_a_copy_is_one_line(error: Exception) -> None:
         past.keep(0, optimizers)
 
 
+def test_a_function_that_comes_later_is_found() -> None:
+    method, past, optimizers = begin(modules.NearestClassMean, draw("features")[0])
+    past.keep(0, optimizers)
+    method.look = lambda inputs: inputs + method.start.classes  # type: ignore[assignment]
+    with pytest.raises(UserError, match=r"^criterion\.evaluation: .*local object.* give every"):
+        past.keep(1, optimizers)
+
+
 def test_what_all_methods_share_is_not_copied() -> None:
     samples, labels = draw("features")
     method, past, optimizers = begin(modules.Replay, samples)
