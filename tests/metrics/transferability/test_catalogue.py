@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import re
 from pathlib import Path
 
@@ -53,6 +54,18 @@ def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str)
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"| `{name}` |")]
     assert f"| {METRICS[name].title} |" in line
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.function])
+def test_the_documentation_has_the_options_of_a_metric(name: str) -> None:
+    lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
+    [line] = [line for line in lines if line.startswith(f"- `{name}`: ")]
+    function = METRICS[name].function
+    assert function is not None
+    named = {
+        option for option in inspect.signature(function).parameters if option not in ("features", "labels", "seed")
+    }
+    assert set(re.findall(r"`(\w+)` \(", line)) == named
 
 
 def test_names_titles_and_summaries_tell_metrics_apart() -> None:
