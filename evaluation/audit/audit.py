@@ -13,7 +13,7 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from evaluation.audit.document import csv_tables, describe
 from evaluation.audit.facts import read_facts
 from evaluation.audit.figures import draw_figures
-from evaluation.audit.findings import MOST_OUTCOMES, Findings, audit_table
+from evaluation.audit.findings import MOST_MODELS, MOST_OUTCOMES, Findings, audit_table
 from evaluation.audit.rankers import require_distinct, telling
 from evaluation.audit.report import audit_report, print_audit
 from evaluation.stability.study import choose_pool_size
@@ -121,13 +121,15 @@ def audit(
 def _not_computed(found: Findings) -> list[str]:
     """Say why there is no setup stability, or no win rates."""
     metrics, rankers = found.table.metrics, found.rankers.names
-    many = f"{found.pools:,} pools of {found.pool_size} of {len(found.table.sources)} sources are too many for an audit"
+    sources, outcomes = len(found.table.sources), found.pools * len(found.table.targets) * len(rankers)
+    many = f"the pools of {found.pool_size} of {sources} sources are too many for an audit"
     missing = {
+        f"leave one model out: {sources} sources are too many for an audit": sources > MOST_MODELS,
         "setup stability: it compares two metrics or more": found.stability is None and len(metrics) < 2,
         "win rates: they compare two rankers or more": found.wins is None and len(rankers) < 2,
         "win rates: a source has no mean rank, for want of other targets": not np.isfinite(found.elsewhere).all(),
         f"setup stability or win rates: {many}; choose another pool_size, or run stability, which does them all": (
-            found.pools * len(found.table.targets) * len(rankers) > MOST_OUTCOMES
+            outcomes > MOST_OUTCOMES
         ),
     }
     return [f"No {what}." for what, here in missing.items() if here]

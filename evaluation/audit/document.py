@@ -34,10 +34,10 @@ def describe(found: Findings) -> dict[str, Any]:
         "kendall_given_mean_rank": {
             name: _over_targets(values, targets) for name, values in zip(others, found.beyond, strict=True)
         },
-        "leave_one_model_out": _left_out(names, dict(zip(found.table.sources, found.without_models, strict=True))),
+        "leave_one_model_out": _left_out(names, found.without_models),
         "leave_one_family_out": _left_out(names, found.without_families),
         "ranks": _dispersion(found),
-        "pools": found.pools,
+        "pools": found.pools if found.wins or found.stability else None,
         "setup_stability": (
             {name: agreement.mean for name, agreement in found.stability.setup_stability.items()}
             if found.stability

@@ -19,6 +19,8 @@ from output.progress import track
 
 # Outcomes of all pools, targets and rankers up to which they are computed: some minutes on one core.
 MOST_OUTCOMES = 100_000_000
+# Sources up to which each is left out once.
+MOST_MODELS = 1_000
 
 Values = NDArray[np.float64]
 
@@ -32,7 +34,8 @@ class Findings:
         facts: Facts about the sources.
         rankers: What ranks the sources, and how well.
         beyond: Correlation of all rankers but the first with the performances, given the mean rank, `[r - 1, t]`.
-        without_models: Mean over targets of how well every ranker does with one source left out, `[n, r, e]`.
+        without_models: Mean over targets of how well every ranker does with one source left out, by its name, `[r, e]`
+            each; none where there are too many.
         without_families: The same with one family left out, by its name, `[r, e]` each.
         pool_size: Sources in a pool.
         stability: Study of the metrics of the table over all pools; None where there are fewer than two, or too many
@@ -44,7 +47,7 @@ class Findings:
     facts: Facts
     rankers: Rankers
     beyond: Values
-    without_models: Values
+    without_models: Mapping[str, Values]
     without_families: Mapping[str, Values]
     pool_size: int
     stability: Study | None
@@ -83,13 +86,14 @@ def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_toleranc
     rankers = rank_sources(table, facts)
     all_rankers = replace(table, metrics=rankers.names, scores=np.where(table.known, rankers.scores, 0.0))
     families = sorted(set(facts.families)) if len(set(facts.families)) > 1 else []
-    models = track(range(len(table.sources)), "leave one model out", "models")
+    one_by_one = table.sources if len(table.sources) <= MOST_MODELS else []
+    models = track(one_by_one, "leave one model out", "models")
     return Findings(
         table,
         facts,
         rankers,
         given_mean_rank(table, rankers),
-        np.stack([_means_without(table, facts, np.arange(len(table.sources)) == model) for model in models]),
+        {model: _means_without(table, facts, np.array(table.sources) == model) for model in models},
         {family: _means_without(table, facts, np.array(facts.families) == family) for family in families},
         pool_size,
         _study(table, pool_size, tie_tolerance),

@@ -8,11 +8,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metrics.ranking.ranking_measures import MEASURES, kendall, measure_pools
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, kendall, measure_pools
 
 Values = NDArray[np.float64]
 Known = NDArray[np.bool_]
 
+# Sources up to which all rankers are measured at once, by matrices of sources by sources.
+MOST_AT_ONCE = 500
 # Correlations that differ by less differ by rounding errors.
 SAME = 1e-12
 
@@ -63,10 +65,15 @@ def measure_targets(scores: Values, performances: Values, known: Known) -> Value
     for target, here in enumerate(known.T):
         ranked = np.isfinite(scores[:, here, target]).all(axis=1)
         if here.sum() > 1 and ranked.any():
-            pool = np.arange(here.sum())[None]
-            values = measure_pools(scores[ranked][:, here, target], performances[here, target], pool)
-            found[ranked, target] = values[0].T
+            found[ranked, target] = _measure(scores[ranked][:, here, target], performances[here, target])
     return found
+
+
+def _measure(scores: Values, performances: Values) -> Values:
+    """Measure rankers `[r, n]` on one target, `[r, e]`."""
+    if len(performances) <= MOST_AT_ONCE:
+        return np.asarray(measure_pools(scores, performances, np.arange(len(performances))[None])[0].T)
+    return np.array([[each.compute(row, performances) for each in EVALUATION_MEASURES.values()] for row in scores])
 
 
 def partial_kendall(first: ArrayLike, second: ArrayLike, given: ArrayLike) -> float:

@@ -174,7 +174,19 @@ def test_too_many_pools_are_left_to_the_study(
     # Two metrics are just few enough, three rankers are not.
     assert found["setup_stability"]["pool"] is not None
     assert found["win_rate_percent"] == {}
-    assert "4 pools of 3 of 4 sources are too many for an audit; choose" in " ".join(capsys.readouterr().out.split())
+    assert "the pools of 3 of 4 sources are too many for an audit; choose" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_a_table_of_many_sources(tmp_path: Path) -> None:
+    generator = np.random.default_rng(0)
+    lines = [f"s{place},t{target},{generator.uniform()}" for place in range(20_000) for target in range(2)]
+    (tmp_path / "table.csv").write_text("\n".join(["source,target,performance", *lines]))
+    found = run(tmp_path / "table.csv", tmp_path / "out")
+    expected = stats.kendalltau(*np.array([float(line.split(",")[2]) for line in lines]).reshape(-1, 2).T).statistic
+    assert found["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
+    assert found["leave_one_model_out"] == {}
+    assert (found["pools"], len(found["not_computed"])) == (None, 4)
 
 
 @pytest.mark.usefixtures("without_figures")
