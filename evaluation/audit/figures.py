@@ -72,7 +72,8 @@ def _titles(document: Document) -> dict[str, str]:
 def _draw_panels(panels: Mapping[str, Sequence[Row]], about: str, static: int) -> Figure:
     """Draw panels side by side whose lines are the same; the first ones are static."""
     count = max(map(len, panels.values()))
-    figure = Figure(figsize=(2 + PANEL * len(panels), AROUND + 0.3 + LINE * count), layout="constrained")
+    figure = Figure(figsize=(2 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
+    figure.set_layout_engine("constrained", wspace=0.05)
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (title, rows) in zip(grid, panels.items(), strict=True):
         for line, (_, found) in enumerate(rows):

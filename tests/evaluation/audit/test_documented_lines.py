@@ -14,11 +14,14 @@ import numpy as np
 import pytest
 
 import evaluate
+from evaluation.audit.report import with_interval
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "accuracy_tables"
-BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "audit.md").read_text(), flags=re.DOTALL)
+PAPERS = SHARED / "data" / "stable_transfer"
+PAGE = (ROOT / "docs" / "audit.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
 # Metrics, the one that the page shows among them; the mean rank comes before.
 METRICS = ["gbc", "log_me", "own"]
 
@@ -111,12 +114,45 @@ def test_setup_stability_and_win_rates(found: tuple[dict[str, Any], dict[str, An
 def test_mean_ranks_of_published_tables(table: str, mean: float, tmp_path: Path) -> None:
     (tmp_path / "table.csv").symlink_to(TABLES / f"{table}.csv")
     document = evaluate_audit(tmp_path)
+    assert "None" not in (tmp_path / "out" / "report.md").read_text()
     expected = document["rankers"]["mean_rank"]["weighted_kendall"]
     assert round(expected["mean"], 3) == mean
     assert run_blocks(tmp_path, BLOCKS[:1])["mean"] == pytest.approx(expected["mean"], abs=1e-12)
 
 
-def evaluate_audit(folder: Path) -> dict[str, Any]:
-    evaluate.main(["audit", f"--table={folder / 'table.csv'}", f"--output={folder / 'out'}", "--logger=false"])
+@pytest.mark.skipif(not PAPERS.is_dir(), reason="needs the tables of HEADSTART_SHARED, by default ../shared")
+@pytest.mark.parametrize(
+    ("scenario", "table", "pool_size", "stability"),
+    [
+        ("scenario 1", "source_datasets_table.csv", 11, {"target": 0.23, "measure": 0.53, "pool": 0.60}),
+        ("scenario 2", "source_model_architectures_table.csv", 14, {"target": 0.62, "measure": 0.69, "pool": 0.80}),
+    ],
+)
+def test_the_page_has_the_figures_of_the_papers_tables(
+    scenario: str, table: str, pool_size: int, stability: dict[str, float], tmp_path: Path
+) -> None:
+    (tmp_path / "table.csv").symlink_to(PAPERS / table)
+    found = evaluate_audit(tmp_path, f"--pool_size={pool_size}")
+    # As published by Agostinelli et al., ECCV 2022, tables 2a and 3a.
+    assert {name: round(value, 2) for name, value in found["setup_stability"].items()} == stability
+    rows = [line.split(" | ") for line in PAGE.splitlines() if line.startswith(f"| {scenario} | ")]
+    assert [row[1] for row in rows] == ["GBC", "LEEP", "N-LEEP", "LogME", "H-score"]
+    for name, row in zip(found["metrics"], rows, strict=True):
+        less = found["minus_mean_rank"][name]["weighted_kendall"]
+        per_target = less["per_target"].values()
+        its = found["rankers"][name]
+        assert row[2:] == [
+            with_interval(its["weighted_kendall"]),
+            with_interval(less),
+            f"{sum(value > 0 for value in per_target)} of {len(per_target)}",
+            with_interval(its["kendall"]),
+            f"{with_interval(found['kendall_given_mean_rank'][name])} |",
+        ]
+
+
+def evaluate_audit(folder: Path, *options: str) -> dict[str, Any]:
+    evaluate.main(
+        ["audit", f"--table={folder / 'table.csv'}", f"--output={folder / 'out'}", "--logger=false", *options]
+    )
     document: dict[str, Any] = json.loads((folder / "out" / "audit.json").read_text())
     return document
