@@ -13,7 +13,7 @@ from jsonargparse.typing import NonNegativeFloat, PositiveInt
 from evaluation.audit.document import csv_tables, describe
 from evaluation.audit.facts import read_facts
 from evaluation.audit.figures import draw_figures
-from evaluation.audit.findings import MOST_MODELS, MOST_OUTCOMES, Findings, audit_table
+from evaluation.audit.findings import MOST_LEFT_OUT, MOST_OUTCOMES, Findings, audit_table
 from evaluation.audit.rankers import require_distinct, telling
 from evaluation.audit.report import audit_report, print_audit
 from evaluation.stability.study import choose_pool_size
@@ -124,7 +124,8 @@ def _not_computed(found: Findings) -> list[str]:
     sources, outcomes = len(found.table.sources), found.pools * len(found.table.targets) * len(rankers)
     many = f"the pools of {found.pool_size} of {sources} sources are too many for an audit"
     missing = {
-        f"leave one model out: {sources} sources are too many for an audit": sources > MOST_MODELS,
+        f"leave one model out: {sources} sources are too many for an audit of {len(found.table.targets)} targets and "
+        f"{len(rankers)} rankers": found.rankers.scores.size > MOST_LEFT_OUT,
         "setup stability: it compares two metrics or more": found.stability is None and len(metrics) < 2,
         "win rates: they compare two rankers or more": found.wins is None and len(rankers) < 2,
         "win rates: a source has no mean rank, for want of other targets": not np.isfinite(found.elsewhere).all(),

@@ -19,8 +19,8 @@ from output.progress import track
 
 # Outcomes of all pools, targets and rankers up to which they are computed: some minutes on one core.
 MOST_OUTCOMES = 100_000_000
-# Sources up to which each is left out once.
-MOST_MODELS = 1_000
+# Sources left out, targets and rankers up to which each source is left out once: some minutes, too.
+MOST_LEFT_OUT = 200_000
 
 Values = NDArray[np.float64]
 
@@ -86,7 +86,7 @@ def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_toleranc
     rankers = rank_sources(table, facts)
     all_rankers = replace(table, metrics=rankers.names, scores=np.where(table.known, rankers.scores, 0.0))
     families = sorted(set(facts.families)) if len(set(facts.families)) > 1 else []
-    one_by_one = table.sources if len(table.sources) <= MOST_MODELS else []
+    one_by_one = table.sources if rankers.scores.size <= MOST_LEFT_OUT else []
     models = track(one_by_one, "leave one model out", "models")
     return Findings(
         table,

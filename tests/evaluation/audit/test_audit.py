@@ -178,12 +178,14 @@ def test_too_many_pools_are_left_to_the_study(
 
 
 @pytest.mark.usefixtures("without_figures")
-def test_a_table_of_many_sources(tmp_path: Path) -> None:
-    generator = np.random.default_rng(0)
-    lines = [f"s{place},t{target},{generator.uniform()}" for place in range(20_000) for target in range(2)]
+def test_a_table_of_many_sources(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(findings, "MOST_LEFT_OUT", 30_000)
+    monkeypatch.setattr(command, "MOST_LEFT_OUT", 30_000)
+    performances = np.random.default_rng(0).uniform(size=(20_000, 2))
+    lines = [f"s{source},t{target},{value}" for (source, target), value in np.ndenumerate(performances)]
     (tmp_path / "table.csv").write_text("\n".join(["source,target,performance", *lines]))
     found = run(tmp_path / "table.csv", tmp_path / "out")
-    expected = stats.kendalltau(*np.array([float(line.split(",")[2]) for line in lines]).reshape(-1, 2).T).statistic
+    expected = stats.kendalltau(*performances.T).statistic
     assert found["rankers"]["mean_rank"]["kendall"]["mean"] == pytest.approx(expected)
     assert found["leave_one_model_out"] == {}
     assert (found["pools"], len(found["not_computed"])) == (None, 4)

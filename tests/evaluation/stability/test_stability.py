@@ -196,7 +196,18 @@ def test_printed_rates_add_up_to_100(table: Path, tmp_path: Path) -> None:
             assert sum(int(row["rounded"]) for row in rows if (row["ties"], row["measure"]) == (ties, measure)) == 100
 
 
-def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path) -> None:
+@pytest.mark.usefixtures("without_figures")
+def test_printed_rates_lie_within_their_ranges(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Three metrics with the same scores win a third each, whichever target is left out."""
+    same = dict.fromkeys(("gbc", "GBC+", "gbc_é"), PERFORMANCES)
+    run(write_table(tmp_path / "table.csv", ["t0", "t1"], same), tmp_path / "out", "--pool_size=4")
+    printed = capsys.readouterr().out
+    assert printed.count("33.3 [33.3, 33.3]") == 3 * 5
+    for title in ("GBC", "GBC+", "gbc_é"):
+        assert printed.count(f"\n{title} ") >= 2
+
+
+def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = ["metric,source,target,score,performance"]
     lines += [f"{metric},s{place},t,{place},0.5" for metric in ("first", "second") for place in range(SOURCES)]
     table = tmp_path / "table.csv"
@@ -207,6 +218,9 @@ def test_undefined_outcomes_are_null_and_not_wrong(tmp_path: Path) -> None:
     rates = found["win_rate_percent"]["first"]
     assert rates == {"weighted_kendall": None, "kendall": None, "pearson": None, "rel_at_1": 50, "average": 50}
     assert not (tmp_path / "out" / "experiments.png").exists(), "there are no two targets to connect"
+    printed = capsys.readouterr().out
+    assert "Experiments with several winners: 100.0 % Rel@1." in printed
+    assert "nan" not in printed
 
 
 @pytest.mark.usefixtures("without_figures")
