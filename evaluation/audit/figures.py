@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from evaluation.audit.rankers import MEAN_RANK
-from evaluation.audit.report import ranker_titles
+from evaluation.audit.report import STATIC, ranker_titles
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.figures import ALARM, GREY, INK, PALE, drawing, save, shorten
 from output.files import write_together
@@ -44,24 +44,24 @@ def draw_figures(document: Document, folder: Path) -> list[Path]:
 
 def _draw_rankers(document: Document) -> Figure:
     """Draw a panel for each measure and a line for each ranker."""
-    titles, static = _titles(document), len(document["rankers"]) - len(document["metrics"])
+    titles = _titles(document)
     panels = {
         measure.title: [(titles[ranker], found[name]) for ranker, found in document["rankers"].items()]
         for name, measure in EVALUATION_MEASURES.items()
     }
     about = "How well rankers foretell performance; red ones know nothing of the target"
-    return _draw_panels(panels, about, static)
+    return _draw_panels(panels, about, _colours(document["rankers"]))
 
 
 def _draw_beyond(document: Document) -> Figure:
     """Draw the correlation of every ranker with performance, beside what is left of it given the mean rank."""
-    titles, static = _titles(document), len(document["rankers"]) - len(document["metrics"]) - 1
+    titles = _titles(document)
     others = [name for name in document["rankers"] if name != MEAN_RANK]
     panels = {
         "Kendall": [(titles[name], document["rankers"][name]["kendall"]) for name in others],
         "Kendall given the mean rank": [(titles[name], document["kendall_given_mean_rank"][name]) for name in others],
     }
-    return _draw_panels(panels, "What rankers say beyond the mean rank on the other targets", static)
+    return _draw_panels(panels, "What rankers say beyond the mean rank on the other targets", _colours(others))
 
 
 def _titles(document: Document) -> dict[str, str]:
@@ -69,15 +69,19 @@ def _titles(document: Document) -> dict[str, str]:
     return dict(zip(titles, shorten(list(titles.values())), strict=True))
 
 
-def _draw_panels(panels: Mapping[str, Sequence[Row]], about: str, static: int) -> Figure:
-    """Draw panels side by side whose lines are the same; the first ones are static."""
+def _colours(rankers: Iterable[str]) -> list[str]:
+    return [ALARM if name in STATIC else INK for name in rankers]
+
+
+def _draw_panels(panels: Mapping[str, Sequence[Row]], about: str, colours: Sequence[str]) -> Figure:
+    """Draw panels side by side whose lines are the same, with the colours of these."""
     count = max(map(len, panels.values()))
     figure = Figure(figsize=(2 + PANEL * len(panels), AROUND + 0.3 + LINE * count))
     figure.set_layout_engine("constrained", wspace=0.05)
     grid = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
     for axes, (title, rows) in zip(grid, panels.items(), strict=True):
         for line, (_, found) in enumerate(rows):
-            _draw_line(axes, line, found, ALARM if line < static else INK)
+            _draw_line(axes, line, found, colours[line])
         axes.set_title(title)
         axes.grid(axis="x", color="#e6e6e6", linewidth=0.8)
         axes.set_axisbelow(True)

@@ -11,6 +11,7 @@ from evaluation.stability.table import metric_titles
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.tables import format_number, markdown_table, print_lines, print_table
 
+# What knows nothing of the target: the mean rank, and facts, which a table may have as metrics of the catalogue, too.
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
 MOST_PRINTED = 30
 
@@ -161,7 +162,7 @@ def _against_mean_rank(document: Document) -> list[str]:
         )
     titles = ranker_titles(document)
     kinds: dict[str, list[str]] = {"above": [], "below": [], "not told apart from": []}
-    for name in document["metrics"]:
+    for name in [name for name in document["metrics"] if name not in STATIC]:
         low, high = document["minus_mean_rank"][name]["weighted_kendall"]["ci95"]
         if low is not None:
             kinds["above" if low > 0 else "below" if high < 0 else "not told apart from"].append(titles[name])

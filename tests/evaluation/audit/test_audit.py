@@ -122,6 +122,14 @@ def test_facts_rank_and_families_are_left_out(tmp_path: Path, facts: Path, capsy
             assert np.asarray(picture.convert("L")).min() < 100
 
 
+def test_baselines_of_a_table_are_static(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """A table of `transferability` may have them as metrics; they are no metrics that beat the mean rank or do not."""
+    table = write_table(tmp_path / "table.csv", {"parameters": [4, 3, 2, 1], "own": [1, 2, 4, 3]})
+    found = run(table, tmp_path / "out")
+    assert set(found["rankers"]) == {"mean_rank", "parameters", "own"}
+    assert "Metrics below it by the interval of the difference: own." in " ".join(capsys.readouterr().out.split())
+
+
 @pytest.mark.usefixtures("without_figures")
 def test_facts_that_tell_no_sources_apart_rank_none(tmp_path: Path) -> None:
     (tmp_path / "facts.csv").write_text("source,parameters\n" + "\n".join(f"{name},7" for name in SOURCES))
