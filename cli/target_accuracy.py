@@ -175,9 +175,11 @@ class TargetAccuracyCLI(TaskCLI):
         head = nn.Linear(self.backbone.width, len(batches.classes))
         weight, bias = draw_head(self.backbone.width, len(batches.classes), batches.seed, ordering)
         head.load_state_dict({"weight": weight.T, "bias": bias})
-        whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
-        normalize = None if head_alone else self.backbone.normalize
-        self.model.begin(head if head_alone else whole, normalize, len(batches.classes), seed)
+        if head_alone:
+            self.model.begin(head, None, len(batches.classes), seed)
+        else:
+            whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
+            self.model.begin(whole, self.backbone.normalize, len(batches.classes), seed)
         # A trainer that has trained once takes itself to be done.
         trainer = super().instantiate_trainer()
         kept = self.folder / f"{digest_of({**self.fed, 'training': self.training, 'ordering': ordering})[:16]}.ckpt"

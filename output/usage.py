@@ -43,6 +43,7 @@ UNION = re.compile(
 WHOLE = (
     (r"unrecognized arguments: (\S*).*", r"'\1' is no option; options are written --name=value"),
     (r"argument (?:\w+\()?([\w.]+)\)? --> ([\w.]+): .*", r"\2: it follows from \1, and cannot be given"),
+    (r'Linked "([\w.]+)" must be given via "([\w.]+)"\.', r"\1: it follows from \2, and cannot be given"),
     (r"argument --?([\w.]+): (.*)", r"\1: \2"),
     (r"argument subcommand: invalid choice: ('.*?') \(choose from (.*)\)", r"\1 is no command; there are \2"),
     (r"File does not exist: (.*)", r"there is no file \1"),

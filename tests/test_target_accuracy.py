@@ -220,6 +220,10 @@ def test_faults_are_one_line(
     assert line("--data.backbone.weights=nowhere.pth").startswith("data.backbone.weights: there is no file")
     assert line("--results.ledger=/dev/null/ledger").startswith("results.ledger: '/dev/null/ledger' cannot be used")
     assert line("--data.photos=datamodules.DrawnPets", "--data.photos.train_size=1").startswith("data.photos: ")
+    assert line("--data.seed=3", code=2) == "data.seed: it follows from seed_everything, and cannot be given"
+    assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; say how many epochs")
+    assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; one model")
+    assert line("--trainer.precision=64-true").startswith("trainer.precision: 64-true given; take 32-true or")
     assert not (tmp_path / "run").exists()
     run(tmp_path / "run", *options)
     assert "holds other results (training differ)" in line("--model.label_smoothing=0.1")
