@@ -37,7 +37,7 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
             "--data.backbone.preprocessing={resize: 72, crop: 64}",
             "--data.precision=float32",
             "--data.num_workers=0",
-            "--data.orderings=2",
+            "--data.orderings=1",
             "--data.max_samples=8",
             "--data.batch_size=2",
             "--model.baseline=modules.HeadOnly",

@@ -40,6 +40,7 @@ def run(shell: Shell, command: str) -> str:
     return printed
 
 
+@pytest.mark.slow
 def test_every_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADSTART_LEDGER")
     checkout, server_folder = tmp_path / "checkout", tmp_path / "server"
