@@ -12,7 +12,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cli.training_protocol import DEFAULTS
+from cli.training_cli import DEFAULTS
 from datamodules.photo_batches import EpochBatches, load_batches
 from modules.augmentation import MirrorHalf, PermuteChannels, Shift
 from modules.networks.backbone import EMBEDDED_PREPROCESSING, BackboneSpec

@@ -10,7 +10,27 @@ from modules.comparison import Comparison
 from output.progress import Progress
 
 
-class ComparisonProgress(ProgressBar):
+class _Shown(ProgressBar):
+    """Shows the progress from the begin of training to its end, however that comes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shown: Progress | None = None
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """End, at the last state."""
+        self._close()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """End, so that what follows is printed below."""
+        self._close()
+
+    def _close(self) -> None:
+        if self.shown is not None:
+            self.shown.__exit__()
+
+
+class ComparisonProgress(_Shown):
     """Shows the samples seen, and how many runs (a method in an ordering) have met the criterion.
 
     Args:
@@ -20,7 +40,6 @@ class ComparisonProgress(ProgressBar):
     def __init__(self, criterion: SampleEfficiency) -> None:
         super().__init__()
         self.criterion = criterion
-        self.shown: Progress | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin."""
@@ -37,23 +56,11 @@ class ComparisonProgress(ProgressBar):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """End, at the last state."""
         self.on_validation_end(trainer, pl_module)
-        self._close()
-
-    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End, so that what follows is printed below."""
-        self._close()
-
-    def _close(self) -> None:
-        if self.shown is not None:
-            self.shown.__exit__()
+        super().on_train_end(trainer, pl_module)
 
 
-class TrainingProgress(ProgressBar):
+class TrainingProgress(_Shown):
     """Shows the photos that were trained on, and the accuracy on the validation photos where it is measured."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.shown: Progress | None = None
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Begin, or go on at a later epoch."""
@@ -72,15 +79,3 @@ class TrainingProgress(ProgressBar):
         if self.shown is not None and "accuracy" in trainer.callback_metrics:
             epoch, accuracy = trainer.current_epoch + 1, float(trainer.callback_metrics["accuracy"])
             self.shown.show(self.shown.done, f"accuracy {accuracy:.4f} after epoch {epoch}")
-
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """End, at the last state."""
-        self._close()
-
-    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
-        """End, so that what follows is printed below."""
-        self._close()
-
-    def _close(self) -> None:
-        if self.shown is not None:
-            self.shown.__exit__()

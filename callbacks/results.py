@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import time
 from contextlib import ExitStack
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 
 from callbacks.checkpoints import Checkpoints
 from callbacks.configuration import essence, registry_digest
+from callbacks.ledger_results import LedgerResults
 from callbacks.remarks import remark_on_criterion, remark_on_traces
 from callbacks.run_files import CONFIG, RESULTS, read_document, write_run
 from callbacks.sample_efficiency import SampleEfficiency
@@ -34,7 +34,6 @@ from output.files import alone_in, output_folder
 from output.tables import print_lines, print_scores
 from output.version import git_revision
 from store.json_digest import digest_of
-from store.ledger import Ledger
 
 SCHEMA = 2
 
@@ -47,7 +46,7 @@ class Publisher(Protocol):
         """Take the content of `results.json` and the run's files, and end the run's log."""
 
 
-class Results:
+class Results(LedgerResults):
     """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
 
     They are a view of the ledger: only traces that it has not are measured. A folder with results of the same
@@ -69,22 +68,10 @@ class Results:
         ledger: str | None = None,
         accuracy_at: list[PositiveInt] = ACCURACY_AT,
     ) -> None:
-        self.overwrite = overwrite
+        super().__init__(overwrite, ledger)
         self.recompute = recompute
-        self.ledger_folder = ledger
         self.accuracy_at = accuracy_at
         self.document: dict[str, Any] = {}
-        self._lent: Ledger | None = None
-        self._known = ""
-
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take a ledger that is open already, and say which results are known.
-
-        Args:
-            ledger: The ledger, in place of one on this machine's disk.
-            known: What `identity` was when the run's files were written; empty where they were not.
-        """
-        self._lent, self._known = ledger, known
 
     @property
     def identity(self) -> str:
@@ -161,8 +148,7 @@ class Results:
         self.stream, self.comparison, criterion = stream, comparison, self.criterion
         self._require_same_origin()
         self.stack.enter_context(alone_in("trainer.default_root_dir", self.folder))
-        chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or self.folder.parent / "ledger"
-        ledger = self.stack.enter_context(self._lent or Ledger(Path(chosen).expanduser()))
+        ledger = self.stack.enter_context(self.open_ledger(self.folder))
         sizes = stream.validation_labels.bincount().numpy(force=True)
         weights = class_weights(sizes, criterion.measure)
         all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())
@@ -185,7 +171,7 @@ class Results:
             comparison.evaluate_lazily(criterion)
         self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
         if not self.before:
-            self._require_known()
+            self.require_known(self.identity)
         criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
         return self.traces
 
@@ -202,14 +188,6 @@ class Results:
             raise UserError(
                 f"trainer.default_root_dir: {str(self.folder)!r} holds results of the same configuration, but of "
                 f"another {', '.join(differing)}; choose another folder, or replace them with --results.overwrite=true"
-            )
-
-    def _require_known(self) -> None:
-        """Refuse to replace results of another origin that lie on another machine, as `_require_same_origin` does."""
-        if self._known and self.identity != self._known and not self.overwrite:
-            raise UserError(
-                "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
-                "code, photos, weights or versions; choose another folder, or give --results.overwrite=true"
             )
 
     def finish(self, trainer: Trainer) -> None:

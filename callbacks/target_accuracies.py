@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -11,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from callbacks.ledger_results import LedgerResults
 from output.errors import UserError
 from store.json_digest import digest_of
 from store.ledger import Ledger, LedgerError, Trace, TraceKey
@@ -18,7 +18,7 @@ from store.ledger import Ledger, LedgerError, Trace, TraceKey
 SECONDS_BETWEEN_LOOKS = 1.0
 
 
-class AccuracyFiles:
+class AccuracyFiles(LedgerResults):
     """Writes the accuracies to the ledger, and results.json into the run's folder.
 
     An accuracy is found in the ledger by all that it depends on: the contents of the source's weights and of the
@@ -31,20 +31,8 @@ class AccuracyFiles:
     """
 
     def __init__(self, overwrite: bool = False, ledger: str | None = None) -> None:
-        self.overwrite = overwrite
-        self.ledger_folder = ledger
+        super().__init__(overwrite, ledger)
         self.identity = ""
-        self._lent: Ledger | None = None
-        self.known = ""
-
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take a ledger that is open already, and say which results are known.
-
-        Args:
-            ledger: The ledger, in place of one on this machine's disk.
-            known: What `identity` was when the run's files were written; empty where they were not.
-        """
-        self._lent, self.known = ledger, known
 
     def follow(self, identity: str) -> None:
         """Take the digest of all that decides the results.
@@ -56,11 +44,7 @@ class AccuracyFiles:
             UserError: Results of another origin are known, on another machine.
         """
         self.identity = identity
-        if self.known and identity != self.known and not self.overwrite:
-            raise UserError(
-                "trainer.default_root_dir: the sweep's folder holds results of the same configuration, but of other "
-                "code, photos, weights or versions; choose another folder, or give --results.overwrite=true"
-            )
+        self.require_known(identity)
 
     @contextmanager
     def opened(self, folder: Path) -> Iterator[Ledger]:
@@ -72,9 +56,8 @@ class AccuracyFiles:
         Raises:
             UserError: It cannot be used.
         """
-        chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
         try:
-            with self._lent or Ledger(Path(chosen).expanduser()) as ledger:
+            with self.open_ledger(folder) as ledger:
                 yield ledger
         except LedgerError as error:
             raise UserError(f"results.ledger: {error}; choose another folder") from error

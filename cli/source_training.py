@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import yaml
-from lightning.pytorch import Trainer
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser
+from lightning.pytorch.cli import ArgsType
 from torch import nn
 
-from callbacks.progress import TrainingProgress
 from callbacks.source_files import (
     WEIGHTS,
     add_entry,
@@ -24,12 +21,11 @@ from callbacks.source_files import (
     weights_bytes,
 )
 from callbacks.training import train
-from callbacks.training_files import TrainingFiles, versions
-from cli.task_cli import TaskCLI, require_seed
-from cli.task_parser import TaskParser
-from cli.training_protocol import DEFAULTS, deciding, require_training
+from callbacks.training_files import TrainingFiles
+from cli.training_cli import TrainingCLI, TrainingParser, deciding
 from datamodules.draws import draw_epoch
 from datamodules.photo_batches import PhotoBatches
+from datamodules.photo_data import PhotoData
 from datamodules.registry_backbone import read_network
 from modules.networks.build import choose_model
 from modules.networks.classifier import build_classifier
@@ -41,8 +37,6 @@ from modules.source_training import SourceTraining
 from output.errors import naming
 from output.files import digest_file
 from store.ledger import Ledger
-
-VERSION = 1
 
 
 class SourceFiles:
@@ -61,7 +55,7 @@ class SourceFiles:
         self.overwrite = overwrite
 
 
-class SourceTrainingParser(TaskParser):
+class SourceTrainingParser(TrainingParser):
     """Shows what a source model is trained on, and how."""
 
     head = """\
@@ -69,15 +63,9 @@ usage: python train.py --config configs/source_training.yaml [--OPTION=VALUE ...
 
 Train a source model on a data set: its weights, and an entry of a registry.
 """
-    foot = """\
-Options of a class:      --data.photos.help=datamodules.ClassFolders
-Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
-What there is to choose: python evaluate.py list datasets; configs
-Version:                 --version
-"""
 
 
-class SourceTrainingCLI(TaskCLI):
+class SourceTrainingCLI(TrainingCLI):
     """Builds a network, the photos that it is trained on and a trainer from YAML files and options.
 
     Args:
@@ -86,37 +74,16 @@ class SourceTrainingCLI(TaskCLI):
     """
 
     task = "source_training"
+    files = SourceFiles
+    version = 1
+    results: SourceFiles
 
     def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
-        super().__init__(
-            SourceTraining, PhotoBatches, args=args, parser_class=SourceTrainingParser, trainer_defaults=DEFAULTS
-        )
-
-    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add what is written, and let one seed decide everything.
-
-        Args:
-            parser: The parser.
-        """
-        super().add_arguments_to_parser(parser)
-        parser.add_class_arguments(SourceFiles, "results")
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=require_seed)
-
-    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """Name the run's folder.
-
-        Args:
-            kwargs: Arguments of the trainer.
-        """
-        self.results: SourceFiles = self.config_init["results"]
-        trainer = self.config_init["trainer"]
-        self.folder = Path(self.name_folder(trainer, self.datamodule.photos.name, self.config.data.backbone))
-        self.add_progress(trainer, TrainingProgress())
-        return super().instantiate_trainer(**kwargs)
+        super().__init__(SourceTraining, PhotoBatches, SourceTrainingParser, args)
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
-        require_training(self.trainer, self.config.trainer)
+        super().after_instantiate_classes()
         self.name = self.results.name or self.folder.resolve().name
         self.registry = registry_file(self.results.registry, self.folder)
         if self.results.registry:
@@ -173,20 +140,13 @@ class SourceTrainingCLI(TaskCLI):
 
     def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
         """Give everything that decides the weights, as JSON values."""
-        batches = self.datamodule
         return {
-            "task": self.task,
-            "version": VERSION,
-            **batches.fingerprints(),
-            "unreadable": batches.on_bad_image,
-            "network": spec.identity,
-            "preprocessing": asdict(preprocessing),
-            "batch_size": batches.batch_size,
-            "seed": batches.seed,
+            **self.decided_by(spec, preprocessing),
             "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),
-            "code": source_digests([PhotoBatches, SourceTrainingCLI, draw_epoch, build_classifier]),
+            "code": source_digests(
+                [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, draw_epoch, build_classifier]
+            ),
             "trainer": deciding(self.trainer, self.config.trainer),
-            **versions(),
         }
 
     def _write(

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import asdict, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
 import yaml
-from lightning.pytorch import Trainer
-from lightning.pytorch.cli import ArgsType, LightningArgumentParser
+from lightning.pytorch.cli import ArgsType
 from torch import nn
 
 from callbacks.interruption import signals_of
-from callbacks.progress import TrainingProgress
 from callbacks.target_accuracies import Accuracies, AccuracyFiles
 from callbacks.training import train
-from callbacks.training_files import TrainingFiles, versions
-from cli.task_cli import TaskCLI, require_seed
-from cli.task_parser import TaskParser
-from cli.training_protocol import DEFAULTS, deciding, require_training
+from callbacks.training_files import TrainingFiles
+from cli.training_cli import TrainingCLI, TrainingParser, deciding
 from datamodules.chosen_backbone import build_chosen
 from datamodules.draws import draw_epoch
 from datamodules.photo_batches import PhotoBatches
+from datamodules.photo_data import PhotoData
 from datamodules.target_batches import TargetBatches
 from modules.method import draw_head
 from modules.networks.backbone import RANDOM
@@ -35,10 +31,8 @@ from output.errors import naming
 from store.json_digest import digest_of
 from store.ledger import TOLD, Ledger
 
-VERSION = 1
 
-
-class TargetAccuracyParser(TaskParser):
+class TargetAccuracyParser(TrainingParser):
     """Shows what is fine-tuned on what, and how."""
 
     head = """\
@@ -47,15 +41,9 @@ usage: python train.py --config configs/target_accuracy.yaml [--OPTION=VALUE ...
 Fine-tune a source on a target, the whole network or the head alone, and measure
 its accuracy there, unless the ledger has it.
 """
-    foot = """\
-Options of a class:      --data.photos.help=datamodules.ClassFolders
-Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
-What there is to choose: python evaluate.py list datasets; configs
-Version:                 --version
-"""
 
 
-class TargetAccuracyCLI(TaskCLI):
+class TargetAccuracyCLI(TrainingCLI):
     """Builds a source, the target that it is fine-tuned on and a trainer from YAML files and options.
 
     Args:
@@ -64,38 +52,12 @@ class TargetAccuracyCLI(TaskCLI):
     """
 
     task = "target_accuracy"
+    files = AccuracyFiles
+    version = 1
     results: AccuracyFiles
 
     def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
-        super().__init__(
-            TargetAccuracy, TargetBatches, args=args, parser_class=TargetAccuracyParser, trainer_defaults=DEFAULTS
-        )
-
-    def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add what is written, and let one seed decide everything.
-
-        Args:
-            parser: The parser.
-        """
-        super().add_arguments_to_parser(parser)
-        parser.add_class_arguments(AccuracyFiles, "results")
-        parser.link_arguments("seed_everything", "data.seed", compute_fn=require_seed)
-
-    def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """Name the run's folder.
-
-        Args:
-            kwargs: Arguments of the trainer.
-        """
-        self.results = self.config_init["results"]
-        trainer = self.config_init["trainer"]
-        self.folder = Path(self.name_folder(trainer, self.datamodule.photos.name, self.config.data.backbone))
-        self.add_progress(trainer, TrainingProgress())
-        return super().instantiate_trainer(**kwargs)
-
-    def after_instantiate_classes(self) -> None:
-        """Check what several options decide together, before anything is computed."""
-        require_training(self.trainer, self.config.trainer)
+        super().__init__(TargetAccuracy, TargetBatches, TargetAccuracyParser, args)
 
     def run(self) -> dict[str, Any]:
         """Measure the accuracies that the ledger lacks, and write the results."""
@@ -146,20 +108,14 @@ class TargetAccuracyCLI(TaskCLI):
             del options["augmentation"]
         self.training = {
             **describe(self.model, {"init_args": options}),
-            "code": source_digests([PhotoBatches, TargetBatches, TargetAccuracyCLI, draw_epoch]),
+            "code": source_digests(
+                [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, draw_epoch]
+            ),
             "trainer": deciding(self.trainer, self.config.trainer),
         }
         self.fed = {
-            "task": self.task,
-            "version": VERSION,
-            **batches.fingerprints(),
-            "unreadable": batches.on_bad_image,
-            "network": self.spec.identity,
-            "preprocessing": asdict(preprocessing),
+            **self.decided_by(self.spec, preprocessing),
             "inputs": f"features in {batches.arithmetic(device)}" if head_alone else "photos",
-            "batch_size": batches.batch_size,
-            "seed": batches.seed,
-            **versions(),
         }
 
     def _count(self, ordering: int) -> int | None:
@@ -180,8 +136,7 @@ class TargetAccuracyCLI(TaskCLI):
         else:
             whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
             self.model.begin(whole, self.backbone.normalize, len(batches.classes), seed)
-        # A trainer that has trained once takes itself to be done.
-        trainer = super().instantiate_trainer()
+        trainer = self.another_trainer()
         kept = self.folder / f"{digest_of({**self.fed, 'training': self.training, 'ordering': ordering})[:16]}.ckpt"
         if not train(trainer, self.model, kept, batches.train_dataloader()):
             return None

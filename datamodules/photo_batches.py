@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Literal
+from typing import Any
 
 import torch
-from jsonargparse.typing import NonNegativeInt, PositiveInt
-from lightning.pytorch import LightningDataModule
+from jsonargparse.typing import PositiveInt
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from datamodules.draws import draw_epoch
 from datamodules.held_samples import hold
+from datamodules.photo_data import PhotoData
 from datamodules.photos.duplicates import find_duplicates, require_none
-from datamodules.photos.photo_source import Photos, PhotoSource, Pictures, require_classes
+from datamodules.photos.photo_source import Photos, Pictures
 from datamodules.row_policy import Means
 from datamodules.rows import pixels
 from modules.arithmetic import settle_arithmetic
-from modules.networks.backbone import BackboneSpec
 from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError, naming
+from output.errors import naming
 from store.cache import cache_folder
 from store.row_store import StoredRows
-from store.segments import StoreError
 
 # Samples in one step of an evaluation.
 VALIDATED_AT_ONCE = 250
@@ -72,62 +70,27 @@ class _Samples(Dataset[tuple[Tensor, Tensor]]):
         return self.inputs[places], self.labels[places]
 
 
-class PhotoBatches(LightningDataModule):
+class PhotoBatches(PhotoData):
     """Feeds the training photos of a data set in batches, every epoch in another order, and its validation photos.
 
     Photos are drawn or decoded once, and kept on disk as bytes, for all runs.
 
     Args:
-        photos: The data set.
-        backbone: The network, and the weights that it begins with.
         batch_size: Photos in a batch.
-        on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
-            name them in the results.
-        on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
-            their names, or `keep` them and name them in the results.
-        cache_dir: Folder of prepared photos and downloads; by default that in the environment variable
-            HEADSTART_CACHE, else a folder in the user's cache directory.
-        num_workers: Processes that decode photos; by default one per processor that the run may use.
-        seed: Seed of the orders, of new classifiers and of random weights; taken from `seed_everything`.
     """
 
-    def __init__(
-        self,
-        photos: PhotoSource,
-        backbone: BackboneSpec,
-        batch_size: PositiveInt = 64,
-        on_bad_image: Literal["stop", "skip"] = "stop",
-        on_duplicates: Literal["stop", "keep"] = "stop",
-        cache_dir: str | None = None,
-        num_workers: NonNegativeInt | None = None,
-        seed: NonNegativeInt = 0,
-    ) -> None:
-        super().__init__()
-        self.photos = photos
-        self.chosen = backbone
+    def __init__(self, batch_size: PositiveInt = 64, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
         self.batch_size = batch_size
-        self.on_bad_image = on_bad_image
-        self.on_duplicates = on_duplicates
-        self.cache_dir = cache_dir
-        self.num_workers = num_workers
-        self.seed = seed
-        self.order_seed = int(seed)
-        self.unreadable: dict[str, str] = {}
-
-    def prepare_data(self) -> None:
-        """Fetch what is missing of the data set."""
-        with naming("data.photos"):
-            self.photos.prepare(cache_folder(self.cache_dir))
+        self.order_seed = int(self.seed)
 
     def setup(self, stage: str) -> None:
         """List the photos and check them; once for all calls."""
         if hasattr(self, "classes"):
             return
         settle_arithmetic()
+        self.train_photos, self.validation_photos = self.read_splits()
         with naming("data.photos"):
-            self.train_photos, self.validation_photos = self.photos.train(), self.photos.validation()
-            require_classes(self.train_photos, "training")
-            require_classes(self.validation_photos, "validation")
             for photos in (self.train_photos, self.validation_photos):
                 photos.digests(cache_folder(self.cache_dir))
         self.classes = self.train_photos.classes
@@ -167,27 +130,11 @@ class PhotoBatches(LightningDataModule):
         self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = held
 
     def _load(self, find: Callable[[Pictures, Means], StoredRows], photos: Photos, split: str) -> tuple[Tensor, Tensor]:
-        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers)
-        try:
-            with naming("data", about="num_workers: "), naming("data.photos", about=photos.kind):
-                found = find(photos, means)
-        except StoreError as error:
-            raise UserError(f"data.cache_dir: {error}; choose another folder") from error
-        bad = {photos.names[place]: reason for place, reason in found.remarks.items()}
-        if bad and self.on_bad_image == "stop":
-            listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
-            raise UserError(
-                f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
-                "mend or remove them, or leave them out with data.on_bad_image=skip"
-            )
-        self.unreadable |= bad
-        readable = torch.tensor([name not in bad for name in photos.names])
+        found, readable = self.find_rows(lambda means: find(photos, means), photos, split)
         inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
-        if bad:
+        if readable is not None:
             inputs, labels = inputs[readable], labels[readable]
-        lost = [name for label, name in enumerate(self.classes) if label not in labels]
-        if lost:
-            raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
+        self.require_readable(self.classes, labels, split)
         return inputs, labels
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:

@@ -6,11 +6,10 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
-from lightning.pytorch import LightningDataModule
 from torch import Tensor
 from torch.utils.data import DataLoader
 
@@ -18,22 +17,21 @@ from datamodules.chosen_backbone import build_chosen
 from datamodules.draws import draw_fed, draw_validation
 from datamodules.held_samples import ValidationSet, hold
 from datamodules.near_duplicates import warn_of_near_duplicates
+from datamodules.photo_data import PhotoData
 from datamodules.photos.class_folders import tell_left_out
 from datamodules.photos.duplicates import find_duplicates, require_none
-from datamodules.photos.photo_source import Photos, PhotoSource, Pictures, require_classes
+from datamodules.photos.photo_source import Photos, Pictures
 from datamodules.photos.views import Views
 from datamodules.row_policy import Means
 from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from modules.method import Start
-from modules.networks.backbone import RANDOM, BackboneSpec
+from modules.networks.backbone import RANDOM
 from modules.networks.build import choose_model
 from modules.networks.trainable_backbone import TrainableBackbone
 from modules.networks.weights import weights_digest
 from output.errors import UserError, naming
 from output.processors import count_processors
-from store.cache import cache_folder
 from store.row_store import StoredRows
-from store.segments import StoreError
 
 # To be raised whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
@@ -45,64 +43,38 @@ BESIDE_THE_STREAM = {*NAMES, "orderings", "first_ordering", "max_samples"} | {
 }
 
 
-class SampleStream(LightningDataModule):
+class SampleStream(PhotoData):
     """Feeds one stream of samples in many seeded orderings, and the validation set after every batch.
 
     Args:
-        photos: The data set.
-        backbone: The pre-trained backbone that every method starts from.
         batch_size: New samples in each batch, for every ordering.
         max_samples: The sample limit: each ordering feeds this many at most.
         orderings: Number of orderings.
         first_ordering: Number of the first of them. Ordering k is the same whichever others run beside it.
         validation_size: Evaluate on a seeded part of this many validation photos, each class with its share; on all
             by default.
-        on_bad_image: What to do about photos that cannot be decoded: `stop` with their names, or `skip` them and
-            name them in the results.
-        on_duplicates: What to do about photos of equal content that are in both splits or in two classes: `stop` with
-            their names, or `keep` them and name them in the results.
-        cache_dir: Folder of computed features and downloads; by default that in the environment variable
-            HEADSTART_CACHE, else a folder in the user's cache directory.
-        num_workers: Processes that decode photos; by default one per processor that the run may use.
-        seed: Seed of the orderings, of their initial heads and of random weights; taken from `seed_everything`.
     """
 
     # Of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
     # Views of each training photo that are fed; the first is the photo as it is.
     views = 1
-    # Whether what is not stored of the photos' rows raises NotStoredError.
-    only_stored = False
 
     def __init__(
         self,
-        photos: PhotoSource,
-        backbone: BackboneSpec,
         batch_size: PositiveInt = 1,
         max_samples: PositiveInt = 500,
         orderings: PositiveInt = 20,
         first_ordering: NonNegativeInt = 0,
         validation_size: PositiveInt | None = None,
-        on_bad_image: Literal["stop", "skip"] = "stop",
-        on_duplicates: Literal["stop", "keep"] = "stop",
-        cache_dir: str | None = None,
-        num_workers: NonNegativeInt | None = None,
-        seed: NonNegativeInt = 0,
+        **kwargs: Any,
     ) -> None:
-        super().__init__()
-        self.photos = photos
-        self.chosen = backbone
+        super().__init__(**kwargs)
         self.batch_size = batch_size
         self.max_samples = max_samples
         self.orderings = range(first_ordering, first_ordering + orderings)
         self.validation_size = validation_size
-        self.on_bad_image = on_bad_image
-        self.on_duplicates = on_duplicates
-        self.cache_dir = cache_dir
-        self.num_workers = num_workers
-        self.seed = seed
-        self.unreadable: dict[str, str] = {}
-        self.duplicates, self.near_duplicates = list[list[str]](), list[list[str]]()
+        self.near_duplicates: list[list[str]] = []
         self.fingerprints: dict[str, str] = {}
         self.feed(self.orderings)
 
@@ -144,20 +116,12 @@ class SampleStream(LightningDataModule):
     def trainable_backbone(self) -> TrainableBackbone | None:
         """Give the backbone that the methods train, None where the stream feeds frozen features."""
 
-    def prepare_data(self) -> None:
-        """Fetch what is missing of the data set."""
-        with naming("data.photos"):
-            self.photos.prepare(cache_folder(self.cache_dir))
-
     def setup(self, stage: str) -> None:
         """Check the photos, compute or open the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
         settle_arithmetic()
-        with naming("data.photos"):
-            train, validation = self.photos.train(), self.photos.validation()
-            require_classes(train, "training")
-            require_classes(validation, "validation")
+        train, validation = self.read_splits()
         self.left_out = tell_left_out({**train.left_out, **validation.left_out})
         self._require("data.max_samples", self.max_samples, len(train), "training")
         if self.validation_size is not None:
@@ -177,8 +141,8 @@ class SampleStream(LightningDataModule):
         self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
         validation, held_out = self._load_validation(validation)
         self.validation_inputs, self.validation_labels, held_out_thumbnails = held_out
-        self._require_classes(self.train_labels, "training")
-        self._require_classes(self.validation_labels, "validation")
+        self.require_readable(self.classes, self.train_labels, "training")
+        self.require_readable(self.classes, self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
         self.duplicates = find_duplicates(train, validation, self.unreadable)
         if self.on_duplicates == "stop":
@@ -211,37 +175,12 @@ class SampleStream(LightningDataModule):
         """Load what is fed of the readable photos, view by view, their labels, and the thumbnails of all photos."""
         views = self.views if split == "training" else 1
         pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
-        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
-        try:
-            with naming("data.photos"):
-                photos.digests(means.cache)
-            with (
-                naming("data", about="num_workers: "),
-                naming("data.backbone", about="model "),
-                naming("data.photos", about=photos.kind),
-            ):
-                found = self.rows(pictures, means)
-        except StoreError as error:
-            raise UserError(f"data.cache_dir: {error}; choose another folder") from error
-        bad = {photos.names[place % len(photos)]: reason for place, reason in found.remarks.items()}
-        if bad and self.on_bad_image == "stop":
-            listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
-            raise UserError(
-                f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
-                "mend or remove them, or leave them out with data.on_bad_image=skip"
-            )
-        self.unreadable.update(bad)
+        found, readable = self.find_rows(lambda means: self.rows(pictures, means), photos, split)
         inputs, thumbnails = self.split(found)
         labels = torch.from_numpy(photos.labels)
-        if bad:
-            readable = torch.tensor([name not in bad for name in photos.names])
+        if readable is not None:
             inputs, labels = inputs[readable.repeat(views)], labels[readable]
         return inputs, labels, thumbnails[: len(photos)]
-
-    def _require_classes(self, labels: Tensor, split: str) -> None:
-        lost = [name for label, name in enumerate(self.classes) if label not in labels]
-        if lost:
-            raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
 
     @staticmethod
     def _require(option: str, wanted: int, there: int, kind: str) -> None:

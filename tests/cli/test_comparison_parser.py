@@ -60,10 +60,24 @@ def test_configuration_is_printed_in_any_order(change: list[str], capsys: pytest
     assert first["data"]["init_args"]["batch_size"] == (3 if change else 1)
 
 
+def options(kind: type) -> dict[str, Any]:
+    """Give the types of the constructor's arguments, those that it passes on included."""
+    found: dict[str, Any] = {}
+    for each in kind.__mro__:
+        if "__init__" in vars(each):
+            hints = typing.get_type_hints(each.__init__)  # type: ignore[misc]
+            parameters = inspect.signature(each.__init__).parameters.values()  # type: ignore[misc]
+            found |= {
+                one.name: hints[one.name] for one in parameters if one.name in hints and one.kind != one.VAR_KEYWORD
+            }
+            if not any(one.kind == one.VAR_KEYWORD for one in parameters):
+                break
+    return found
+
+
 def nullable(kind: type) -> list[str]:
     """Give the constructor's arguments that may be None."""
-    hints = typing.get_type_hints(kind.__init__)  # type: ignore[misc]
-    return [name for name in inspect.signature(kind).parameters if types.NoneType in typing.get_args(hints[name])]
+    return [name for name, hint in options(kind).items() if types.NoneType in typing.get_args(hint)]
 
 
 SOURCES = [
@@ -92,7 +106,7 @@ def test_null_for_an_option_of_the_stream(name: str, place: str, capsys: pytest.
     assert configuration(capsys, f"--{place}.{name}=3", f"--{place}.{name}=null")["data"]["init_args"][name] is None
 
 
-@pytest.mark.parametrize("name", nullable(typing.get_type_hints(datamodules.SampleStream.__init__)["backbone"]))
+@pytest.mark.parametrize("name", nullable(options(datamodules.SampleStream)["backbone"]))
 def test_null_for_an_option_of_the_backbone(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     given = f"--data.backbone.{name}=null"
     assert configuration(capsys, given)["data"]["init_args"]["backbone"][name] is None
