@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.audit.findings import Findings, mean_over_targets
+from evaluation.audit.findings import Findings
+from evaluation.over_targets import by_measure, number, over_targets
 from evaluation.stability.report import RATED
 from metrics.ranking.ranking_measures import MEASURES
-from metrics.sample_efficiency.scores import t_interval
 
 Values = NDArray[np.float64]
 TableRows = list[list[Any]]
@@ -27,12 +26,12 @@ def describe(found: Findings) -> dict[str, Any]:
         "metrics": found.table.metrics,
         "sources": found.table.sources,
         "targets": targets,
-        "rankers": {name: _by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
+        "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
         "minus_mean_rank": {
-            name: _by_measure(values - measured[0], targets) for name, values in zip(others, measured[1:], strict=True)
+            name: by_measure(values - measured[0], targets) for name, values in zip(others, measured[1:], strict=True)
         },
         "kendall_given_mean_rank": {
-            name: _over_targets(values, targets) for name, values in zip(others, found.beyond, strict=True)
+            name: over_targets(values, targets) for name, values in zip(others, found.beyond, strict=True)
         },
         "leave_one_model_out": _left_out(names, found.without_models),
         "leave_one_family_out": _left_out(names, found.without_families),
@@ -44,21 +43,6 @@ def describe(found: Findings) -> dict[str, Any]:
             else UNDEFINED
         ),
         "win_rate_percent": _win_rates(found),
-    }
-
-
-def _by_measure(values: Values, targets: Sequence[str]) -> dict[str, Any]:
-    """Describe values `[t, e]` by measure."""
-    return {name: _over_targets(column, targets) for name, column in zip(MEASURES, values.T, strict=True)}
-
-
-def _over_targets(values: Values, targets: Sequence[str]) -> dict[str, Any]:
-    """Describe values `[t]`: mean and t interval over the targets on which they are defined, and each of them."""
-    known = values[np.isfinite(values)]
-    return {
-        "mean": number(float(mean_over_targets(values))),
-        "ci95": [number(end) for end in t_interval(known)],
-        "per_target": {target: number(value) for target, value in zip(targets, values, strict=True)},
     }
 
 
@@ -133,8 +117,3 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], TableR
         "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
         "ranks": (["source", "target", "rank"], ranks),
     }
-
-
-def number(value: float) -> float | None:
-    """Give a number as JSON can hold it, None where it is undefined."""
-    return float(value) if math.isfinite(value) else None

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evaluation.audit.facts import Facts
 from evaluation.audit.rankers import Rankers, given_mean_rank, rank_sources, without
+from evaluation.over_targets import mean_over_targets
 from evaluation.stability.study import Study, run_study
 from evaluation.stability.table import TransferTable
 from metrics.ranking.static_orders import mean_spearman, performance_ranks
@@ -99,14 +100,6 @@ def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_toleranc
         _study(table, pool_size, tie_tolerance),
         _study(all_rankers, pool_size, tie_tolerance),
     )
-
-
-def mean_over_targets(values: Values) -> Values:
-    """Give the mean of values `[..., t]` over the targets on which they are defined; NaN where there is none."""
-    known = np.isfinite(values)
-    count = known.sum(axis=-1)
-    total = np.where(known, values, 0.0).sum(axis=-1)
-    return np.asarray(np.divide(total, count, out=np.full(count.shape, np.nan), where=count > 0))
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> Values:

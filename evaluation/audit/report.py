@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evaluation.audit.rankers import MEAN_RANK
+from evaluation.over_targets import with_interval
 from evaluation.stability.report import RATED
 from evaluation.stability.table import metric_titles
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
@@ -121,13 +122,6 @@ def _win_table(document: Document, titles: Mapping[str, str]) -> Cells:
     for name, rates in document["win_rate_percent"].items():
         rows.append([titles[name], *(format_number(rates[measure], ".1f") for measure in RATED)])
     return rows
-
-
-def with_interval(found: Document) -> str:
-    """Write a mean over targets with its interval."""
-    low, high = found["ci95"]
-    interval = "" if low is None else f" [{format_number(low, '.3f')}, {format_number(high, '.3f')}]"
-    return f"{format_number(found['mean'], '.3f')}{interval}"
 
 
 def remarks(document: Document) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.over_targets import number
 from evaluation.stability.study import Study
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from metrics.ranking.win_rates import Ties, round_to_100
@@ -45,7 +46,7 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
         "win_rate_percent": _by_metric(metrics, wins.percent(ties)),
         **{f"win_rate_percent_ties_{kind}": _by_metric(metrics, wins.percent(kind)) for kind in TIES},
-        "tied_winners_percent": dict(zip(MEASURES, map(_number, wins.tied_percent()), strict=True)),
+        "tied_winners_percent": dict(zip(MEASURES, map(number, wins.tied_percent()), strict=True)),
         "leave_one_target_out": {
             f"win_rate_percent_ties_{kind}": _by_metric(metrics, _rates(study, kind)[2]) for kind in TIES
         },
@@ -69,7 +70,7 @@ def win_rate_rows(study: Study) -> tuple[list[str], TableRows]:
         percent, whole, left_out = _rates(study, kind)
         for place, column in enumerate(RATED):
             for metric, name in enumerate(study.table.metrics):
-                exact, *ends = map(_number, (percent[metric, place], *left_out[metric, place]))
+                exact, *ends = map(number, (percent[metric, place], *left_out[metric, place]))
                 rows.append([kind, column, name, exact, whole[place][metric], *ends])
     columns = ["ties", "measure", "metric", "percent", "rounded", "lowest_without_a_target", "highest_without_a_target"]
     return columns, rows
@@ -176,12 +177,8 @@ def _by_metric(metrics: Sequence[str], values: NDArray[np.float64]) -> dict[str,
     """Name the values `[m, e + 1]`, or their ranges `[m, e + 1, 2]`."""
     return {
         metric: {
-            column: [_number(end) for end in value] if np.ndim(value) else _number(value)
+            column: [number(end) for end in value] if np.ndim(value) else number(value)
             for column, value in zip(RATED, row, strict=True)
         }
         for metric, row in zip(metrics, values, strict=True)
     }
-
-
-def _number(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

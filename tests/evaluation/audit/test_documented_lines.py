@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import evaluate
-from evaluation.audit.report import with_interval
+from evaluation.over_targets import with_interval
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
