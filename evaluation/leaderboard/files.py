@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from evaluation.leaderboard.tables import (
     stability_rows,
 )
 from evaluation.tables import csv_text
+from output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
 from output.tables import markdown_table, print_lines, print_table
 
 JSON, CSV, MARKDOWN, TEX = (f"leaderboard.{kind}" for kind in ("json", "csv", "md", "tex"))
@@ -28,16 +28,6 @@ INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvemen
 NOT_APART = "Not told apart"
 # More tables than these are left to the files.
 MOST_PRINTED = 4
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "–": "--",
-    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
-}
 
 
 def texts(document: dict[str, Any]) -> dict[str, str]:
@@ -67,22 +57,6 @@ def print_leaderboard(document: dict[str, Any]) -> None:
         print_table("Setup stability: agreement of the rankings where one part varies", stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
     print_lines(document["remarks"])
-
-
-def escape_markdown(text: str) -> str:
-    """Let Markdown show a text as it is, but for `|`, which `markdown_table` escapes, and line breaks."""
-    return re.sub(r"([\\`*_{}\[\]<>#&$~!])", r"\\\1", " ".join(text.split()))
-
-
-def escape_latex(text: str) -> str:
-    """Let LaTeX show a text as it is, but for line breaks; a bracket in front is no option of the line above."""
-    escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))
-    return f"{{{escaped}}}" if escaped.startswith(("[", "*")) else escaped
-
-
-def escape_cell(value: Any) -> Any:  # noqa: ANN401 - of a table
-    """Keep a spreadsheet from taking a text for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def _csv(document: dict[str, Any]) -> str:
@@ -137,14 +111,4 @@ def _latex(document: dict[str, Any]) -> str:
     tables = [(setting["name"], setting_rows(setting, escape_latex)) for setting in document["settings"]]
     if document["over_settings"] is not None:
         tables.append(("Over settings", over_settings_rows(document, escape_latex)))
-    lines = ["% \\usepackage{booktabs}"]
-    for title, rows in tables:
-        lines += [
-            "\\begin{table}",
-            f"\\caption{{{escape_latex(title)}}}",
-            f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
-        ]
-        lines += ["\\toprule", f"{' & '.join(rows[0])} \\\\", "\\midrule"]
-        lines += [f"{' & '.join(row)} \\\\" for row in rows[1:]]
-        lines += ["\\bottomrule", "\\end{tabular}", "\\end{table}", ""]
-    return "\n".join(lines)
+    return latex_tables(tables)

@@ -12,7 +12,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.leaderboard.files import escape_cell, escape_latex, escape_markdown
 from evaluation.leaderboard.leaderboard import leaderboard
 from tests.material.ledgers import reach, store
 
@@ -95,22 +94,3 @@ def test_latex_compiles(folder: Path) -> None:
     whole = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}{text}\\end{{document}}"
     (folder / "whole.tex").write_text(whole)
     subprocess.run(["pdflatex", "-halt-on-error", "whole.tex"], cwd=folder, check=True, capture_output=True)
-
-
-@pytest.mark.parametrize(
-    ("text", "markdown", "latex", "cell"),
-    [
-        ("plain", "plain", "plain", "plain"),
-        ("a_b", r"a\_b", r"a\_b", "a_b"),
-        ("=1", "=1", "=1", "'=1"),
-        ("\\", r"\\", r"\textbackslash{}", "\\"),
-        ("[x]\n^", r"\[x\] ^", r"{[x] \textasciicircum{}}", "[x]\n^"),
-        ("50 % & $", r"50 % \& \$", r"50 \% \& \$", "50 % & $"),
-    ],
-)
-def test_escapes(text: str, markdown: str, latex: str, cell: str) -> None:
-    assert (escape_markdown(text), escape_latex(text), escape_cell(text)) == (markdown, latex, cell)
-
-
-def test_numbers_are_no_formulas() -> None:
-    assert escape_cell(-5.2) == -5.2

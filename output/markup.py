@@ -1,0 +1,61 @@
+"""Texts that CSV, Markdown and LaTeX show as they are, and tables in LaTeX."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "–": "--",
+    **{mark: f"\\{mark}" for mark in "{}$&#_%"},
+}
+
+
+def escape_markdown(text: str) -> str:
+    """Let Markdown show a text as it is, but for `|`, which `markdown_table` escapes, and line breaks."""
+    return re.sub(r"([\\`*_{}\[\]<>#&$~!])", r"\\\1", " ".join(text.split()))
+
+
+def escape_latex(text: str) -> str:
+    """Let LaTeX show a text as it is, but for line breaks; a bracket in front is no option of the line above."""
+    escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))
+    return f"{{{escaped}}}" if escaped.startswith(("[", "*")) else escaped
+
+
+def escape_cell(value: Any) -> Any:  # noqa: ANN401 - of a table
+    """Keep a spreadsheet from taking a text for a formula."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False) -> str:
+    """Write tables in LaTeX with the rules of booktabs, one after the other.
+
+    Args:
+        tables: Captions, any texts, and rows: the header, then a name and numbers in each; escaped.
+        fit: Whether a table that is wider than the page is made smaller, by adjustbox.
+    """
+    lines = [f"% \\usepackage{{booktabs{', adjustbox' * fit}}}"]
+    for caption, rows in tables:
+        lines += [
+            "\\begin{table}",
+            f"\\caption{{{escape_latex(caption)}}}",
+            *["\\begin{adjustbox}{max width=\\textwidth}"] * fit,
+            f"\\begin{{tabular}}{{l{'r' * (len(rows[0]) - 1)}}}",
+            "\\toprule",
+            f"{' & '.join(rows[0])} \\\\",
+            "\\midrule",
+            *(f"{' & '.join(row)} \\\\" for row in rows[1:]),
+            "\\bottomrule",
+            "\\end{tabular}",
+            *["\\end{adjustbox}"] * fit,
+            "\\end{table}",
+            "",
+        ]
+    return "\n".join(lines)
