@@ -19,6 +19,7 @@ COMMANDS = {
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
     "stability": "evaluation.stability.stability:stability",
+    "sources-report": "evaluation.sources_report.sources_report:sources_report",
     "audit": "evaluation.audit.audit:audit",
     "transferability": "evaluation.sources.transferability:transferability",
     "target-selection": "evaluation.target_selection.target_selection:target_selection",

@@ -14,6 +14,7 @@ LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "–": "--",
+    "†": r"\dag{}",
     **{mark: f"\\{mark}" for mark in "{}$&#_%"},
 }
 

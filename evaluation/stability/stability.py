@@ -27,10 +27,6 @@ from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results, replacing, write_texts
 from output.tables import print_lines
 
-NEGATIVE = (
-    "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
-    "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
-)
 CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}
 
 
@@ -142,12 +138,7 @@ def stability(
     texts |= {CSV_FILES[name]: csv_text(*rows) for name, rows in tables.items()}
     files = [*write_texts(folder, texts), *drawn]
     print_study(study, counted)
-    for metric, reason in cells.left_out.items():
-        print(f"left out of the study: {metric} ({reason})")
-    if negative := [name for name, low in zip(cells.targets, cells.performances.min(axis=0), strict=True) if low < 0]:
-        print_lines([NEGATIVE.format(", ".join(negative))])
-    if cells.ignored_columns:
-        print(f"columns of the table that were not needed: {', '.join(cells.ignored_columns)}")
+    print_lines(cells.remarks())
     print(f"wrote {', '.join(map(str, files + [folder / 'outcomes.npy'] * save_outcomes))}")
     if logger:
         title = f"stability, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"

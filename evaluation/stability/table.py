@@ -22,6 +22,10 @@ SAME_PERFORMANCE = 1e-9
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
 PAPER_METRICS = ("gbc", "leep", "nleep", "logme", "hscore")
 CONSTANT = "the same score for all sources on every target"
+NEGATIVE = (
+    "Rel@1 is undefined, and left out, on targets with negative performances: {}. It compares performances that are "
+    "counted from 0: give accuracies, or turn losses and errors round into what is 0 at worst, such as 1 - error."
+)
 
 Indices = NDArray[np.int64]
 
@@ -70,6 +74,15 @@ class TransferTable:
         """Which sources are not the target itself, `[n, t]`."""
         known: NDArray[np.bool_] = np.arange(len(self.sources))[:, None] != self.own
         return known
+
+    def remarks(self) -> list[str]:
+        """Say which metrics and columns of the file are left out, and on which targets there is no Rel@1."""
+        lines = [f"Left out: {metric} ({reason})." for metric, reason in self.left_out.items()]
+        if negative := [name for name, low in zip(self.targets, self.performances.min(axis=0), strict=True) if low < 0]:
+            lines.append(NEGATIVE.format(", ".join(negative)))
+        if self.ignored_columns:
+            lines.append(f"Columns of the table that were not needed: {', '.join(self.ignored_columns)}.")
+        return lines
 
 
 def metric_titles(names: Sequence[str]) -> list[str]:
@@ -128,7 +141,7 @@ def read_table(
 def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_out: str = "") -> None:
     if len(metrics) < least or len(sources) < 2:
         found = f"{len(metrics)} metrics{left_out} and {len(sources)} sources"
-        needed = "two or more of each are" if least else "two or more sources are"
+        needed = ("two or more sources are", "a metric and two or more sources are", "two or more of each are")[least]
         raise UserError(f"table: {found} found; {needed} compared")
 
 

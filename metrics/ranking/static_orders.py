@@ -59,13 +59,15 @@ def measure_targets(scores: Values, performances: Values, known: Known) -> Value
         known: Which sources count on which target, `[n, t]`.
 
     Returns:
-        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined or a score is not finite.
+        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, a score is not finite, or
+        a ranker gives all sources the same score: the one that Rel@1 would take of these is none of its choice.
     """
     found = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
     for target, here in enumerate(known.T):
-        ranked = np.isfinite(scores[:, here, target]).all(axis=1)
+        given = scores[:, here, target]
+        ranked = np.isfinite(given).all(axis=1) & (given != given[:, :1]).any(axis=1)
         if here.sum() > 1 and ranked.any():
-            found[ranked, target] = _measure(scores[ranked][:, here, target], performances[here, target])
+            found[ranked, target] = _measure(given[ranked], performances[here, target])
     return found
 
 

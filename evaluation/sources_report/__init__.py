@@ -1,0 +1,1 @@
+"""How well every metric foretells performance on every target: the table that papers have."""

@@ -1,0 +1,79 @@
+"""Which metrics are the best on several targets, and which the targets cannot tell from them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.sample_efficiency.scores import holm
+
+# Values that differ by no more differ by rounding errors.
+SAME = 1e-12
+LEVEL = 0.05
+
+Values = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+
+
+class Best(NamedTuple):
+    """What values of m metrics on t targets say.
+
+    Attributes:
+        on_target: Which metrics have the highest value on each target, `[m, t]`; none where fewer than two have one.
+        compared: Which metrics have a value on all targets on which any has one, `[m]`; others are not compared.
+        best: Which have the highest mean among these, `[m]`; none where there are fewer than two.
+        tied: Which others are not told apart from one of the best, `[m]`; none with fewer than two targets.
+    """
+
+    on_target: Flags
+    compared: Flags
+    best: Flags
+    tied: Flags
+
+
+def find_best(values: Values) -> Best:
+    """Find the best metrics.
+
+    Two metrics are told apart where a two-sided paired t test over targets refuses equal means at 5 %, adjusted by
+    Holm's procedure for testing all pairs, since which metric is the best is known only from the same values.
+
+    Args:
+        values: Values `[m, t]`, higher being better, NaN where undefined.
+    """
+    known = np.isfinite(values)
+    reached = np.where(known, values, -np.inf)
+    on_target = known & (reached >= reached.max(axis=0) - SAME) & (known.sum(axis=0) > 1)
+    there = known.any(axis=0)
+    compared = known.sum(axis=1) == max(there.sum(), 1)
+    best, tied = np.zeros_like(compared), np.zeros_like(compared)
+    if compared.sum() > 1:
+        found = values[compared][:, there]
+        means = found.mean(axis=1)
+        best[compared] = means >= means.max() - SAME
+        if found.shape[1] > 1:
+            tied[compared] = ~best[compared] & ~_told_apart(found)[:, best[compared]].all(axis=1)
+    return Best(on_target, compared, best, tied)
+
+
+def _told_apart(values: Values) -> Flags:
+    """Tell which pairs of metrics are told apart on all of these targets, `[m, m]`."""
+    pairs = list(combinations(range(len(values)), 2))
+    adjusted = holm([_p_value(values[one] - values[other]) for one, other in pairs])
+    apart = np.zeros((len(values), len(values)), dtype=np.bool_)
+    for (one, other), p_value in zip(pairs, adjusted, strict=True):
+        apart[one, other] = apart[other, one] = p_value <= LEVEL
+    return apart
+
+
+def _p_value(differences: Values) -> float:
+    """Test whether the mean of differences `[t]` is 0; 1 where all are 0, and for a single one."""
+    from scipy import stats
+
+    if len(differences) < 2 or np.abs(differences).max() <= SAME:
+        return 1.0
+    if np.ptp(differences) <= SAME:
+        return 0.0
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)

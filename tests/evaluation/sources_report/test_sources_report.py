@@ -1,0 +1,245 @@
+"""`evaluate.py sources-report` against SciPy, its files under names of every kind, and its mistakes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import evaluate
+from evaluation.sources_report import sources_report as command
+from evaluation.sources_report.files import MARKDOWN, over_targets_rows
+from output.tables import markdown_table
+
+ROOT = Path(__file__).parents[3]
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
+TABLES = SHARED / "data" / "stable_transfer"
+PAGE = (ROOT / "docs" / "sources_report.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^python evaluate.py (.*)$", PAGE, re.MULTILINE)
+MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
+FILES = {f"sources_report.{kind}" for kind in ("json", "md", "tex")} | {"over_targets.csv", "by_target.csv"}
+NAMES = ["gbc", "x & y_1 {50} % $2^3$ ~ # \\end{tabular}", "[5pt] naïve 方法", "a|b *c*", "=1"]
+
+
+def write_table(path: Path, metrics: list[str], sources: int = 6, shift: float = 0.0, seed: int = 0) -> Path:
+    """Write scores that are more or less like the performances, on targets of which two are sources, too."""
+    generator = np.random.default_rng(seed)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["metric", "source", "target", "score", "performance"])
+        for target in ("s0", "s1", "t & 2", "t_3", "=t4"):
+            performances = generator.uniform(0.2, 0.9, sources)
+            for place, metric in enumerate(metrics):
+                scores = performances + 0.1 * place * generator.normal(size=sources)
+                for source, values in enumerate(zip(scores, performances + shift, strict=True)):
+                    writer.writerow([metric, f"s{source}", target, *values])
+    return path
+
+
+def run(table: Path, output: Path, *options: str) -> dict[str, Any]:
+    evaluate.main(["sources-report", f"--table={table}", f"--output={output}", "--logger=false", *options])
+    document: dict[str, Any] = json.loads((output / "sources_report.json").read_text(encoding="utf-8"))
+    return document
+
+
+def read(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def test_values_means_and_intervals_are_those_of_scipy(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table.csv", ["gbc", "own", "other"])
+    found = run(table, tmp_path / "out")
+    rows = [row for row in read(table) if row["source"] != row["target"]]
+    for metric in found["metrics"]:
+        measured = []
+        for target in found["targets"]:
+            its = [row for row in rows if (row["metric"], row["target"]) == (metric, target)]
+            x, y = (np.array([float(row[name]) for row in its]) for name in ("score", "performance"))
+            assert len(x) == (5 if target in ("s0", "s1") else 6)
+            coefficients = [f(x, y).statistic for f in (stats.weightedtau, stats.kendalltau, stats.pearsonr)]
+            measured.append([*coefficients, y[x.argmax()] / y.max()])
+        for place, measure in enumerate(MEASURES):
+            values = [row[place] for row in measured]
+            its = found["measured"][metric][measure]
+            assert list(its["per_target"].values()) == pytest.approx(values, abs=1e-12)
+            assert its["mean"] == pytest.approx(np.mean(values))
+            if np.ptp(values) > 0:
+                assert its["ci95"] == pytest.approx(stats.t.interval(0.95, 4, np.mean(values), stats.sem(values)))
+    assert {path.name for path in (tmp_path / "out").iterdir()} == FILES
+
+
+def test_csv_files_have_what_the_document_has(tmp_path: Path) -> None:
+    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    means, values = (read(tmp_path / "out" / f"{name}.csv") for name in ("over_targets", "by_target"))
+    assert (len(means), len(values)) == (5 * 4, 5 * 4 * 5)
+    for row in means:
+        metric = row["metric"].removeprefix("'")
+        its, best = found["measured"][metric][row["measure"]], found["best"][row["measure"]]
+        assert [float(row[name]) for name in ("mean", "ci95_low", "ci95_high")] == [its["mean"], *its["ci95"]]
+        assert (row["place"] == "best", row["place"] == "tied") == (metric in best["metrics"], metric in best["tied"])
+    for row in values:
+        metric, target = (row[name].removeprefix("'") for name in ("metric", "target"))
+        assert float(row["value"]) == found["measured"][metric][row["measure"]]["per_target"][target]
+        assert (row["place"] == "best") == (metric in found["best"][row["measure"]]["on_target"][target])
+    assert not any(row["metric"].startswith("=") or row["target"].startswith("=") for row in values)
+
+
+def test_latex_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
+    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    text = (tmp_path / "out" / "sources_report.tex").read_text(encoding="utf-8")
+    tables = re.findall(r"\\begin\{tabular\}\{(\w+)\}(.*?)\\end\{tabular\}\n", text, re.DOTALL)
+    assert [len(columns) for columns, _ in tables] == [1 + 4, *[1 + 5] * 4]
+    for columns, body in tables:
+        rows = [line for line in body.splitlines() if line.endswith(r"\\")]
+        assert len(rows) == 1 + len(NAMES)
+        for row in rows:
+            assert len(re.findall(r"(?<!\\)&", row)) + 1 == len(columns)
+            assert not re.search(r"(?<!\\)[%#_~^]", row.replace("$-$", ""))
+            assert row.count("{") - row.count("}") == row.count(r"\{") - row.count(r"\}")
+            assert not row.startswith("[")
+    [rest] = re.findall(r"naïve 方法(.*)\\\\", tables[0][1])
+    assert ("\\textbf{" in rest) == any("[5pt] naïve 方法" in best["metrics"] for best in found["best"].values())
+    bold = [body.count("\\textbf{") for _, body in tables]
+    assert bold[0] == sum(len(best["metrics"]) for best in found["best"].values())
+    assert bold[1:] == [sum(map(len, best["on_target"].values())) for best in found["best"].values()]
+    tied = sum(len(best["tied"]) for best in found["best"].values())
+    assert tables[0][1].count("\\textsuperscript{\\dag}") == tied > 0
+
+
+@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="no LaTeX")
+def test_latex_compiles(tmp_path: Path) -> None:
+    run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    text = (tmp_path / "out" / "sources_report.tex").read_text(encoding="utf-8").encode("ascii", "ignore").decode()
+    packages = "\\usepackage{booktabs, adjustbox}"
+    (tmp_path / "whole.tex").write_text(
+        f"\\documentclass{{article}}{packages}\\begin{{document}}{text}\\end{{document}}"
+    )
+    subprocess.run(["pdflatex", "-halt-on-error", "whole.tex"], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_markdown_marks_the_best_and_keeps_its_columns(tmp_path: Path) -> None:
+    found = run(write_table(tmp_path / "table.csv", NAMES), tmp_path / "out")
+    lines = (tmp_path / "out" / "sources_report.md").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if line.startswith("|")]
+    bars = [len(re.findall(r"(?<!\\)(?:\\\\)*\|", row)) for row in rows]
+    assert bars == [6] * 7 + [7] * 7 * 4
+    numbers = [row[row.index(" | ") :] for row in rows[2:7]]
+    assert sum(row.count("**") for row in numbers) == 2 * sum(len(best["metrics"]) for best in found["best"].values())
+    assert sum(row.count("†") for row in numbers) == sum(len(best["tied"]) for best in found["best"].values())
+    plain = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", "\n".join(rows))
+    assert all(name.replace("gbc", "GBC") in plain for name in NAMES)
+
+
+def test_what_has_no_value_is_named_and_not_ranked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lines = write_table(tmp_path / "table.csv", ["gbc", "own", "flat"], shift=-2).read_text().splitlines()
+    # One metric gives all sources of a target the same score, and an added one gives the same everywhere.
+    lines = [re.sub(r"^(flat,\w+,t_3),[^,]*", r"\1,7", line) for line in lines]
+    lines += [re.sub(r"^own,(.*),[^,]*,", r"constant,\1,1,", line) for line in lines if line.startswith("own")]
+    (tmp_path / "table.csv").write_text("\n".join(lines))
+    found = run(tmp_path / "table.csv", tmp_path / "out")
+    assert found["left_out"] == {"constant": "the same score for all sources on every target"}
+    for measure, best in found["best"].items():
+        assert "flat" not in (*best["metrics"], *best["tied"]), measure
+        assert found["measured"]["flat"][measure]["per_target"]["t_3"] is None
+    assert found["best"]["kendall"]["not_compared"] == {"flat": ["t_3"]}
+    assert set(found["measured"]["gbc"]["rel_at_1"]["per_target"].values()) == {None}, "all targets have losses"
+    assert not any(found["best"]["rel_at_1"][name] for name in ("metrics", "tied", "not_compared"))
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "Kendall: flat has no value on t_3, and is not compared." in printed
+    assert "Rel@1: no metric has a value on any target." in printed
+    assert "on targets with negative performances: s0, s1, t & 2, t_3, =t4." in printed
+    assert "Left out: constant (the same score for all sources on every target)." in printed
+    assert "nan" not in printed
+
+
+def test_a_single_metric_and_a_single_target_are_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [f"m,s{place},t,{place},{place % 3}" for place in range(4)]
+    (tmp_path / "table.csv").write_text("\n".join(["metric,source,target,score,performance", *rows]))
+    found = run(tmp_path / "table.csv", tmp_path / "out")
+    its = found["measured"]["m"]["pearson"]
+    assert its["mean"] == pytest.approx(stats.pearsonr(range(4), [0, 1, 2, 0]).statistic)
+    assert its["ci95"] == [None, None]
+    assert found["best"]["pearson"] == {"metrics": [], "tied": [], "not_compared": {}, "on_target": {"t": []}}
+    assert "There is one target" in capsys.readouterr().out
+
+
+def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    published: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    table = write_table(tmp_path / "table.csv", ["gbc", "own"])
+    evaluate.main(["sources-report", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
+    [(options, result, folder)] = published
+    assert (options.name, result.job_type, folder) == ("mine", "sources-report", tmp_path / "out")
+    assert result.title == "sources report, 2 metrics, 6 sources, 5 targets"
+    assert set(result.tables) == {"over_targets", "by_target"}
+    assert {path.name for path in result.files} == FILES
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--metrics=[foo]"], "metrics: 'foo' not in the table; it has gbc, own"),
+        (["--metrics=[gbc, gbc]"], "metrics: gbc, gbc given; one or more are needed, none of them twice"),
+        (["--columns={score: x}"], "columns: score is to be 'x', but the first line has"),
+        (["--table=missing.csv"], "table: 'missing.csv' cannot be read"),
+    ],
+)
+def test_mistakes_are_one_line(
+    tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table = write_table(tmp_path / "table.csv", ["gbc", "own"])
+    with pytest.raises(SystemExit) as end:
+        run(table, tmp_path / "out", *options)
+    assert end.value.code == 1
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: {message}")
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_table_without_metrics_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "table.csv").write_text("source,target,performance\na,t,1\nb,t,2\n")
+    with pytest.raises(SystemExit):
+        run(tmp_path / "table.csv", tmp_path / "out")
+    assert "error: table: no column 'metric'" in capsys.readouterr().err
+
+
+def test_a_report_of_another_table_is_not_replaced_unasked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, other = (write_table(tmp_path / f"{seed}.csv", ["gbc", "own"], seed=seed) for seed in (0, 1))
+    run(first, tmp_path / "out")
+    with pytest.raises(SystemExit):
+        run(other, tmp_path / "out")
+    assert "holds results of another configuration (table/sha256); " in capsys.readouterr().err
+    run(other, tmp_path / "out", "--overwrite")
+
+
+def test_the_first_command_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_table(tmp_path / "scores.csv", ["gbc", "own"])
+    evaluate.main([*COMMANDS[0].split(), "--logger=false"])
+    assert {path.name for path in (tmp_path / "runs" / "sources_report").iterdir()} == FILES
+
+
+@pytest.mark.skipif(not TABLES.is_dir(), reason="needs the released tables of HEADSTART_SHARED, by default ../shared")
+def test_the_page_has_the_papers_two_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for path in TABLES.glob("*.csv"):
+        (tmp_path / path.name).symlink_to(path)
+    monkeypatch.chdir(tmp_path)
+    assert len(COMMANDS) == 3
+    for command_line in COMMANDS[1:]:
+        evaluate.main([*command_line.split(), "--logger=false"])
+        output = Path(command_line.split()[-1])
+        document = json.loads((output / "sources_report.json").read_text(encoding="utf-8"))
+        table = markdown_table(over_targets_rows(document, MARKDOWN))
+        assert "\n".join(table) in PAGE
+        assert not any(best["not_compared"] for best in document["best"].values())
