@@ -157,6 +157,35 @@ def read_registry(path: Path) -> Registry:
     return Registry(path, {entry.model_name: entry for entry in models}, hashlib.sha256(content).hexdigest())
 
 
+def read_registries(paths: Sequence[Path]) -> Registry:
+    """Read several model registries as one, in which names are unique, too.
+
+    Args:
+        paths: Their files; weights are found from each one's own folder.
+
+    Raises:
+        ContractError: A file cannot be read, or breaks the contract.
+        UserError: Two of them have entries of the same name, or there are none.
+    """
+    if not paths:
+        raise UserError("registry: an empty list is given; name a file, or leave the option out")
+    registries = [read_registry(path) for path in paths]
+    if len(registries) == 1:
+        return registries[0]
+    entries: dict[str, ModelEntry] = {}
+    homes: dict[str, Path] = {}
+    for known in registries:
+        for name, entry in known.entries.items():
+            if (home := homes.setdefault(canonical_name(name), known.path)) != known.path:
+                raise UserError(
+                    f"registry: {name!r} is in {str(home)!r} and in {str(known.path)!r}; give another name in one"
+                )
+            file = known.weights_file(name)
+            entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
+    together = "\0".join(known.sha256 for known in registries)
+    return Registry(paths[0], entries, hashlib.sha256(together.encode()).hexdigest())
+
+
 def read_catalog(path: Path) -> Catalog:
     """Read a stimuli catalog of at most 64 MB: one JSON object per line; blank lines do not count.
 

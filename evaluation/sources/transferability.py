@@ -11,7 +11,7 @@ from typing import Any
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from contract.documents import read_registry, registry_path
+from contract.documents import read_registries, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all
@@ -42,7 +42,7 @@ def transferability(
     targets: dict[str, PhotoSource],
     models: list[str] | None = None,
     metrics: list[MetricName] | None = None,
-    registry: str | None = None,
+    registry: str | list[str] | None = None,
     split: Split = "train",
     performances: str | None = None,
     output: str = "runs/transferability",
@@ -65,7 +65,8 @@ def transferability(
         metrics: The metrics, by name, or functions of your own by import path, with options as in
             '[gbc, {gbc: {variant: released}}]'; by default those that
             take little time and no facts of the source beside its features.
-        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        registry: Model registry, or a list of several; by default the file in HACKATHON_MODEL_REGISTRY, else
+            configs/model_registry.json.
         split: Which photos of the targets are taken.
         performances: CSV file with the columns source, target and performance, for the table's last column; a
             performance that is not known there stays empty.
@@ -85,7 +86,8 @@ def transferability(
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
-    known = read_registry(registry_path(registry))
+    given = registry if isinstance(registry, list) else [registry]
+    known = read_registries([registry_path(each) for each in given])
     chosen = find_metrics(DEFAULT_METRICS if metrics is None else metrics)
     sources = list(known.entries) if models is None else models
     require_different("targets", list(targets))

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.documents import catalog_path, read_catalog, read_registries, read_registry, registry_path
 from contract.problems import ContractError, Problem
+from output.errors import UserError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 
@@ -55,6 +56,32 @@ def test_both_forms_of_a_registry(tmp_path: Path) -> None:
         assert registry.path == path
         (digest,) = subprocess.check_output(["sha256sum", "--", path.name], cwd=tmp_path, text=True).split()[:1]
         assert registry.sha256 == digest
+
+
+def test_several_registries_find_weights_from_their_own_folders(tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "own.safetensors").touch()
+        entries = [entry(name, weights="own.safetensors"), entry(f"{name} plain")]
+        (tmp_path / name / "registry.json").write_text(json.dumps(entries))
+    paths = [tmp_path / name / "registry.json" for name in ("second", "first")]
+    together = read_registries(paths)
+    assert list(together.entries) == ["second", "second plain", "first", "first plain"]
+    assert together.weights_file("first") == tmp_path / "first" / "own.safetensors"
+    assert together.weights_file("second") == tmp_path / "second" / "own.safetensors"
+    assert together.weights_file("first plain") is None
+    assert together.sha256 != read_registries(paths[::-1]).sha256
+    assert read_registries(paths[:1]).sha256 == read_registry(paths[0]).sha256
+
+
+def test_several_registries_with_one_name(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in ("first.json", "second.json")]
+    for path, name in zip(paths, ("Model", "model"), strict=True):
+        path.write_text(json.dumps([entry(name)]))
+    with pytest.raises(UserError, match=r"^registry: 'model' is in .*first.json' and in .*second.json'"):
+        read_registries(paths)
+    with pytest.raises(UserError, match=r"^registry: an empty list"):
+        read_registries([])
 
 
 @pytest.mark.parametrize("prefix", ["", "/models"])
