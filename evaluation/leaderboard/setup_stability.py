@@ -14,8 +14,8 @@ from evaluation.leaderboard.over_settings import common_methods, one_of_each
 from evaluation.leaderboard.rows import Scored, interval_if_known
 from evaluation.leaderboard.sensitivity import TIES, Cell
 from evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
+from metrics.ranking.aggregates import jackknife_interval
 from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
-from metrics.sample_efficiency.scores import t_half_width
 
 Values = NDArray[np.float64]
 # The parts of a setup, and the keys of the protocol that are such a part.
@@ -53,9 +53,6 @@ class Experiments:
     def describe(self, part: str) -> dict[str, Any]:
         """Give the stability, its interval by the jackknife over units, and how many pairs were compared.
 
-        Source of the jackknife: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of
-        Statistics, 1981, section 2.
-
         Args:
             part: What differs within groups.
         """
@@ -68,11 +65,9 @@ class Experiments:
                 _agreement(vectors[units != unit], defined[units != unit], groups[units != unit]).mean
                 for unit in range(units.max() + 1)
             ]
-            known = np.array([each for each in without if each is not None])
-            if found.mean is not None and len(known) == len(without) > 2:
-                count = len(known)
-                half = t_half_width(float(np.std(known)) * (count - 1) ** 0.5, count - 1)
-                ends = max(found.mean - half, -1.0), min(found.mean + half, 1.0)
+            if found.mean is not None:
+                low, high = jackknife_interval(found.mean, np.array(without, dtype=np.float64))
+                ends = float(np.maximum(low, -1.0)), float(np.minimum(high, 1.0))
         return {"part": part, "stability": found.mean, "interval": interval_if_known(*ends), "compared": found.pairs}
 
 

@@ -10,6 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.over_targets import number
+from evaluation.stability.components import (
+    interval_in_words,
+    moves_most,
+    moves_most_in_words,
+    setup_stability_interval,
+)
 from evaluation.stability.study import Study
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
 from metrics.ranking.win_rates import Ties, round_to_100
@@ -42,21 +48,40 @@ def describe(study: Study, ties: Ties) -> dict[str, Any]:
         "sources": study.table.sources,
         "targets": study.table.targets,
         "setup_stability": {name: agreement.mean for name, agreement in stability.items()},
+        "setup_stability_ci95": {
+            name: [number(end) for end in setup_stability_interval(study, name)] for name in stability
+        },
+        "moves_most": moves_most(study),
         "setup_stability_groups": {name: agreement.groups for name, agreement in stability.items()},
         "setup_stability_pairs": {name: agreement.pairs for name, agreement in stability.items()},
         "win_rate_percent": _by_metric(metrics, wins.percent(ties)),
         **{f"win_rate_percent_ties_{kind}": _by_metric(metrics, wins.percent(kind)) for kind in TIES},
         "tied_winners_percent": dict(zip(MEASURES, map(number, wins.tied_percent()), strict=True)),
         "leave_one_target_out": {
-            f"win_rate_percent_ties_{kind}": _by_metric(metrics, _rates(study, kind)[2]) for kind in TIES
+            "setup_stability": {
+                name: [number(end) for end in (values.min(), values.max())]
+                for name, values in study.setup_stability_without().items()
+            },
+            **{f"win_rate_percent_ties_{kind}": _by_metric(metrics, _rates(study, kind)[2]) for kind in TIES},
         },
     }
 
 
 def setup_stability_rows(study: Study) -> tuple[list[str], TableRows]:
     """Tabulate the setup stability: the names of the columns, and the rows."""
-    rows = [[name, found.mean, found.groups, found.pairs] for name, found in study.setup_stability.items()]
-    return ["varying", "setup_stability", "groups", "pairs"], rows
+    without = study.setup_stability_without()
+    rows = [
+        [
+            name,
+            found.mean,
+            *map(number, (*setup_stability_interval(study, name), without[name].min(), without[name].max())),
+            found.groups,
+            found.pairs,
+        ]
+        for name, found in study.setup_stability.items()
+    ]
+    ends = ["ci95_low", "ci95_high", "lowest_without_a_target", "highest_without_a_target"]
+    return ["varying", "setup_stability", *ends, "groups", "pairs"], rows
 
 
 def win_rate_rows(study: Study) -> tuple[list[str], TableRows]:
@@ -86,7 +111,8 @@ def print_study(study: Study, ties: Ties) -> None:
     )
     print_lines([counts])
     title = "Setup stability: mean Kendall tau-b over pairs of experiments that differ in one component"
-    print_table(title, _stability_table(study))
+    print_table(title, _stability_table(study), "in brackets: 95 % interval by the jackknife over targets")
+    print_lines(moves_most_in_words(study))
     for kind in (ties, *(other for other in TIES if other != ties)):
         counted = "shared equally" if kind == "split" else "counted for the last metric"
         caption = "in brackets: from the lowest to the highest with one target left out"
@@ -97,7 +123,8 @@ def print_study(study: Study, ties: Ties) -> None:
 def _stability_table(study: Study) -> list[list[str]]:
     rows = [["varying", "setup stability", "groups", "pairs"]]
     for name, found in study.setup_stability.items():
-        mean = "undefined" if found.mean is None else f"{found.mean:.2f}"
+        interval = map(number, setup_stability_interval(study, name))
+        mean = "undefined" if found.mean is None else interval_in_words(found.mean, *interval)
         rows.append([name, mean, f"{found.groups:,}", f"{found.pairs:,}"])
     return rows
 

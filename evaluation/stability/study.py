@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.stability.table import TransferTable
-from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
+from metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement, agreement_vectors, group_agreements
 from metrics.ranking.ranking_measures import MEASURES, measure_pools
 from metrics.ranking.win_rates import Wins
 from output.errors import UserError
@@ -23,6 +23,9 @@ POOL_SHARE = 0.7
 BLOCK = 2048
 # Pools that the figures show; more points would only cover each other.
 SHOWN = 1000
+
+# What an experiment consists of.
+COMPONENTS = ("target", "measure", "pool")
 
 Outcomes = NDArray[np.float64]
 
@@ -40,7 +43,9 @@ class Study:
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
-        setup_stability: Agreement of experiments that differ in the target, the measure or the pool alone.
+        setup_stability: Agreement of experiments that differ in one of `COMPONENTS` alone.
+        by_target: What of it each target adds where the measure or the pool varies; where the target varies, what is
+            left without each.
     """
 
     table: TransferTable
@@ -49,11 +54,18 @@ class Study:
     wins: Wins
     shown_pools: NDArray[np.intp]
     shown: Outcomes
+    by_target: dict[str, AgreementsByTarget]
     experiments: int = 0
     undefined: int = 0
     setup_stability: dict[str, MeanAgreement] = field(
-        default_factory=lambda: {name: MeanAgreement() for name in ("target", "measure", "pool")}
+        default_factory=lambda: {name: MeanAgreement() for name in COMPONENTS}
     )
+
+    def setup_stability_without(self) -> dict[str, NDArray[np.float64]]:
+        """Give the setup stability with the experiments of each target left out, `[t]`, NaN where it is undefined."""
+        return {
+            name: found.means() if name == "target" else found.means_without() for name, found in self.by_target.items()
+        }
 
 
 def run_study(
@@ -84,6 +96,7 @@ def run_study(
         Wins.none(*groups, metrics),
         shown_pools=np.empty((len(drawn), pool_size), dtype=np.intp),
         shown=np.empty((len(drawn), *groups, metrics)),
+        by_target={name: AgreementsByTarget.none(len(table.targets)) for name in COMPONENTS},
     )
     by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
     defined_by_target_and_measure = np.zeros(groups, dtype=np.int64)
@@ -92,8 +105,12 @@ def run_study(
         outcomes, used = _outcomes(table, block)
         each_block(outcomes)
         vectors, defined = agreement_vectors(outcomes, tie_tolerance)
-        study.setup_stability["target"].add(vectors.sum(axis=1), defined.sum(axis=1))
-        study.setup_stability["measure"].add(vectors.sum(axis=2), defined.sum(axis=2))
+        over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
+        study.setup_stability["target"].add(over_targets, count)
+        without = group_agreements(over_targets - vectors, count - defined)
+        study.by_target["target"].add(without.swapaxes(0, 1).reshape(groups[0], -1))
+        means = study.setup_stability["measure"].add(vectors.sum(axis=2), defined.sum(axis=2))
+        study.by_target["measure"].add(means.T)
         by_target_and_measure += vectors.sum(axis=0)
         defined_by_target_and_measure += defined.sum(axis=0)
         study.wins.add(outcomes, tie_tolerance)
@@ -102,7 +119,8 @@ def run_study(
         study.undefined += experiments - int(defined.sum())
         here = slice(*np.searchsorted(drawn, (start, start + len(block))))
         study.shown_pools[here], study.shown[here] = block[drawn[here] - start], outcomes[drawn[here] - start]
-    study.setup_stability["pool"].add(by_target_and_measure, defined_by_target_and_measure)
+    means = study.setup_stability["pool"].add(by_target_and_measure, defined_by_target_and_measure)
+    study.by_target["pool"].add(means)
     return study
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.sample_efficiency.scores import t_half_width
+
 Values = NDArray[np.float64]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95
 # Numbers that stay in a processor's cache.
@@ -36,6 +38,27 @@ def percentile_interval(resampled: Values, level: float = LEVEL) -> Values:
     tail = round((1 - level) / 2, 12)
     found: Values = np.quantile(resampled, [tail, 1 - tail], axis=0, method="inverted_cdf")
     return found
+
+
+def jackknife_interval(value: float, without: Values, level: float = LEVEL) -> tuple[float, float]:
+    """Give the t interval of an estimate by the jackknife: lower and upper end.
+
+    Source: Bradley Efron and Charles Stein, "The Jackknife Estimate of Variance", Annals of Statistics, 1981, section
+    2.
+
+    Args:
+        value: The estimate from all units.
+        without: The estimate with each of n units left out, `[n]`.
+        level: Share of the intervals that hold the true value.
+
+    Returns:
+        The ends; NaN with fewer than three units, and where the estimate is undefined without one of them.
+    """
+    count = len(without)
+    if count < 3 or not np.isfinite(without).all():
+        return float("nan"), float("nan")
+    half = t_half_width(float(np.std(without)) * (count - 1) ** 0.5, count - 1, level)
+    return value - half, value + half
 
 
 def interquartile_means(values: list[Values], counts: list[Values]) -> Values:

@@ -35,6 +35,21 @@ def agreement_vectors(outcomes: Values, tie_tolerance: float) -> tuple[Values, N
     return scaled, defined
 
 
+def group_agreements(vectors: Values, count: NDArray[np.int64]) -> Values:
+    """Give the mean agreement over all pairs within each group of experiments.
+
+    Args:
+        vectors: Sum of the agreement vectors of each group's experiments, `[..., vector]`.
+        count: Experiments of each group with a defined outcome, `[...]`.
+
+    Returns:
+        `[...]`, NaN for a group without a pair.
+    """
+    pairs = count * (count - 1) / 2
+    total = ((vectors**2).sum(axis=-1) - count) / 2
+    return np.asarray(np.divide(total, pairs, out=np.full(count.shape, np.nan), where=pairs > 0))
+
+
 @dataclass
 class MeanAgreement:
     """The unweighted mean over groups of experiments of the mean agreement over all pairs within a group.
@@ -49,21 +64,60 @@ class MeanAgreement:
     groups: int = 0
     pairs: int = 0
 
-    def add(self, vectors: Values, count: NDArray[np.int64]) -> None:
+    def add(self, vectors: Values, count: NDArray[np.int64]) -> Values:
         """Add groups.
 
         Args:
             vectors: Sum of the agreement vectors of each group's experiments, `[..., vector]`.
             count: Experiments of each group with a defined outcome, `[...]`.
+
+        Returns:
+            What `group_agreements` gives of them.
         """
-        paired = count > 1
-        vectors, count = vectors[paired], count[paired]
-        pairs = count * (count - 1) // 2
-        self.total += float((((vectors**2).sum(axis=-1) - count) / 2 / pairs).sum())
-        self.groups += len(count)
-        self.pairs += int(pairs.sum())
+        means = group_agreements(vectors, count)
+        known = np.isfinite(means)
+        self.total += float(means[known].sum())
+        self.groups += int(known.sum())
+        self.pairs += int((count * (count - 1) // 2).sum())
+        return means
 
     @property
     def mean(self) -> float | None:
         """The setup stability; None where no group has a pair."""
         return self.total / self.groups if self.groups else None
+
+
+@dataclass
+class AgreementsByTarget:
+    """Sums of the mean agreements of groups that belong to each of t targets.
+
+    Attributes:
+        total: Sum of the means of groups, `[t]`.
+        groups: Groups that have a pair, `[t]`.
+    """
+
+    total: Values
+    groups: NDArray[np.int64]
+
+    @classmethod
+    def none(cls, targets: int) -> AgreementsByTarget:
+        """Start to sum at zero."""
+        return cls(np.zeros(targets), np.zeros(targets, dtype=np.int64))
+
+    def add(self, means: Values) -> None:
+        """Add what `group_agreements` gives of each target's groups, `[t, groups]`."""
+        known = np.isfinite(means)
+        self.total += np.where(known, means, 0).sum(axis=1)
+        self.groups += known.sum(axis=1)
+
+    def means(self) -> Values:
+        """Give the mean over each target's groups, `[t]`, NaN where there are none."""
+        return _quotients(self.total, self.groups)
+
+    def means_without(self) -> Values:
+        """Give the mean over the groups of all targets but each, `[t]`, NaN where there are none."""
+        return _quotients(self.total.sum() - self.total, self.groups.sum() - self.groups)
+
+
+def _quotients(total: Values, groups: NDArray[np.int64]) -> Values:
+    return np.asarray(np.divide(total, groups, out=np.full(total.shape, np.nan), where=groups > 0))

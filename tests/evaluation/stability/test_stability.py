@@ -111,6 +111,14 @@ def test_leaving_one_target_out_gives_the_range(tmp_path: Path, capsys: pytest.C
     assert "average: second leads with ties=split, unless one of t1, t2 is left out." in printed
     # Of three pairs of targets two contradict each other.
     assert found["setup_stability"] == pytest.approx({"target": -1 / 3, "measure": 1, "pool": 1})
+    assert found["leave_one_target_out"]["setup_stability"]["target"] == pytest.approx([-1, 1])
+    assert (found["moves_most"]["component"], found["moves_most"]["next"]) == ("target", "measure")
+    assert found["setup_stability_ci95"]["pool"] == pytest.approx([1, 1])
+    assert "What moves the outcome most is the target: two experiments" in printed
+    with (tmp_path / "out" / "setup_stability.csv").open() as file:
+        [row] = [row for row in csv.DictReader(file) if row["varying"] == "target"]
+    assert [float(row[f"{end}_without_a_target"]) for end in ("lowest", "highest")] == pytest.approx([-1, 1])
+    assert [float(row[f"ci95_{end}"]) for end in ("low", "high")] == found["setup_stability_ci95"]["target"]
 
 
 @pytest.mark.usefixtures("without_figures")

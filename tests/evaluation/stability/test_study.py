@@ -126,6 +126,19 @@ def test_wins_equal_a_count(distinct: int | None) -> None:
             np.testing.assert_allclose(rates[:, 4], expected.mean(axis=0))
 
 
+@pytest.mark.parametrize(("seed", "distinct"), [(0, None), (2, 3)])
+def test_without_a_target_is_as_if_its_experiments_had_never_been(
+    seed: int, distinct: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(studies, "BLOCK", 10)
+    table = make_table(seed, distinct)
+    expected, without = one_by_one(table, 4), run_study(table, 4, TOLERANCE).setup_stability_without()
+    for left_out in range(3):
+        kept = {experiment: outcome for experiment, outcome in expected.items() if experiment[1] != left_out}
+        for component, name in enumerate(["pool", "target", "measure"]):
+            assert without[name][left_out] == pytest.approx(stability(kept, component)[0], abs=1e-12)
+
+
 def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(studies, "BLOCK", 9)
     monkeypatch.setattr(studies, "SHOWN", 12)
@@ -161,3 +174,6 @@ def test_a_single_pool_or_target_leaves_its_component_undefined() -> None:
     assert found.setup_stability["target"].mean is None, "only one target has a pool of all sources"
     assert found.setup_stability["measure"].mean is not None
     assert found.experiments == 4
+    without = found.setup_stability_without()
+    assert np.isnan([*without["pool"], *without["target"]]).all()
+    assert np.isfinite(without["measure"]).tolist() == [True, True, False], "the third target has the only pool"

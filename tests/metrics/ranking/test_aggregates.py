@@ -11,6 +11,7 @@ from scipy import stats
 from metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
+    jackknife_interval,
     percentile_interval,
     probabilities_of_improvement,
     ranks,
@@ -86,3 +87,15 @@ def test_interval_of_the_interquartile_mean_holds_it() -> None:
         # The mean of an exponential variable between its quartiles.
         held += bool(low[0] <= 2 * (0.75 * (1 - np.log(0.75)) - 0.25 * (1 - np.log(0.25))) <= high[0])
     assert held >= 180
+
+
+def test_the_jackknife_of_a_mean_is_its_t_interval() -> None:
+    values = np.random.default_rng(3).normal(size=9)
+    without = (values.sum() - values) / 8
+    expected = stats.t.interval(0.95, 8, values.mean(), stats.sem(values))
+    assert jackknife_interval(float(values.mean()), without) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("without", [[0.1, 0.2], [0.1, math.nan, 0.2, 0.3], []])
+def test_too_few_or_undefined_units_have_no_jackknife(without: list[float]) -> None:
+    assert np.isnan(jackknife_interval(0.1, np.array(without))).all()
