@@ -40,7 +40,7 @@ def test_default_metrics_have_a_stability(
     capsys.readouterr()
     table = tmp_path / "scores.csv"
     evaluate.main(["stability", f"--table={table}", "--pool_size=3", f"--output={tmp_path}", "--logger=false"])
-    assert "left out of the study: num_classes (the same score for all sources" in capsys.readouterr().out
+    assert "Left out: num_classes (the same score for all sources" in capsys.readouterr().out
     study = json.loads((tmp_path / "stability.json").read_text())
     assert "num_classes" in study["left_out"]
     assert set(study["metrics"]) == set(DEFAULT_METRICS) - set(study["left_out"])
