@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from math import comb
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
-from numpy.typing import NDArray
 
 from evaluation.stability.examples import FigureChoice
 from evaluation.stability.figures import draw_figures
+from evaluation.stability.outcome_files import OutcomeFile, keep_outcomes, outcome_file
 from evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
 from evaluation.stability.study import choose_pool_size, run_study
 from evaluation.stability.table import TransferTable, read_table
 from evaluation.tables import csv_text
-from metrics.ranking.ranking_measures import MEASURES, Measure
+from metrics.ranking.ranking_measures import Measure
 from metrics.ranking.win_rates import Ties
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
-from output.files import output_folder, refuse_other_results, replacing, write_texts
+from output.files import output_folder, refuse_other_results, write_texts
 from output.tables import print_lines
 
 CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}
@@ -60,7 +56,7 @@ def stability(
     output: str = "runs/stability",
     overwrite: bool = False,
     figures: FigureChoice = FigureChoice(),  # noqa: B008 - frozen
-    save_outcomes: bool = False,
+    save_outcomes: OutcomeFile = False,
     logger: bool = True,
     dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
@@ -89,8 +85,9 @@ def stability(
         output: Folder for the results.
         overwrite: Replace results of another configuration that lie in the folder.
         figures: What the figures show.
-        save_outcomes: Whether to write all outcomes, too, to outcomes.npy: pools (in the lexicographic order of their
-            sources) by targets by measures by metrics, NaN where a target is in the pool.
+        save_outcomes: Whether to write all outcomes, too: with `csv` a row for each experiment to outcomes.csv.gz, with
+            `true` an array to outcomes.npy, pools (in the lexicographic order of their sources) by targets by measures
+            by metrics, NaN where a target is in the pool.
         logger: Whether to mirror the result in Weights & Biases.
         dashboard: Where it is mirrored.
 
@@ -122,7 +119,7 @@ def stability(
     refuse_other_results([folder / name for name in ("stability.json", *CSV_FILES.values())], made_from, overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with _outcomes_file(folder / "outcomes.npy", cells, size, save_outcomes) as keep:
+        with keep_outcomes(folder, save_outcomes, cells, size, float(tie_tolerance)) as keep:
             study = run_study(cells, size, float(tie_tolerance), keep)
         drawn = draw_figures(study, figures, measure, folder)
     except OSError as error:
@@ -139,7 +136,7 @@ def stability(
     files = [*write_texts(folder, texts), *drawn]
     print_study(study, counted)
     print_lines(cells.remarks())
-    print(f"wrote {', '.join(map(str, files + [folder / 'outcomes.npy'] * save_outcomes))}")
+    print(f"wrote {', '.join(map(str, files + outcome_file(folder, save_outcomes)))}")
     if logger:
         title = f"stability, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
         config = {"table": table, **settings}
@@ -157,18 +154,3 @@ def _require_preset(table: TransferTable, name: str, path: str) -> Preset:
             f"{sizes[0]} and {sizes[1]}; give its own table, or pool_size and ties in place of the preset"
         )
     return preset
-
-
-@contextmanager
-def _outcomes_file(
-    path: Path, table: TransferTable, pool_size: int, wanted: bool
-) -> Iterator[Callable[[NDArray[np.float64]], object]]:
-    """Give what takes the outcomes block by block, so that they are never in memory as a whole."""
-    if not wanted:
-        yield lambda outcomes: None
-        return
-    shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
-    header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
-    with replacing(path) as partial, partial.open("wb") as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        yield lambda outcomes: file.write(outcomes.astype("<f8").tobytes())

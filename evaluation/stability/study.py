@@ -72,7 +72,7 @@ def run_study(
     table: TransferTable,
     pool_size: int,
     tie_tolerance: float,
-    each_block: Callable[[Outcomes], object] = lambda outcomes: None,
+    each_block: Callable[[NDArray[np.intp], Outcomes], object] = lambda pools, outcomes: None,
 ) -> Study:
     """Compute the outcome of every metric for every pool, target and measure, and gather what they come to.
 
@@ -80,8 +80,8 @@ def run_study(
         table: Scores and performances.
         pool_size: Sources in a pool.
         tie_tolerance: Differences of outcomes up to this are ties.
-        each_block: Called with the outcomes `[pools, t, e, m]` of each block of pools; pools come in the
-            lexicographic order of their sources, NaN stands where a target is in the pool.
+        each_block: Called with each block of pools `[pools, k]` and their outcomes `[pools, t, e, m]`; pools come in
+            the lexicographic order of their sources, NaN stands where a target is in the pool.
 
     Returns:
         Setup stability, wins and a sample of the outcomes.
@@ -103,7 +103,7 @@ def run_study(
     starts = track(range(0, pools, BLOCK), "study", "blocks of pools")
     for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
         outcomes, used = _outcomes(table, block)
-        each_block(outcomes)
+        each_block(block, outcomes)
         vectors, defined = agreement_vectors(outcomes, tie_tolerance)
         over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
         study.setup_stability["target"].add(over_targets, count)

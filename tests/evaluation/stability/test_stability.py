@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import json
 from itertools import combinations
 from math import comb
@@ -192,6 +193,18 @@ def test_tables_and_pictures_are_written(table: Path, tmp_path: Path, capsys: py
     assert "leader: H-score and right with ties=split (34.4 %) but right with ties=last (100.0 %)" in printed
     assert "Kendall: right leads with ties=split, whichever target is left out" in printed
     assert not list(output.glob("*.partial"))
+
+
+@pytest.mark.usefixtures("without_figures")
+def test_outcomes_are_written_as_csv(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = run(table, tmp_path / "out", "--pool_size=4", "--save-outcomes=csv")
+    assert capsys.readouterr().out.rstrip().endswith("outcomes.csv.gz")
+    with gzip.open(tmp_path / "out" / "outcomes.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == found["experiments"]
+    winners = [row["winners"].split(";") for row in rows if row["measure"] == "pearson"]
+    won = sum(1 / len(its) for its in winners if "right" in its)
+    assert 100 * won / len(winners) == pytest.approx(found["win_rate_percent"]["right"]["pearson"])
 
 
 @pytest.mark.usefixtures("without_figures")

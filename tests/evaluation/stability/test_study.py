@@ -144,7 +144,7 @@ def test_blocks_pass_by_in_order_and_figures_see_the_same(monkeypatch: pytest.Mo
     monkeypatch.setattr(studies, "SHOWN", 12)
     table = make_table(7, None)
     blocks: list[NDArray[Any]] = []
-    found = run_study(table, 4, TOLERANCE, blocks.append)
+    found = run_study(table, 4, TOLERANCE, lambda _, outcomes: blocks.append(outcomes))
     outcomes = np.concatenate(blocks)
     pools: list[tuple[int, ...]] = list(combinations(range(6), 4))
     assert outcomes.shape == (len(pools), 3, len(MEASURES), 4)

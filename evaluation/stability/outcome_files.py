@@ -1,0 +1,96 @@
+"""The outcomes of all experiments as files, written block by block, so that they are never in memory as a whole."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from math import comb
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.stability.study import Outcomes
+from evaluation.stability.table import TransferTable
+from metrics.ranking.ranking_measures import MEASURES
+from output.files import replacing
+
+# How outcomes are written: as `outcomes.npy`, as `outcomes.csv.gz`, or not at all.
+OutcomeFile = bool | Literal["csv"]
+Keep = Callable[[NDArray[np.intp], Outcomes], object]
+
+
+def outcome_file(folder: Path, kind: OutcomeFile) -> list[Path]:
+    """Give the file that outcomes are written to, if they are."""
+    return [folder / ("outcomes.csv.gz" if kind == "csv" else "outcomes.npy")] if kind else []
+
+
+def keep_outcomes(
+    folder: Path, kind: OutcomeFile, table: TransferTable, pool_size: int, tie_tolerance: float
+) -> AbstractContextManager[Keep]:
+    """Open what takes the pools `[pools, k]` and outcomes `[pools, t, e, m]` of each block of a study.
+
+    Args:
+        folder: Folder to write to.
+        kind: What is written.
+        table: What is studied.
+        pool_size: Sources in a pool.
+        tie_tolerance: Outcomes that are this close to the best one are best, too.
+    """
+    if not kind:
+        return nullcontext(lambda pools, outcomes: None)
+    [path] = outcome_file(folder, kind)
+    return _csv_file(path, table, tie_tolerance) if kind == "csv" else _npy_file(path, table, pool_size)
+
+
+@contextmanager
+def _npy_file(path: Path, table: TransferTable, pool_size: int) -> Iterator[Keep]:
+    shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
+    header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
+    with replacing(path) as partial, partial.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, header)
+        yield lambda pools, outcomes: file.write(outcomes.astype("<f8").tobytes())
+
+
+@contextmanager
+def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterator[Keep]:
+    with (
+        replacing(path) as partial,
+        partial.open("wb") as file,
+        # Without the time and the name of the partial file, so that the same outcomes are the same bytes.
+        gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["sources", "target", "measure", "winners", *table.metrics])
+        yield lambda pools, outcomes: writer.writerows(_rows(table, pools, outcomes, tie_tolerance))
+
+
+def _rows(
+    table: TransferTable, pools: NDArray[np.intp], outcomes: Outcomes, tie_tolerance: float
+) -> Iterator[list[Any]]:
+    """Give a row for each experiment."""
+    reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
+    best = reached.max(axis=-1, keepdims=True)
+    won = ((reached >= best - tie_tolerance) & np.isfinite(best)).tolist()
+    known = list(zip(table.targets, table.own.tolist(), strict=True))
+    for pool, values, winning in zip(pools.tolist(), outcomes.tolist(), won, strict=True):
+        sources = join_names([table.sources[place] for place in pool])
+        for (target, own), its_values, its_winning in zip(known, values, winning, strict=True):
+            if own in pool:
+                continue
+            for measure, row, wins in zip(MEASURES, its_values, its_winning, strict=True):
+                winners = join_names([name for name, here in zip(table.metrics, wins, strict=True) if here])
+                # What is undefined differs from itself.
+                yield [sources, target, measure, winners, *(value if value == value else "" for value in row)]
+
+
+def join_names(names: Sequence[str]) -> str:
+    """Join names to one field, a line of CSV with semicolons in which one with a semicolon is quoted."""
+    text = io.StringIO()
+    csv.writer(text, delimiter=";", lineterminator="").writerow(names)
+    return text.getvalue()
