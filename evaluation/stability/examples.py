@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import combinations, product
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, combinations, product
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evaluation.stability.paper_examples import EXAMPLES, Example, Part
 from evaluation.stability.study import Study
 from evaluation.stability.table import TransferTable
 from metrics.ranking.ranking_measures import MEASURES, Measure
-from output.errors import UserError
+from output.errors import UserError, naming
 
 Values = NDArray[np.float64]
 
@@ -27,31 +29,100 @@ class FigureChoice:
         metrics: Two metrics to compare; by default all pairs, and the pairs with the strongest contradictions where
             single components vary.
         target: Target where it does not vary; by default that with the strongest contradiction.
+        targets: Two targets to compare where the target varies, and in the graph of experiments; by default those with
+            the strongest contradiction.
+        measures: Two measures to compare where the measure varies, by default the correlations with the strongest
+            contradiction; and in the graph, by default that of the figures, and Pearson or weighted Kendall.
+        pools: Two source pools of the graph, each a list of sources; by default two with few sources in common.
+        example: An example of the paper, for the part of the figures that shows it; options that are given besides it
+            win.
     """
 
     measure: Measure | None = None
     metrics: list[str] | None = None
     target: str | None = None
+    targets: list[str] | None = None
+    measures: list[Measure] | None = None
+    pools: list[list[str]] | None = None
+    example: Example | None = None
 
-    def require_known(self, table: TransferTable) -> None:
-        """Check the names; a UserError says which is not in the study, or that it is not two metrics."""
-        given = {"metrics": (self.metrics or [], table.metrics), "target": ([self.target or ""], ["", *table.targets])}
-        for option, (names, known) in given.items():
-            for name in names:
-                if name not in known:
-                    there = ", ".join(filter(None, known))
-                    raise UserError(f"figures.{option}: {name!r} is not in the study, which has {there}")
-        if self.metrics is not None and len(set(self.metrics)) != 2:
-            raise UserError(f"figures.metrics: {self.metrics} given; two different ones are compared")
+    def of_parts(self, examples: Sequence[Example] = ()) -> dict[Part, FigureChoice]:
+        """Give what each part of the figures shows.
+
+        Args:
+            examples: Examples of the paper that are shown where no other is chosen.
+        """
+        shown = dict(EXAMPLES[name] for name in (*examples, *([self.example] if self.example else [])))
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        parts = {part: FigureChoice(**{**shown.get(part, {}), **given}) for part in get_args(Part)}
+        # Where pools vary, none is chosen.
+        return {part: choice if part == "graph" else replace(choice, pools=None) for part, choice in parts.items()}
+
+    def require_known(self, table: TransferTable, pool_size: int, examples: Sequence[Example] = ()) -> None:
+        """Check the names; a UserError says which is not in the study, or how many are needed.
+
+        Args:
+            table: What is studied.
+            pool_size: Sources in a pool.
+            examples: As for `of_parts`.
+        """
+        if self.example:
+            for option, name, known in FigureChoice(**EXAMPLES[self.example][1]).unknown_names(table):
+                there = f"the study has {_list(known)}"
+                raise UserError(f"figures.example: {self.example} has {name!r} among its {option}, and {there}")
+        with naming("figures"):
+            for option, name, known in self.unknown_names(table):
+                raise UserError(f"{option}: {name!r} is not in the study, which has {_list(known)}")
+            for option in ("metrics", "targets", "measures"):
+                _require_two(option, getattr(self, option), getattr(self, option) or [])
+            for pool in self.pools or []:
+                if len(set(pool)) != len(pool) or len(pool) != pool_size:
+                    raise UserError(f"pools: {_list(pool)} given; a pool has {pool_size} different sources")
+            _require_two("pools", self.pools, [frozenset(pool) for pool in self.pools or []])
+            outside = self.of_parts(examples)["graph"].compared_targets(table)
+            if self.pools and len(outside) < 2:
+                there = _list([table.targets[place] for place in outside]) or "none"
+                raise UserError(f"pools: of the targets that are compared only {there} is in no pool; two are needed")
+
+    def unknown_names(self, table: TransferTable) -> Iterator[tuple[str, str, list[str]]]:
+        """Give each name that is not in the table, with the option that has it and the names that there are."""
+        for option, names, known in (
+            ("metrics", self.metrics or [], table.metrics),
+            ("target", [self.target] if self.target else [], table.targets),
+            ("targets", self.targets or [], table.targets),
+            ("pools", list(chain.from_iterable(self.pools or [])), table.sources),
+        ):
+            yield from ((option, name, known) for name in names if name not in known)
 
     def pairs(self, table: TransferTable) -> list[tuple[int, int]]:
         """Give the pairs of metrics that are compared, as indices."""
         chosen = table.metrics if self.metrics is None else self.metrics
         return list(combinations(map(table.metrics.index, chosen), 2))
 
-    def targets(self, table: TransferTable) -> list[int]:
+    def fixed_targets(self, table: TransferTable) -> list[int]:
         """Give the targets that may be shown where the target does not vary, as indices."""
         return [place for place, name in enumerate(table.targets) if self.target in (None, name)]
+
+    def compared_targets(self, table: TransferTable) -> list[int]:
+        """Give the targets that may be shown where the target varies, as indices: none that is in a pool of these."""
+        taken = {source for pool in self.pools or [] for source in pool}
+        names = table.targets if self.targets is None else self.targets
+        places = [table.targets.index(name) for name in names]
+        return [place for place in places if table.own[place] < 0 or table.sources[table.own[place]] not in taken]
+
+
+def fitting_examples(examples: Iterable[Example], table: TransferTable) -> list[Example]:
+    """Give those of the paper's examples whose targets and metrics a table has."""
+    return [name for name in examples if not any(FigureChoice(**EXAMPLES[name][1]).unknown_names(table))]
+
+
+def _require_two(option: str, given: Sequence[Any] | None, values: Sequence[Hashable]) -> None:
+    if given is not None and (len(values) != 2 or len(set(values)) != 2):
+        raise UserError(f"{option}: {given} given; two different ones are compared")
+
+
+def _list(names: Sequence[str]) -> str:
+    return ", ".join(names)
 
 
 @dataclass(frozen=True)
@@ -78,16 +149,15 @@ class Panel:
 
 def varying_target(study: Study, choice: FigureChoice, measure: int) -> list[Panel]:
     """Find two targets on which two metrics contradict each other most; one, if there is only one target."""
-    targets = range(len(study.table.targets))
-    pairs = choice.pairs(study.table)
+    targets, pairs = choice.compared_targets(study.table), choice.pairs(study.table)
     return _most_contrary(([Panel(target, measure, *pair) for target in targets] for pair in pairs), study)
 
 
 def varying_measure(study: Study, choice: FigureChoice) -> list[Panel]:
-    """Find two correlations by which two metrics on the same target contradict each other most."""
+    """Find two measures by which two metrics on the same target contradict each other most."""
     # Rel@1 lies on another scale than the three correlations.
-    measures = [MEASURES.index(name) for name in ("weighted_kendall", "kendall", "pearson")]
-    places = product(choice.targets(study.table), choice.pairs(study.table))
+    measures = [MEASURES.index(name) for name in choice.measures or ("weighted_kendall", "kendall", "pearson")]
+    places = product(choice.fixed_targets(study.table), choice.pairs(study.table))
     return _most_contrary(([Panel(target, each, *pair) for each in measures] for target, pair in places), study)
 
 
@@ -99,13 +169,13 @@ def _most_contrary(alternatives: Iterable[list[Panel]], study: Study) -> list[Pa
         gaps = [float(each.mean()) if len(each) else 0.0 for each in differences]
         # By rank, so that these are two also where all gaps are the same.
         low, high = (int(place) for place in np.argsort(gaps, kind="stable")[[0, -1]])
-        candidates.append((min(gaps[high], -gaps[low]), list(dict.fromkeys([panels[low], panels[high]]))))
+        candidates.append((min(gaps[high], -gaps[low]), [panels[place] for place in sorted({low, high})]))
     return max(candidates, key=lambda candidate: candidate[0])[1]
 
 
 def varying_pool(study: Study, choice: FigureChoice, measure: int) -> list[Panel]:
     """Find up to two targets on which the pool alone decides which of two metrics wins, different if that is open."""
-    places = product(choice.targets(study.table), choice.pairs(study.table))
+    places = product(choice.fixed_targets(study.table), choice.pairs(study.table))
     panels = [Panel(target, measure, *pair) for target, pair in places]
     first, *others = sorted(panels, key=lambda panel: -_indecision(panel, study))
     return [first, *(panel for panel in others if choice.target is not None or panel.target != first.target)][:2]

@@ -17,7 +17,9 @@ from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
 from evaluation.stability.examples import FigureChoice, Panel, varying_measure, varying_pool, varying_target
-from evaluation.stability.study import Study
+from evaluation.stability.paper_examples import Example
+from evaluation.stability.study import Study, pool_outcomes
+from evaluation.stability.table import TransferTable
 from metrics.ranking.outcome_agreement import agreement_vectors
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
 from output.figures import INK, LINE_STYLES, LineStyle, drawing, save, shorten
@@ -45,7 +47,9 @@ Experiment = tuple[int, ...]
 
 
 @drawing()
-def draw_figures(study: Study, choice: FigureChoice, measure: Measure, folder: Path) -> list[Path]:
+def draw_figures(
+    study: Study, choice: FigureChoice, measure: Measure, folder: Path, examples: Sequence[Example] = ()
+) -> list[Path]:
     """Draw the scatter of outcomes, the effect of single components, and the graph of a few experiments.
 
     After figures 2 and 4, 3 and 5, and 1 of Agostinelli et al., How stable are transferability metrics evaluations?,
@@ -54,23 +58,25 @@ def draw_figures(study: Study, choice: FigureChoice, measure: Measure, folder: P
     Args:
         study: A complete study.
         choice: What they show.
-        measure: Measure where it does not vary.
+        measure: Measure where it does not vary, and neither the choice nor an example has one.
         folder: Folder to write `scatter.png`, `components.png` and, where the study has two targets with two common
             pools, `experiments.png` to.
+        examples: Examples of the paper that are shown where the choice has no other.
 
     Returns:
         The files.
     """
-    place = MEASURES.index(measure)
-    examples = {
-        "target": varying_target(study, choice, place),
-        "measure": varying_measure(study, choice),
-        "pool": varying_pool(study, choice, place),
+    parts = choice.of_parts(examples)
+    places = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}
+    panels = {
+        "target": varying_target(study, parts["target"], places["target"]),
+        "measure": varying_measure(study, parts["measure"]),
+        "pool": varying_pool(study, parts["pool"], places["pool"]),
     }
     figures = {
-        "scatter": _draw_scatter(study, choice, place),
-        "components": _draw_components(study, examples),
-        "experiments": _draw_graph(study, examples["target"], place),
+        "scatter": _draw_scatter(study, choice, MEASURES.index(choice.measure or measure)),
+        "components": _draw_components(study, panels),
+        "experiments": _draw_graph(study, parts["graph"], places["graph"]),
     }
     drawn = {f"{name}.png": partial(save, figure) for name, figure in figures.items() if figure is not None}
     return write_together(folder, drawn)
@@ -111,12 +117,12 @@ def _draw_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:
     return figure
 
 
-def _draw_components(study: Study, examples: dict[str, list[Panel]]) -> Figure:
+def _draw_components(study: Study, shown: dict[str, list[Panel]]) -> Figure:
     """Draw a row for each component, in which nothing but that component and the pool varies."""
     figure = Figure(figsize=(2 * 3.1 + 0.6, 3 * 3.35), layout="constrained")
     styles = _styles(len(study.table.targets))
     rows = figure.subfigures(3, 1, squeeze=False, hspace=0.04)[:, 0]
-    for letter, row, (component, panels) in zip("abc", rows, examples.items(), strict=True):
+    for letter, row, (component, panels) in zip("abc", rows, shown.items(), strict=True):
         row.suptitle(f"({letter}) {HEADLINES[component]}", x=0.02, ha="left", fontsize=11)
         for axes, panel in zip(row.subplots(1, 2), panels, strict=False):
             points = panel.points(study)
@@ -175,19 +181,20 @@ def _styles(count: int) -> list[LineStyle]:
     return [LINE_STYLES[i % size]._replace(marker=marks[(i // size + i % size) % size]) for i in range(count)]
 
 
-def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | None:
+def _draw_graph(study: Study, choice: FigureChoice, measure: int) -> Figure | None:
     """Draw eight experiments: two targets, two measures, two pools; None where no two targets have two pools in common.
 
     Every edge carries the agreement of two outcomes that differ in one component; the mean over the edges of a colour
     is the setup stability of this small study.
     """
-    targets = [panel.target for panel in contrast]
-    pools = _two_pools(study, targets)
+    targets = [panel.target for panel in varying_target(study, choice, measure)]
+    pools = _two_pools(study, choice, targets)
     if len(set(targets)) < 2 or len(pools) < 2:
         return None
     other = MEASURES.index("pearson" if MEASURES[measure] != "pearson" else "weighted_kendall")
-    outcomes = study.shown[np.ix_(pools, targets, [measure, other])].transpose(1, 2, 0, 3)
-    described = _describe_pools(study, pools)
+    measures = [MEASURES.index(name) for name in choice.measures] if choice.measures else [measure, other]
+    outcomes = pool_outcomes(study.table, pools)[0][:, targets][:, :, measures].transpose(1, 2, 0, 3)
+    described = _describe_pools(study.table, pools)
     bottom = -1.5 - 0.2 * max(0, described.count("\n") - 1)
     figure = Figure(figsize=(11.0, 7.2 - bottom))
     axes = figure.add_axes((0, 0, 1, 1))
@@ -198,7 +205,7 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
     titles, targets_shown = shorten(study.table.titles), shorten(study.table.targets)
     for experiment in product((0, 1), repeat=3):
         target, place, pool = experiment
-        title = f"{targets_shown[targets[target]]}, {_title((measure, other)[place])}, {POOLS[pool]}"
+        title = f"{targets_shown[targets[target]]}, {_title(measures[place])}, {POOLS[pool]}"
         text = f"{_wrap(title, IN_BOX)}\n{rank_in_words(titles, outcomes[experiment], study.tie_tolerance)}"
         across, up = _place(experiment)
         axes.text(across, up, text, fontsize=8, bbox=box, zorder=3, linespacing=1.5, **CENTRED)
@@ -207,13 +214,16 @@ def _draw_graph(study: Study, contrast: list[Panel], measure: int) -> Figure | N
     return figure
 
 
-def _two_pools(study: Study, targets: list[int]) -> list[int]:
-    """Choose a pool that both targets have, and the one that has the fewest sources in common with it."""
+def _two_pools(study: Study, choice: FigureChoice, targets: list[int]) -> NDArray[np.intp]:
+    """Give the pools that are chosen, or one that both targets have and the one with the fewest sources in common."""
+    if choice.pools:
+        places = {name: place for place, name in enumerate(study.table.sources)}
+        return np.sort([[places[name] for name in pool] for pool in choice.pools])
     usable = np.flatnonzero(np.isfinite(study.shown[:, targets]).all(axis=(1, 2, 3)))
     if len(usable) < 2:
-        return []
+        return np.empty((0, study.pool_size), dtype=np.intp)
     common = [len(np.intersect1d(study.shown_pools[usable[0]], study.shown_pools[pool])) for pool in usable]
-    return [int(usable[0]), int(usable[int(np.argmin(common))])]
+    return study.shown_pools[[usable[0], usable[int(np.argmin(common))]]]
 
 
 def _place(experiment: Experiment) -> NDArray[np.float64]:
@@ -243,8 +253,8 @@ def _draw_edges(axes: Axes, outcomes: NDArray[np.float64], tie_tolerance: float)
 
 
 def rank_in_words(titles: Sequence[str], outcome: NDArray[np.float64], tie_tolerance: float) -> str:
-    """List metrics from the best to the worst, with an equals sign between two that are tied."""
-    order = np.argsort(-outcome, kind="stable")
+    """List metrics from the best to the worst, with an equals sign between two that are tied; none without a value."""
+    order = np.argsort(-outcome, kind="stable")[: np.isfinite(outcome).sum()]
     signs = [" =" if gap <= tie_tolerance else " >" for gap in -np.diff(outcome[order])]
     # Blanks that break no line: a sign at the end of a line tells that it goes on.
     words = [
@@ -262,11 +272,11 @@ def _draw_legend(axes: Axes, means: dict[str, float]) -> None:
     axes.legend(handles=handles, loc="upper left", fontsize=10, borderaxespad=1.2)
 
 
-def _describe_pools(study: Study, pools: list[int]) -> str:
-    sources = shorten(study.table.sources)
+def _describe_pools(table: TransferTable, pools: NDArray[np.intp]) -> str:
+    sources = shorten(table.sources)
     lines = []
     for name, pool in zip(POOLS, pools, strict=True):
-        outside = [source for place, source in enumerate(sources) if place not in study.shown_pools[pool]]
+        outside = [source for place, source in enumerate(sources) if place not in pool]
         more = f" and {len(outside) - MOST_NAMED} more" if len(outside) > MOST_NAMED else ""
         listed = f"{name}: all {len(sources)} sources but {', '.join(outside[:MOST_NAMED])}{more}"
         lines.append(_wrap(listed, IN_LINE))

@@ -9,9 +9,10 @@ from typing import Any, Literal, NamedTuple
 
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from evaluation.stability.examples import FigureChoice
+from evaluation.stability.examples import FigureChoice, fitting_examples
 from evaluation.stability.figures import draw_figures
 from evaluation.stability.outcome_files import OutcomeFile, keep_outcomes, outcome_file
+from evaluation.stability.paper_examples import Example
 from evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
 from evaluation.stability.study import choose_pool_size, run_study
 from evaluation.stability.table import TransferTable, read_table
@@ -27,19 +28,26 @@ CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.c
 
 
 class Preset(NamedTuple):
-    """The conventions behind published tables: their sizes, the sources in a pool, and the measure of the figures."""
+    """The conventions behind published tables: sizes, sources in a pool, the measure and the examples of figures."""
 
     sources: int
     targets: int
     pool_size: int
     measure: Measure
+    examples: tuple[Example, ...]
 
 
 # Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
 # sections 5 (tables 2, figures 2 and 3) and 6 (table 3, figures 4 and 5).
 PRESETS = {
-    "scenario1": Preset(sources=17, targets=17, pool_size=11, measure="weighted_kendall"),
-    "scenario2": Preset(sources=19, targets=9, pool_size=14, measure="pearson"),
+    "scenario1": Preset(
+        sources=17,
+        targets=17,
+        pool_size=11,
+        measure="weighted_kendall",
+        examples=("figure1", "figure3a", "figure3b_coco"),
+    ),
+    "scenario2": Preset(sources=19, targets=9, pool_size=14, measure="pearson", examples=("figure5a", "figure5b")),
 }
 
 
@@ -101,11 +109,12 @@ def stability(
     if logger:
         check_dashboard(dashboard)
     cells = read_table(Path(table), trainable, exclude_target, metrics, columns)
-    figures.require_known(cells)
     conventions = _require_preset(cells, preset, table) if preset else None
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
+    examples = fitting_examples(conventions.examples, cells) if conventions else []
+    figures.require_known(cells, size, examples)
     counted: Ties = ties or ("last" if conventions else "split")
-    measure = figures.measure or (conventions.measure if conventions else "weighted_kendall")
+    measure: Measure = conventions.measure if conventions else "weighted_kendall"
     settings = {
         "columns": columns,
         "preset": preset,
@@ -121,7 +130,7 @@ def stability(
         folder.mkdir(parents=True, exist_ok=True)
         with keep_outcomes(folder, save_outcomes, cells, size, float(tie_tolerance)) as keep:
             study = run_study(cells, size, float(tie_tolerance), keep)
-        drawn = draw_figures(study, figures, measure, folder)
+        drawn = draw_figures(study, figures, measure, folder, examples)
     except OSError as error:
         raise UserError(f"output: {output!r} cannot be written ({error}); choose another folder") from error
     document = {

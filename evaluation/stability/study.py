@@ -102,7 +102,7 @@ def run_study(
     defined_by_target_and_measure = np.zeros(groups, dtype=np.int64)
     starts = track(range(0, pools, BLOCK), "study", "blocks of pools")
     for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
-        outcomes, used = _outcomes(table, block)
+        outcomes, used = pool_outcomes(table, block)
         each_block(block, outcomes)
         vectors, defined = agreement_vectors(outcomes, tie_tolerance)
         over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
@@ -142,8 +142,8 @@ def _blocks(sources: int, pool_size: int) -> Iterator[NDArray[np.intp]]:
         yield block
 
 
-def _outcomes(table: TransferTable, pools: NDArray[np.intp]) -> tuple[Outcomes, NDArray[np.bool_]]:
-    """Give the outcomes `[pools, t, e, m]`, and which pools are used for which targets, `[pools, t]`."""
+def pool_outcomes(table: TransferTable, pools: NDArray[np.intp]) -> tuple[Outcomes, NDArray[np.bool_]]:
+    """Give the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which serve which targets, `[pools, t]`."""
     used = (pools[:, :, None] != table.own).all(axis=1)
     outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)
     for target in range(len(table.targets)):

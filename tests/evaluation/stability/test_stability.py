@@ -298,6 +298,18 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
         (["--figures.metrics=[right]"], "figures.metrics: ['right'] given; two different ones"),
         (["--figures.metrics=[right, wrong]"], "figures.metrics: 'wrong' is not in the study, which has"),
         (["--figures.target=t9"], "figures.target: 't9' is not in the study, which has t0, t1, t2, t3"),
+        (["--figures.targets=[t0, t9]"], "figures.targets: 't9' is not in the study, which has t0, t1, t2, t3"),
+        (["--figures.targets=[t0, t0]"], "figures.targets: ['t0', 't0'] given; two different ones are compared"),
+        (["--figures.measures=[pearson]"], "figures.measures: ['pearson'] given; two different ones are compared"),
+        (["--figures.pools=[[s0, s1, s2, s3]]"], "figures.pools: [['s0', 's1', 's2', 's3']] given; two different"),
+        (["--figures.pools=[[s0, s1, s2, s9]]"], "figures.pools: 's9' is not in the study, which has s0, s1, s2, s3"),
+        (["--figures.pools=[[s0, s1, s2], [s1]]"], "figures.pools: s0, s1, s2 given; a pool has 4 different sources"),
+        (["--figures.pools=[[s0, s1, s2, s2], [s1]]"], "figures.pools: s0, s1, s2, s2 given; a pool has 4 different"),
+        (
+            ["--figures.pools=[[s0, s1, s2, s3], [s3, s2, s1, s0]]"],
+            "figures.pools: [['s0', 's1', 's2', 's3'], ['s3', 's2', 's1', 's0']] given; two different ones",
+        ),
+        (["--figures.example=figure3a"], "figures.example: figure3a has 'logme' among its metrics, and the study has"),
     ],
 )
 @pytest.mark.usefixtures("without_figures")
