@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from metrics.arrays import Array
 from metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sort_by_class, sum_by_class
+from metrics.transferability.resampling import ResampledStatistics
 from metrics.transferability.source_facts import SourceFacts
 
 # Second moments of all classes together, in bytes. Beyond it a target's Gram matrix is computed from its rows.
@@ -66,6 +67,18 @@ class Inputs:
     def statistics(self) -> FeatureStatistics:
         """Statistics of the features, which all metrics share."""
         return FeatureStatistics(self.features, self.labels) if self._statistics is None else self._statistics
+
+    def drawn_again(self, counts: NDArray[np.int64]) -> Inputs:
+        """Give the same of samples that come several times or not at all.
+
+        Args:
+            counts: How often each of these samples comes, `[samples]`, and each class once at least.
+        """
+        order = np.argsort(self.labels, kind="stable")
+        rows = np.arange(len(self._labels))[self._rows]
+        repeated = np.repeat(rows[order], counts[order])
+        statistics = ResampledStatistics(self.statistics, counts[order])
+        return Inputs(self._features, self._labels, self._probabilities, self.seed, repeated, statistics, self.facts)
 
 
 @dataclass(frozen=True)
