@@ -225,8 +225,8 @@ class ComputedRows:
             yield from self._chunks()
 
     def _chunks(self) -> Iterator[NDArray[Any]]:
-        done = 0
-        with Progress(self.means.title, len(self), "pictures") as progress:
+        done, means = 0, self.means
+        with Progress(means.title, len(self), "pictures", means.before, means.after) as progress:
             for pixels in self._gathered(self.chunk):
                 yield (pixels if self.frozen is None else self._run(self.frozen, done, pixels)).numpy()
                 done += len(pixels)

@@ -66,12 +66,16 @@ class Means:
         title: What the progress says.
         workers: Processes that decode; None for one per processor that this process may use.
         only_stored: Whether nothing is to be computed.
+        before: Pictures that were computed before, of which the progress tells, too.
+        after: Pictures that are still to be computed afterwards.
     """
 
     cache: Path
     title: str
     workers: int | None = None
     only_stored: bool = False
+    before: int = 0
+    after: int = 0
 
 
 class NotStoredError(Exception):

@@ -102,7 +102,7 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
         UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
     """
     require_one_engine(engines.workers, engines.ray)
-    stored = _find_stored(jobs) if engines.workers else {}
+    stored = find_stored(jobs) if engines.workers else {}
     wanted = {name: job for name, job in jobs.items() if name not in stored}
     if engines != HERE and wanted:
         allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
@@ -122,7 +122,7 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
     }
 
 
-def _find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
+def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
     """Give what needs no network to be run."""
     found = {}
     for name, job in jobs.items():
@@ -147,7 +147,13 @@ def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
 
 
 def embed(
-    network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, options: Extraction, only_stored: bool = False
+    network: NetworkSpec,
+    taps: Sequence[Tap],
+    pictures: Pictures,
+    options: Extraction,
+    only_stored: bool = False,
+    before: int = 0,
+    after: int = 0,
 ) -> StoredRows:
     """Give the embeddings of one model, running its network on those pictures only that have no row yet.
 
@@ -157,13 +163,15 @@ def embed(
         pictures: The pictures.
         options: How embeddings are computed.
         only_stored: Whether no network is to be run.
+        before: Pictures that other networks were run on before, of which the progress tells, too.
+        after: Pictures that others are still to be run on.
 
     Raises:
         NotStoredError: It would have to be.
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
     title = f"embeddings of {network.name}"
-    means = Means(cache_folder(options.cache_dir), title, options.num_workers, only_stored)
+    means = Means(cache_folder(options.cache_dir), title, options.num_workers, only_stored, before, after)
     try:
         with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
             return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)

@@ -16,6 +16,8 @@ from output.files import write_texts
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # The plain layout of what `evaluate.py stability` reads.
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
+# The same with the ends of the 95 % intervals of scores.
+SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -96,8 +98,13 @@ def read_performances(
 
 
 def write_scores(
-    folder: Path, names: Sequence[str], document: Mapping[str, Any], rows: Iterable[Sequence[Any]], report: str
+    folder: Path,
+    names: Sequence[str],
+    document: Mapping[str, Any],
+    rows: Iterable[Sequence[Any]],
+    report: str,
+    columns: Sequence[str] = SCORE_COLUMNS,
 ) -> list[Path]:
-    """Write the document, the table under `SCORE_COLUMNS` and the report under their names, as `write_texts` does."""
-    texts = json.dumps(document, indent=1, allow_nan=False) + "\n", csv_text(SCORE_COLUMNS, rows), report
+    """Write the document, the table under its columns and the report under their names, as `write_texts` does."""
+    texts = json.dumps(document, indent=1, allow_nan=False) + "\n", csv_text(columns, rows), report
     return write_texts(folder, dict(zip(names, texts, strict=True)))

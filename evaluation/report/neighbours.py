@@ -68,7 +68,8 @@ def transferability(documents: Documents) -> Section | None:
     if not documents:
         return None
     paragraphs = [
-        "What transferability metrics say of source models before any training; in brackets: the rank, 1 being best."
+        "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
+        "photos; in brackets: the rank, 1 being best."
     ]
     return Section("transferability", "Transferability", paragraphs, _parts(documents, _targets))
 
@@ -104,7 +105,10 @@ def _score(found: Mapping[str, Any]) -> Cell:
     if found["score"] is None:
         return text(found["reason"])
     rank = "" if found["rank"] is None else f" ({found['rank']:g})"
-    return Cell(f"{found['score']:.4g}{rank}")
+    # Documents of earlier versions have no intervals.
+    ends = found.get("interval")
+    half = f" ± {(ends[1] - ends[0]) / 2:.2g}" if ends else ""
+    return Cell(f"{found['score']:.4g}{half}{rank}")
 
 
 def stability(documents: Documents) -> Section | None:

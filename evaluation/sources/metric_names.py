@@ -116,8 +116,10 @@ def _with_options(metric: TransferabilityMetric, name: MetricName) -> Transferab
             reason = " or ".join(dict.fromkeys(each["msg"] for each in error.errors()))
             raise UserError(f"metrics: {name.name}: {option} is {value!r}: {reason}") from error
     title = f"{metric.title} ({_describe_options(name.options)})"
+    compute = partial(metric.compute, **name.options)
+    prepare = partial(metric.prepare, **name.options) if metric.prepare else None
     # What is computed for a whole pool has no options.
-    return replace(metric, title=title, compute=partial(metric.compute, **name.options), pooled=None)
+    return replace(metric, title=title, compute=compute, prepare=prepare, pooled=None)
 
 
 def digest_metrics(names: Iterable[str]) -> dict[str, str]:

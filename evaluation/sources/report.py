@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from evaluation.sources.certainty import say_answer
 from evaluation.sources.results import RankedSources, Scored
 from evaluation.sources.targets import SPLITS
 from output.tables import format_number, markdown_table, print_lines, print_table
@@ -13,9 +14,11 @@ from output.tables import format_number, markdown_table, print_lines, print_tabl
 def print_source_ranking(results: Sequence[RankedSources]) -> None:
     """Print the sources of every target, ranked, and why scores are missing."""
     for found in results:
-        print_table(f"{found.target.name}: {_photos(found)}", ranked_table(found, "source"))
+        print_table(f"{found.target.name}: {_photos(found)}", ranked_table(found, "source", letters=_letters(found)))
         print_lines(_remarks(found))
     print_lines([_legend(results)])
+    for found in results:
+        print_lines(f"{found.target.name}: {line}" for line in _answer(found))
 
 
 def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
@@ -23,7 +26,8 @@ def source_report(results: Sequence[RankedSources], document: Mapping[str, Any])
     lines = ["# Transferability", "", _legend(results)]
     for found in results:
         lines += ["", f"## {found.target.name}", "", f"{_photos(found)}.", ""]
-        lines += markdown_table(ranked_table(found, "source"))
+        lines += [*(f"{line}  " for line in _answer(found)), ""]
+        lines += markdown_table(ranked_table(found, "source", letters=_letters(found)))
         lines += ["", *(f"- {line}" for line in _remarks(found))]
         lines += ["", "Seconds:", "", *markdown_table(_seconds(found))]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
@@ -33,7 +37,11 @@ def source_report(results: Sequence[RankedSources], document: Mapping[str, Any])
 
 
 def ranked_table(
-    found: Scored, what: str, others: Mapping[str, Mapping[str, str]] | None = None, form: str = ".2f"
+    found: Scored,
+    what: str,
+    others: Mapping[str, Mapping[str, str]] | None = None,
+    form: str = ".2f",
+    letters: Mapping[str, Mapping[str, str]] | None = None,
 ) -> list[list[str]]:
     """Tabulate candidates by their mean rank, with the score and the rank by every metric.
 
@@ -42,18 +50,21 @@ def ranked_table(
         what: What they are.
         others: Other columns, by candidate.
         form: How the mean rank is written.
+        letters: Of the groups that a candidate is in, by metric and candidate.
 
     Returns:
         The header, and a row for every candidate, best first.
     """
-    others, known, ranking = others or {}, found.performances, found.ranking
+    others, known, ranking, letters = others or {}, found.performances, found.ranking, letters or {}
     titles = [metric.title for metric in found.metrics.values()]
     rows = [[what, *others, "mean rank", *titles, *(["performance"] if known else [])]]
     for name in ranking.names:
         row = [name, *(cells[name] for cells in others.values()), format_number(ranking.mean_ranks[name], form)]
         for metric, score in found.scores[name].items():
-            place = ranking.ranks.get(metric, {}).get(name)
-            row.append(format_number(score.value) + ("" if place is None else f" ({place:g})"))
+            place, letter = ranking.ranks.get(metric, {}).get(name), letters.get(metric, {}).get(name, "")
+            half = f" ± {(score.interval[1] - score.interval[0]) / 2:.2g}" if score.interval else ""
+            rank = "" if place is None else f" ({place:g})"
+            row.append(f"{format_number(score.value)}{half}{rank} {letter}".rstrip())
         rows.append(row + ([format_number(known.get(name))] if known else []))
     return rows
 
@@ -62,7 +73,26 @@ def _legend(results: Sequence[RankedSources]) -> str:
     lower = [metric.title for metric in results[0].metrics.values() if not metric.higher_is_better]
     but = f", but for {', '.join(lower)}, where they say that the target is harder" if lower else ""
     ranks = "In brackets: the rank, 1 being the best. The mean rank is over the metrics that rank all sources."
-    return f"Higher scores are better{but}. {ranks}"
+    if not any(found.certainties for found in results):
+        return f"Higher scores are better{but}. {ranks}"
+    intervals = (
+        "After ±: half the 95 % interval over other photos of these classes, as many. Sources that share a letter are "
+        "not told apart by these photos (all pairs at 5 %, adjusted by Holm)."
+    )
+    return f"Higher scores are better{but}. {ranks} {intervals}"
+
+
+def _letters(found: RankedSources) -> dict[str, dict[str, str]]:
+    return {name: its.letters for name, its in found.certainties.items()}
+
+
+def _answer(found: RankedSources) -> list[str]:
+    """Say which source is first, and how sure that is; nothing where no metric ranks them."""
+    first, *others = found.ranking.names
+    if found.ranking.mean_ranks[first] is None or not others:
+        return []
+    ranking = {name: its for name, its in found.certainties.items() if name in found.ranking.ranks}
+    return say_answer(first, others, {found.metrics[name].title: its for name, its in ranking.items()})
 
 
 def _photos(found: RankedSources) -> str:
@@ -71,9 +101,11 @@ def _photos(found: RankedSources) -> str:
 
 
 def _seconds(found: RankedSources) -> list[list[str]]:
-    rows = [["source", "features", *(metric.title for metric in found.metrics.values())]]
+    rows = [["source", "features", *(metric.title for metric in found.metrics.values()), "intervals"]]
     for source in found.ranking.names:
-        seconds = [found.features_seconds[source], *(score.seconds for score in found.scores[source].values())]
+        scores = found.scores[source].values()
+        intervals = sum(score.left_out_seconds for score in scores)
+        seconds = [found.features_seconds[source], *(score.seconds for score in scores), intervals]
         rows.append([source, *(f"{value:.2f}" for value in seconds)])
     return rows
 
@@ -89,6 +121,11 @@ def _remarks(found: RankedSources) -> list[str]:
     remarks += tie_remarks(found, "sources")
     for name, metric in found.metrics.items():
         remarks += [f"{metric.title} has no score for {', '.join(s)}: {why}." for why, s in found.missing(name).items()]
+        remarks += [
+            f"{metric.title} has no interval for {source}: {scores[name].uncertain}."
+            for source, scores in found.scores.items()
+            if scores[name].uncertain
+        ]
     return found.target.remarks() + remarks
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from evaluation.sources.certainty import Certainty, find_certainty
 from evaluation.sources.scores import Metrics, Score
 from evaluation.sources.targets import Target
 from metrics.ranking.mean_ranks import Ranking, rank
@@ -79,6 +80,18 @@ class RankedSources(Scored):
     weights: Mapping[str, str]
     features_seconds: Mapping[str, float]
 
+    @cached_property
+    def certainties(self) -> dict[str, Certainty]:
+        """What the photos tell of the sources, by the metrics of which all sources have an interval."""
+        found = {name: find_certainty(self.scores, name) for name in self.metrics}
+        return {name: each for name, each in found.items() if each is not None}
+
+    def interval_rows(self) -> list[list[Any]]:
+        """Give the rows of the plain table with the ends of the intervals, under `SOURCE_COLUMNS`."""
+        scores = [score for found in self.scores.values() for score in found.values()]
+        plain = self.rows(target=self.target.name)
+        return [[*row, *(score.interval or (None, None))] for row, score in zip(plain, scores, strict=True)]
+
     def describe_scores(self) -> dict[str, dict[str, Any]]:
         """Describe the scores as JSON values, by source and metric."""
         return {
@@ -88,6 +101,10 @@ class RankedSources(Scored):
                     "rank": self.ranking.ranks.get(metric, {}).get(source),
                     "seconds": score.seconds,
                     "reason": score.reason or None,
+                    "interval": list(score.interval) if score.interval else None,
+                    "no_interval": score.uncertain or None,
+                    "left_out": list(score.left_out),
+                    "left_out_seconds": score.left_out_seconds,
                 }
                 for metric, score in scores.items()
             }

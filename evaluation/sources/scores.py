@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from metrics.transferability.catalogue import TransferabilityMetric
 from metrics.transferability.inputs import Inputs
+from metrics.transferability.left_out import interval
+from output.progress import Progress
 
 Metrics = Mapping[str, TransferabilityMetric]
 
@@ -24,11 +27,68 @@ class Score:
         value: The score; None where there is none.
         seconds: Time that it took, with what it was the first to need of the statistics that the metrics share.
         reason: Why there is no score; empty where there is one.
+        left_out: The score with each part of the photos left out, in the order of parts; empty where it was not
+            computed, or cannot be for one of them.
+        left_out_seconds: Time that these took, with what they were the first to need of shared statistics.
+        uncertain: Why there is no interval; empty where there is one, and where none was asked for.
     """
 
     value: float | None
     seconds: float
     reason: str = ""
+    left_out: tuple[float, ...] = ()
+    left_out_seconds: float = 0.0
+    uncertain: str = ""
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval over photos; None where there is none."""
+        if self.value is None or not self.left_out:
+            return None
+        return interval(self.value, np.array(self.left_out))
+
+
+def score_source(metrics: Metrics, given: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
+    """Compute all metrics of one source model on one target, and with each part of the photos left out.
+
+    Args:
+        metrics: The metrics by name.
+        given: What they are computed from.
+        parts: The part of each photo, from 0, `[samples]`, -1 for those that are always kept; all -1 for no intervals.
+        progress: Is told of every metric, and of every metric without each part.
+    """
+    computes = {name: _once_prepared(metric, given) for name, metric in metrics.items()}
+    scores = {}
+    for name, compute in computes.items():
+        scores[name] = score_one(partial(compute, np.ones(len(parts), dtype=bool)), given)
+        progress.advance()
+    without: dict[str, list[Score]] = {name: [] for name in metrics}
+    for part in range(parts.max() + 1):
+        kept = parts != part
+        rest = given.remaining(kept)
+        for name, compute in computes.items():
+            if scores[name].value is not None and not metrics[name].baseline:
+                without[name].append(score_one(partial(compute, kept[given.order]), rest))
+            progress.advance()
+    return {name: _with_left_out(scores[name], without[name]) for name in metrics}
+
+
+def _once_prepared(metric: TransferabilityMetric, given: Inputs) -> Callable[[NDArray[np.bool_], Inputs], float]:
+    """Give a function of which samples are kept and of what these are, that does once what can be done for all."""
+    if metric.prepare is None:
+        return lambda _, rest: metric.compute(rest)
+    prepare = cache(metric.prepare)
+    return lambda kept, _: prepare(given)(kept)
+
+
+def _with_left_out(score: Score, without: list[Score]) -> Score:
+    """Add to a score those without each part; none of them where one is missing."""
+    seconds = sum(each.seconds for each in without)
+    missing = [f"without part {part} of the photos: {each.reason}" for part, each in enumerate(without) if each.reason]
+    if missing:
+        return replace(score, left_out_seconds=seconds, uncertain=missing[0])
+    values = tuple(each.value for each in without if each.value is not None)
+    return replace(score, left_out=values, left_out_seconds=seconds)
 
 
 def score_one(compute: Callable[[Inputs], float], given: Inputs) -> Score:

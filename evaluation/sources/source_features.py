@@ -56,13 +56,17 @@ def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options:
     return Job(network, [*choose_taps(entry), *head], target.photos, options)
 
 
-def source_features(job: Job, target: Target, stored: StoredRows | None = None) -> SourceFeatures:
+def source_features(
+    job: Job, target: Target, stored: StoredRows | None = None, before: int = 0, after: int = 0
+) -> SourceFeatures:
     """Give what a source model makes of a target, running its network on those photos only that have no row yet.
 
     Args:
         job: What is to be computed.
         target: The target.
         stored: The rows, where they are computed already.
+        before: Photos that other networks were run on before, of which the progress tells, too.
+        after: Photos that others are still to be run on.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -72,7 +76,7 @@ def source_features(job: Job, target: Target, stored: StoredRows | None = None) 
             names the target, or an option of the extraction.
     """
     try:
-        table = stored or embed(job.network, job.taps, job.pictures, job.options)
+        table = stored or embed(job.network, job.taps, job.pictures, job.options, before=before, after=after)
     except UserError as error:
         if str(error).startswith("extraction."):
             raise

@@ -9,27 +9,30 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
+import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
+from numpy.typing import NDArray
 
 from contract.documents import read_registries, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all
+from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored
 from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
-from evaluation.sources.scores import Metrics, Score, score_one
-from evaluation.sources.source_features import source_features, source_job
+from evaluation.sources.scores import Metrics, score_source
+from evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
-from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
+from evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
+from metrics.transferability.left_out import divide
 from metrics.transferability.source_facts import SourceFacts
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results
+from output.progress import Progress
 from store.cache import cache_folder
-from store.row_store import StoredRows
 
 import_photo_sources()
 
@@ -48,6 +51,7 @@ def transferability(
     output: str = "runs/transferability",
     overwrite: bool = False,
     seed: NonNegativeInt = 0,
+    resamples: NonNegativeInt = 10,
     workers: PositiveInt | None = None,
     ray: str | None = None,
     extraction: Extraction = Extraction(),  # noqa: B008 - frozen
@@ -72,7 +76,9 @@ def transferability(
             performance that is not known there stays empty.
         output: Folder for the results.
         overwrite: Replace results of another configuration that lie in the folder; known performances are none.
-        seed: Seed of the metrics that draw, N-LEEP and the linear probe.
+        seed: Seed of the metrics that draw, N-LEEP and the linear probe, and of the parts that photos are divided into.
+        resamples: Parts of the photos of every class that are left out in turn for the intervals of scores, and so how
+            often these are computed again; at most as many as photos count. 0 for no intervals.
         workers: Run so many sources side by side, each in a process of its own.
         ray: Run sources on the Ray cluster at this address, or on that of this machine with `auto`.
         extraction: How features are computed.
@@ -84,6 +90,8 @@ def transferability(
     """
     start = time.perf_counter()
     folder = output_folder("output", output)
+    if resamples == 1:
+        raise UserError("resamples: one part of the photos tells of no spread; give 2 or more, or 0 for no intervals")
     if logger:
         check_dashboard(dashboard)
     given = registry if isinstance(registry, list) else [registry]
@@ -109,6 +117,7 @@ def transferability(
         "extraction/precision": extraction.precision,
         "extraction/seed": extraction.seed,
         "seed": int(seed),
+        "resamples": int(resamples),
     }
     refuse_other_results([folder / name for name in FILES], made_from, overwrite)
     jobs = {
@@ -116,14 +125,20 @@ def transferability(
         for target in found
         for source, network in networks.items()
     }
-    stored: dict[str, StoredRows] = {}
-    if (engines := Engines(workers, ray)) != HERE:
-        stored = embed_all({_title(*pair): job for pair, job in jobs.items()}, engines)
+    features, seconds = _find_features(jobs, {target.name: target for target in found}, Engines(workers, ray))
     facts = known_facts(networks, chosen)
-    results = [_score(target, facts, jobs, stored, chosen, int(seed), performed) for target in found]
+    results = []
+    with Progress("metrics", len(jobs) * len(chosen) * (1 + resamples), "scores") as progress:
+        for target in found:
+            its = {source: features[target.name, source] for source in networks}
+            parts = divide(target.photos.labels, resamples, seed)
+            results.append(
+                _score(target, its, facts, chosen, parts, int(seed), performed, seconds[target.name], progress)
+            )
     _require_scores(results)
     made_with = {
         "seed": int(seed),
+        "resamples": int(resamples),
         "extraction": asdict(extraction),
         "digests": {**digests, "weights": dict(results[0].weights)},
         "versions": {"Python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
@@ -132,44 +147,62 @@ def transferability(
         **config,
         "scores": {each.target.name: each.describe_scores() for each in results},
         "mean_ranks": {each.target.name: dict(each.ranking.mean_ranks) for each in results},
+        "groups": {each.target.name: {name: its.groups for name, its in each.certainties.items()} for each in results},
         "performances": {each.target.name: dict(each.performances) for each in results},
         "repeated_photos": {target.name: target.repeated for target in found},
         "features_seconds": {each.target.name: dict(each.features_seconds) for each in results},
         **made_with,
         "total_seconds": time.perf_counter() - start,
     }
-    rows = [row for each in results for row in each.rows(target=each.target.name)]
-    files = write_scores(folder, FILES, document, rows, source_report(results, document))
+    rows = [row for each in results for row in each.interval_rows()]
+    files = write_scores(folder, FILES, document, rows, source_report(results, document), SOURCE_COLUMNS)
     print_source_ranking(results)
     print(f"wrote {', '.join(map(str, files))}")
     if logger:
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
-        tables = {"scores": (SCORE_COLUMNS, rows)}
+        tables = {"scores": (SOURCE_COLUMNS, rows)}
         publish(dashboard, Result("transferability", title, {**made_with, **config}, document, tables, files), folder)
     return document
 
 
 def _score(
     target: Target,
-    sources: Mapping[str, SourceFacts],
-    jobs: Mapping[tuple[str, str], Job],
-    stored: Mapping[str, StoredRows],
+    features: Mapping[str, SourceFeatures],
+    facts: Mapping[str, SourceFacts],
     metrics: Metrics,
+    parts: NDArray[np.int64],
     seed: int,
     performances: Mapping[tuple[str, str], float],
+    seconds: Mapping[str, float],
+    progress: Progress,
 ) -> RankedSources:
     """Score all sources on one target."""
-    scores: dict[str, dict[str, Score]] = {}
-    seconds: dict[str, float] = {}
-    weights: dict[str, str] = {}
-    for source, facts in sources.items():
-        start = time.perf_counter()
-        found = source_features(jobs[target.name, source], target, stored.get(_title(target.name, source)))
-        seconds[source], weights[source] = time.perf_counter() - start, found.weights
-        given = Inputs(found.features, target.photos.labels, found.probabilities(), seed, facts=facts)
-        scores[source] = {name: score_one(metric.compute, given) for name, metric in metrics.items()}
+    scores = {}
+    for source, its in features.items():
+        given = Inputs(its.features, target.photos.labels, its.probabilities(), seed, facts=facts[source])
+        scores[source] = score_source(metrics, given, parts, progress)
     known = {source: value for (source, name), value in performances.items() if name == target.name}
+    weights = {source: its.weights for source, its in features.items()}
     return RankedSources(metrics, scores, known, target, weights, seconds)
+
+
+def _find_features(
+    jobs: Mapping[tuple[str, str], Job], targets: Mapping[str, Target], engines: Engines
+) -> tuple[dict[tuple[str, str], SourceFeatures], dict[str, dict[str, float]]]:
+    """Give features by target and source, and the seconds that they took by target, then source."""
+    titled = {_title(*pair): job for pair, job in jobs.items()}
+    stored = find_stored(titled) if engines == HERE else embed_all(titled, engines)
+    waiting = {pair: 0 if _title(*pair) in stored else len(job.pictures) for pair, job in jobs.items()}
+    found: dict[tuple[str, str], SourceFeatures] = {}
+    seconds: dict[str, dict[str, float]] = {name: {} for name in targets}
+    for (target, source), job in jobs.items():
+        start = time.perf_counter()
+        before = sum(waiting[pair] for pair in found)
+        after = sum(waiting.values()) - before - waiting[target, source]
+        rows = stored.get(_title(target, source))
+        found[target, source] = source_features(job, targets[target], rows, before, after)
+        seconds[target][source] = time.perf_counter() - start
+    return found, seconds
 
 
 def _title(target: str, source: str) -> str:

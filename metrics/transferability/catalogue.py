@@ -21,12 +21,12 @@ from metrics.transferability.joint_scores import (
 )
 from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.leep import leep, nce
-from metrics.transferability.linear_probe import linear_probe_accuracy
+from metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
 from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep
+from metrics.transferability.n_leep import n_leep, prepare_n_leep
 from metrics.transferability.num_classes import num_classes
 from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc
+from metrics.transferability.parc import parc, prepare_parc
 from metrics.transferability.sfda import sfda
 from metrics.transferability.source_facts import parameter_count, source_accuracy
 from metrics.transferability.trans_rate import trans_rate
@@ -67,6 +67,9 @@ class TransferabilityMetric:
         is_default: Whether it is computed where no metrics are named.
         pooled: How it is computed on many targets of one data set; None where it is computed on each of them, from
             statistics that follow from those of the data set.
+        prepare: What it does once where parts of the samples are left out in turn: gives the score of those that are
+            kept, by a mask `[samples]` in the order of the statistics. None where it is computed on each rest, from
+            statistics that follow from those of all.
     """
 
     title: str
@@ -80,6 +83,7 @@ class TransferabilityMetric:
     is_single: bool = False
     is_default: bool = True
     pooled: Pooled | None = None
+    prepare: Callable[..., Callable[[NDArray[np.bool_]], float]] | None = None
 
 
 # By the names that options, tables and documents have for them, in the order of reports.
@@ -104,6 +108,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda given, **options: n_leep(given.statistics, seed=given.seed, **options),
         n_leep,
         is_single=True,
+        prepare=lambda given, **options: prepare_n_leep(given.statistics, seed=given.seed, **options),
     ),
     "log_me": TransferabilityMetric(
         "LogME", "evidence of a linear model of the labels", lambda given: log_me(given.statistics)
@@ -145,6 +150,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda given, **options: parc(given.statistics, seed=given.seed, **options),
         parc,
         is_single=True,
+        prepare=lambda given, **options: prepare_parc(given.statistics, seed=given.seed, **options),
     ),
     "sfda": TransferabilityMetric(
         "SFDA",
@@ -175,6 +181,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda given, **options: linear_probe_accuracy(given.statistics, seed=given.seed, **options),
         linear_probe_accuracy,
         is_single=True,
+        prepare=lambda given, **options: prepare_linear_probe(given.statistics, seed=given.seed, **options),
         is_default=False,
     ),
     "num_classes": TransferabilityMetric(

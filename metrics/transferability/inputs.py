@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from metrics.arrays import Array
 from metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sort_by_class, sum_by_class
-from metrics.transferability.resampling import ResampledStatistics
+from metrics.transferability.left_out import RemainingStatistics
 from metrics.transferability.source_facts import SourceFacts
 
 # Second moments of all classes together, in bytes. Beyond it a target's Gram matrix is computed from its rows.
@@ -68,17 +68,16 @@ class Inputs:
         """Statistics of the features, which all metrics share."""
         return FeatureStatistics(self.features, self.labels) if self._statistics is None else self._statistics
 
-    def drawn_again(self, counts: NDArray[np.int64]) -> Inputs:
-        """Give the same of samples that come several times or not at all.
+    @cached_property
+    def order(self) -> NDArray[np.intp]:
+        """Place of every row of the statistics among these samples, `[samples]`."""
+        return np.argsort(self.labels, kind="stable")
 
-        Args:
-            counts: How often each of these samples comes, `[samples]`, and each class once at least.
-        """
-        order = np.argsort(self.labels, kind="stable")
-        rows = np.arange(len(self._labels))[self._rows]
-        repeated = np.repeat(rows[order], counts[order])
-        statistics = ResampledStatistics(self.statistics, counts[order])
-        return Inputs(self._features, self._labels, self._probabilities, self.seed, repeated, statistics, self.facts)
+    def remaining(self, kept: NDArray[np.bool_]) -> Inputs:
+        """Give the same of some of the samples, `[samples]`, at least one of each class."""
+        rows = np.arange(len(self._labels))[self._rows][kept]
+        statistics = RemainingStatistics(self.statistics, kept[self.order])
+        return Inputs(self._features, self._labels, self._probabilities, self.seed, rows, statistics, self.facts)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -36,12 +38,34 @@ def linear_probe_accuracy(
         ValueError: The number of folds or the seed is out of range, or the features or labels do not fit.
     """
     statistics = FeatureStatistics.of(features, labels)
+    return prepare_linear_probe(statistics, folds, seed)(np.ones(statistics.samples, dtype=bool))
+
+
+def prepare_linear_probe(
+    statistics: FeatureStatistics, folds: int = 5, seed: int = 0
+) -> Callable[[NDArray[np.bool_]], float]:
+    """Predict every sample once, and give the accuracy on some of them, `[samples]` in the statistics' order.
+
+    The fits are not repeated without the others.
+
+    Args:
+        statistics: Of all samples.
+        folds: As `linear_probe_accuracy`.
+        seed: As `linear_probe_accuracy`.
+    """
     check_integer("folds", folds, 2)
     check_integer("seed", seed, 0)
     if folds > statistics.samples:
         raise ValueError(f"folds must be at most the number of samples, {statistics.samples}, not {folds}")
     number = draw_folds(statistics.class_sizes, folds, seed)
-    return float(np.mean([_accuracy(statistics, number == fold) for fold in range(folds)]))
+    right = np.empty(statistics.samples)
+    for fold in range(folds):
+        right[number == fold] = _predicted(statistics, number == fold)
+
+    def score(kept: NDArray[np.bool_]) -> float:
+        return float(np.mean([right[kept & (number == fold)].mean() for fold in np.unique(number[kept])]))
+
+    return score
 
 
 def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
@@ -51,8 +75,8 @@ def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray
     return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])
 
 
-def _accuracy(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> float:
-    """Give the accuracy on the chosen samples of a fit to the others."""
+def _predicted(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Tell which of the chosen samples a fit to the others predicts."""
     rows, held = (statistics.centred[like(np.flatnonzero(part), statistics.centred)] for part in (~chosen, chosen))
     xp = namespace(rows)
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
@@ -60,7 +84,8 @@ def _accuracy(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> float
     present, codes = np.unique(statistics.labels[~chosen], return_inverse=True)
     weight, intercept = fit_logistic((rows - mean) / deviation, codes, len(present), PENALTY)
     scores = ((held - mean) / deviation) @ weight + intercept
-    return float((present[to_host(scores.argmax(1))] == statistics.labels[chosen]).mean())
+    predicted: NDArray[np.bool_] = present[to_host(scores.argmax(1))] == statistics.labels[chosen]
+    return predicted
 
 
 def fit_logistic(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Real
 
 import numpy as np
+from numpy.typing import NDArray
 
-from metrics.arrays import Array, check_integer, to_host
+from metrics.arrays import Array, check_integer, like, to_host
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gaussian_mixture import fit_mixture
 from metrics.transferability.leep import expected_log_prediction
@@ -40,11 +42,28 @@ def n_leep(
         ValueError: There are fewer samples than Gaussians, an option is out of range, or the features or labels
             do not fit.
     """
+    statistics = FeatureStatistics.of(features, labels)
+    return prepare_n_leep(statistics, pca, components_per_class, seed)(np.ones(statistics.samples, dtype=bool))
+
+
+def prepare_n_leep(
+    statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, seed: int = 0
+) -> Callable[[NDArray[np.bool_]], float]:
+    """Fit the mixture of N-LEEP once, and give the score of some of the samples, `[samples]` in the statistics' order.
+
+    The mixture is not fitted to these alone. Fits from other starts end in other optima, whose scores differ by more
+    than those of other samples do.
+
+    Args:
+        statistics: Of all samples.
+        pca: As `n_leep`, and so are the others.
+        components_per_class: As `n_leep`.
+        seed: As `n_leep`.
+    """
     if not (isinstance(pca, Real) and 0 < pca <= 1):
         raise ValueError(f"pca must be above 0 and at most 1, not {pca!r}")
     check_integer("components_per_class", components_per_class, 1)
     check_integer("seed", seed, 0)
-    statistics = FeatureStatistics.of(features, labels)
     components = components_per_class * statistics.classes
     if components > statistics.samples:
         raise ValueError(
@@ -57,4 +76,10 @@ def n_leep(
     axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
     # Without any spread, all samples are one component.
     rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
-    return expected_log_prediction(fit_mixture(rows, components, seed)[0], statistics.class_sizes)
+    responsibilities = fit_mixture(rows, components, seed)[0]
+
+    def score(kept: NDArray[np.bool_]) -> float:
+        left = like(np.flatnonzero(kept), responsibilities)
+        return expected_log_prediction(responsibilities[left], np.bincount(statistics.labels[kept]))
+
+    return score

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from metrics.arrays import Array, check_integer, like, namespace, to_host
 from metrics.transferability.feature_statistics import FeatureStatistics
@@ -38,22 +41,52 @@ def parc(
     Raises:
         ValueError: An option is out of range, or the features or labels do not fit.
     """
+    statistics = FeatureStatistics.of(features, labels)
+    return prepare_parc(statistics, probes, seed)(np.ones(statistics.samples, dtype=bool))
+
+
+def prepare_parc(
+    statistics: FeatureStatistics, probes: int = PROBES, seed: int = 0
+) -> Callable[[NDArray[np.bool_]], float]:
+    """Compute the distances of PARC once, and give the score of some samples, `[samples]` in the statistics' order.
+
+    Where probes are drawn, those among the samples count.
+
+    Args:
+        statistics: Of all samples.
+        probes: As `parc`.
+        seed: As `parc`.
+    """
     check_integer("probes", probes, 2)
     check_integer("seed", seed, 0)
-    from scipy.spatial.distance import squareform
-    from scipy.stats import rankdata
-
-    statistics = FeatureStatistics.of(features, labels)
-    rows = statistics.centred + statistics.mean
-    codes = statistics.labels
+    drawn = np.arange(statistics.samples)
     if statistics.samples > probes:
         drawn = np.sort(np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False))
-        rows, codes = rows[like(drawn, rows)], codes[drawn]
-    distances = squareform(np.round(1 - to_host(_correlations(rows)), DIGITS), checks=False)
-    different = squareform((codes[:, None] != codes).astype(np.float64), checks=False)
-    if len(distances) < 2 or np.ptp(distances) == 0 or np.ptp(different) == 0:
+    places = like(drawn, statistics.centred)
+    distances = np.round(1 - to_host(_correlations(statistics.centred[places] + statistics.mean)), DIGITS)
+    one, other = np.triu_indices(len(drawn), 1)
+    order = np.argsort(distances[one, other], kind="stable")
+    one, other = one[order], other[order]
+    ascending = distances[one, other]
+    different = statistics.labels[drawn[one]] != statistics.labels[drawn[other]]
+
+    def score(kept: NDArray[np.bool_]) -> float:
+        among = kept[drawn]
+        pairs = among[one] & among[other]
+        return _rank_correlation(ascending[pairs], different[pairs])
+
+    return score
+
+
+def _rank_correlation(ascending: NDArray[np.float64], different: NDArray[np.bool_]) -> float:
+    """Correlate the ranks of distances of pairs, from the least on, with whether their classes differ."""
+    if len(ascending) < 2 or ascending[0] == ascending[-1] or different.all() or not different.any():
         return 0.0
-    return float(np.corrcoef(rankdata(distances), different)[0, 1])
+    # Equals share the mean of their ranks.
+    first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
+    equal = np.diff(first, append=len(ascending))
+    ranks = np.repeat(first + (equal - 1) / 2, equal)
+    return float(np.corrcoef(ranks, different)[0, 1])
 
 
 def _correlations(rows: Array) -> Array:

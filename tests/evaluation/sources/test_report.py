@@ -57,7 +57,7 @@ def test_markdown(results: list[RankedSources]) -> None:
     ]
     assert "- GBC has no score for good: too few photos." in lines
     assert any(line.startswith("- NumC counts the classes of the target") for line in lines)
-    assert "| good | 1.50 | 0.25 | 0.25 | 0.25 |" in lines
+    assert "| good | 1.50 | 0.25 | 0.25 | 0.25 | 0.00 |" in lines
     assert "| bad\\|ly | 56ef |" in lines
     assert "Seed 3; torch 2.13." in lines
 

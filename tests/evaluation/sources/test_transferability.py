@@ -159,7 +159,7 @@ def test_known_performances_fill_the_last_column(run: Callable[..., Any], tmp_pa
     known = tmp_path / "performances.csv"
     known.write_text("source,target,performance\nsqueezenet1_1,photos,0.875\nsqueezenet1_1,elsewhere,0.5\n")
     scored = run("--metrics=[h_score, log_me]", f"--performances={known}")
-    columns = ["metric", "source", "target", "score", "performance", "seconds"]
+    columns = ["metric", "source", "target", "score", "performance", "seconds", "low", "high"]
     assert list(scored.rows[0]) == columns
     assert {(row["source"], row["performance"]) for row in scored.rows} == {
         ("squeezenet1_1", "0.875"),

@@ -1,0 +1,132 @@
+"""How sure scores are: the same metric with each of some parts of the samples left out, a jackknife by groups."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from metrics.arrays import Array, like
+from metrics.sample_efficiency.scores import holm
+from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from metrics.transferability.linear_probe import draw_folds
+
+LEVEL = 0.95
+# Scores, relative and absolute, that differ by less differ by rounding errors.
+SAME = 1e-10
+
+
+def divide(labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64]:
+    """Divide samples into parts that are left out in turn, class by class, give or take one sample.
+
+    Args:
+        labels: Integers from 0, `[samples]`.
+        parts: How many, but for at most as many as there are samples to leave out.
+        seed: Of the draw.
+
+    Returns:
+        The part of each sample, from 0, `[samples]`; -1 for the only sample of a class, which is always kept, and for
+        all where there are no parts.
+    """
+    _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
+    found = np.full(len(labels), -1)
+    order = np.argsort(codes, kind="stable")
+    several = order[sizes[codes[order]] > 1]
+    if parts and len(several):
+        found[several] = draw_folds(sizes[sizes > 1], min(parts, len(several)), seed)
+    return found
+
+
+def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Estimate the standard error of scores from those with each part of the samples left out.
+
+    It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Leaving out is
+    preferred to drawing with replacement because scores on few samples take repeated ones for what is easy to tell:
+    `benchmarks/score_intervals.py` has both.
+
+    Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, equation
+    11.5, with groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
+    Official Statistics, 2001.
+
+    Args:
+        left_out: `[..., parts]`, two parts at least.
+    """
+    parts = left_out.shape[-1]
+    deviations = left_out - left_out.mean(-1, keepdims=True)
+    error: NDArray[np.float64] = np.sqrt((parts - 1) / parts * (deviations**2).sum(-1))
+    return error
+
+
+def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]:
+    """Give the 95 % interval of a score, by Student's t with one degree of freedom less than parts.
+
+    Args:
+        score: On all samples.
+        left_out: With each part left out, `[parts]`.
+    """
+    half = float(special.stdtrit(len(left_out) - 1, (1 + LEVEL) / 2) * standard_error(left_out))
+    return score - half, score + half
+
+
+def tell_apart(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which sources the samples tell apart, by t tests of all pairs at 5 %, adjusted for all pairs by Holm.
+
+    The standard error is that of the difference, whose parts are the same samples for both sources.
+
+    Args:
+        scores: Of the sources by one metric, `[sources]`.
+        left_out: With each part left out, the same for all sources, `[sources, parts]`.
+
+    Returns:
+        Symmetric, `[sources, sources]`.
+    """
+    first, second = np.triu_indices(len(scores), 1)
+    differences = scores[first] - scores[second]
+    errors = standard_error(left_out[first] - left_out[second])
+    equal = np.isclose(scores[first], scores[second], rtol=SAME, atol=SAME)
+    ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
+    p_values = holm((2 * special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
+    apart = np.zeros((len(scores), len(scores)), dtype=bool)
+    apart[first, second] = apart[second, first] = np.array(p_values) < 1 - LEVEL
+    return apart
+
+
+class RemainingStatistics(FeatureStatistics):
+    """Statistics of some of the samples, from those of all.
+
+    They take the place of `FeatureStatistics` of these rows in any metric. The Gram matrix of features is that of all
+    less that of the rows left out, the one of samples a part of that of all.
+
+    Args:
+        whole: Statistics of all samples.
+        kept: Which of the rows of `whole.centred`, at least one of each class, `[samples]`.
+    """
+
+    def __init__(self, whole: FeatureStatistics, kept: NDArray[np.bool_]) -> None:
+        self.whole, self.kept = whole, kept
+        self.places = like(np.flatnonzero(kept), whole.centred)
+        self.centred = whole.centred[self.places]
+        self.samples, self.dimensions = self.centred.shape
+        self.labels = whole.labels[kept]
+        self.class_sizes = np.bincount(self.labels).astype(np.int64)
+        self.counts = like(self.class_sizes.astype(np.float64), self.centred)[:, None]
+        sums = sum_by_class(self.centred, self.class_sizes)
+        self.offset = sums.sum(0) / self.samples
+        self.centred -= self.offset
+        self.mean = whole.mean + self.offset
+        self.class_means = sums / self.counts - self.offset
+
+    @cached_property
+    def gram(self) -> Array:
+        """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
+        whole = self.whole
+        if self.dimensions <= self.samples:
+            left = whole.centred[like(np.flatnonzero(~self.kept), whole.centred)]
+            return whole.gram - left.T @ left - self.samples * self.offset[:, None] * self.offset
+        if whole.dimensions <= whole.samples:
+            return super().gram
+        products = whole.gram[self.places][:, self.places]
+        means = products.mean(0)
+        return products - means - means[:, None] + means.mean()
