@@ -84,7 +84,9 @@ def _once_prepared(metric: TransferabilityMetric, given: Inputs) -> Callable[[ND
 def _with_left_out(score: Score, without: list[Score]) -> Score:
     """Add to a score those without each part; none of them where one is missing."""
     seconds = sum(each.seconds for each in without)
-    missing = [f"without part {part} of the photos: {each.reason}" for part, each in enumerate(without) if each.reason]
+    missing = [
+        f"without part {part} of the photos: {each.reason}" for part, each in enumerate(without, 1) if each.reason
+    ]
     if missing:
         return replace(score, left_out_seconds=seconds, uncertain=missing[0])
     values = tuple(each.value for each in without if each.value is not None)

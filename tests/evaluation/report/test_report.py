@@ -299,7 +299,12 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
     transferability = {
         "metrics": ["logme"],
-        "scores": {"pets": {"one": {"logme": score}, EVIL[0]: {"logme": {**score, "score": None, "reason": "no"}}}},
+        "scores": {
+            "pets": {
+                "one": {"logme": {**score, "interval": [0.25, 0.75]}},
+                EVIL[0]: {"logme": {**score, "score": None, "reason": "no"}},
+            }
+        },
         "mean_ranks": {"pets": {"one": 1.0, EVIL[0]: None}},
         "digests": digests,
     }
@@ -316,7 +321,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     page = show(tmp_path / "all")
     assert sorted(page.tables["linear CKA (biased)"][0][1:]) == sorted(names)
     assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
-    assert page.tables["pets"][1:] == [["one", "1.00", "0.5 (1)"], [EVIL[0], "–", "no"]]
+    assert page.tables["pets"][1:] == [["one", "1.00", "0.5 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
     assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]
     assert page.tables["Win rate, %"][1][1:] == ["100.0"]
     # There are no traces, and so no leaderboard.

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import torchvision
+from scipy import stats
 
 import evaluate
 from contract.documents import read_registry
@@ -314,3 +315,49 @@ def test_an_edited_metric_is_another_configuration(
     path.write_text("def own(features, labels):\n    return 2.0\n")
     monkeypatch.delitem(sys.modules, name)
     assert "(digests/metrics)" in refused(lambda: run(f"--metrics=[{name}.own]"))
+
+
+def test_intervals_are_those_of_the_metrics_without_each_part(
+    run: Callable[..., Any], photo_folder: Path, tmp_path: Path
+) -> None:
+    scored = run("--metrics=[h_score, log_me, n_leep, num_classes]", "--resamples=4", "--seed=2")
+    found = scored.document["scores"]["photos"]["resnet18"]
+    assert scored.document["resamples"] == 4
+    assert found["num_classes"]["interval"] is None
+    assert found["num_classes"]["left_out"] == []
+    left_out = np.array(found["log_me"]["left_out"])
+    assert left_out.shape == (4,)
+    half = stats.t(3).ppf(0.975) * np.sqrt(3 / 4 * ((left_out - left_out.mean()) ** 2).sum())
+    value = found["log_me"]["score"]
+    assert found["log_me"]["interval"] == pytest.approx([value - half, value + half])
+    [row] = [row for row in scored.rows if (row["metric"], row["source"]) == ("log_me", "resnet18")]
+    assert [float(row["low"]), float(row["high"])] == found["log_me"]["interval"]
+    assert {row["low"] for row in scored.rows if row["metric"] == "num_classes"} == {""}
+    groups = scored.document["groups"]["photos"]
+    assert set(groups) == {"h_score", "log_me", "n_leep"}
+    assert {name for group in groups["log_me"] for name in group} == {"squeezenet1_1", "resnet18"}
+    report = (scored.folder / "report.md").read_text()
+    assert "First by mean rank: " in report
+    assert f"{value:.4g} ± {half:.2g}" in report
+    # The same parts of photos again; and none, which gives the same scores.
+    again = run("--metrics=[h_score, log_me]", "--resamples=4", "--seed=2", output="again")
+    assert again.document["scores"]["photos"]["resnet18"]["log_me"]["left_out"] == found["log_me"]["left_out"]
+    none = run("--metrics=[log_me]", "--resamples=0", output="none")
+    assert none.document["scores"]["photos"]["resnet18"]["log_me"]["score"] == value
+    assert none.document["groups"] == {"photos": {}}
+    assert {row["low"] for row in none.rows} == {""}
+    assert "±" not in (none.folder / "report.md").read_text()
+
+
+def test_a_metric_that_fails_without_a_part_has_no_interval(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "def fussy(features, labels):\n    assert len(labels) == 24, 'too few'\n    return 1.5\n"
+    (tmp_path / "fussy_metrics.py").write_text(code)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    scored = run("--metrics=[h_score, fussy_metrics.fussy]")
+    found = scored.document["scores"]["photos"]["resnet18"]["fussy_metrics.fussy"]
+    assert (found["score"], found["interval"]) == (1.5, None)
+    assert "without part 1 of the photos" in found["no_interval"]
+    assert "too few" in found["no_interval"]
+    assert "fussy_metrics.fussy has no interval for resnet18: " in (scored.folder / "report.md").read_text()

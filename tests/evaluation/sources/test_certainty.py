@@ -1,0 +1,49 @@
+"""Which sources the photos tell apart, and how that is said."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evaluation.sources.certainty import Certainty, find_certainty, say_answer
+from evaluation.sources.scores import Score
+
+WIGGLE = (0.01, -0.01, 0.02, -0.02, 0.0)
+
+
+def score(value: float, scale: float = 1.0, shift: int = 0) -> Score:
+    return Score(value, 0.0, left_out=tuple(value + scale * w for w in WIGGLE[shift:] + WIGGLE[:shift]))
+
+
+def test_sources_that_are_not_told_apart_share_a_letter() -> None:
+    scores = {"far": {"m": score(0.0)}, "near": {"m": score(1.0)}, "same": {"m": score(1.001, shift=2)}}
+    found = find_certainty(scores, "m")
+    assert found is not None
+    assert found.groups == [["same", "near"], ["far"]]
+    assert found.letters == {"same": "a", "near": "a", "far": "b"}
+    assert (found.compare("near", "far"), found.compare("far", "near"), found.compare("near", "same")) == (1, -1, 0)
+
+
+def test_there_is_nothing_to_tell_where_a_source_has_no_interval() -> None:
+    assert find_certainty({"one": {"m": score(1.0)}, "other": {"m": Score(None, 0.0, "why")}}, "m") is None
+    assert find_certainty({"one": {"m": score(1.0)}, "other": {"m": Score(1.0, 0.0)}}, "m") is None
+    assert find_certainty({"one": {"m": score(1.0)}}, "m") is None
+
+
+def test_the_answer_says_what_the_photos_tell() -> None:
+    def certainty(*order: str, apart: list[tuple[int, int]]) -> Certainty:
+        told = np.zeros((4, 4), dtype=bool)
+        for pair in apart:
+            told[pair] = told[pair[::-1]] = True
+        return Certainty(order, told)
+
+    certainties = {
+        "GBC": certainty("A", "B", "C", "D", apart=[(0, 2), (0, 3)]),
+        "LogME": certainty("C", "A", "B", "D", apart=[(0, 1), (1, 3)]),
+    }
+    assert say_answer("A", ["B", "C", "D"], certainties) == [
+        "First by mean rank: A.",
+        "The photos tell that it is better than C under 1 of 2 metrics (worse under LogME).",
+        "The photos tell that it is better than D under every metric.",
+        "No metric can tell it from B by these photos.",
+    ]
+    assert say_answer("A", ["B"], {}) == ["First by mean rank: A."]

@@ -1,0 +1,162 @@
+"""Scores without a part of the samples: the parts, the statistics that remain, and what is concluded."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.inputs import Inputs
+from metrics.transferability.knn import knn_accuracy
+from metrics.transferability.left_out import divide, interval, standard_error, tell_apart
+
+SHAPES = {"more samples": (60, 7), "fewer samples": (24, 40), "fewer samples only without a part": (42, 40)}
+
+
+def make(samples: int, features: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    generator = np.random.default_rng(seed)
+    labels = generator.permutation(np.arange(samples) % 3) + 4
+    return generator.standard_normal((samples, features)) + labels[:, None] % 2 + 5, labels
+
+
+def test_parts_share_every_class() -> None:
+    labels = np.random.default_rng(0).permutation(np.repeat([2, 3, 7, 9], [20, 13, 2, 1]))
+    parts = divide(labels, 5, 0)
+    assert set(parts[labels != 9]) == set(range(5))
+    assert parts[labels == 9].tolist() == [-1]
+    assert np.bincount(parts[labels == 2]).tolist() == [4] * 5
+    assert set(np.bincount(parts[labels == 3])) == {2, 3}
+    assert len(set(parts[labels == 7])) == 2
+    assert set(np.bincount(parts[parts >= 0])) == {7}
+    assert np.array_equal(parts, divide(labels, 5, 0))
+    assert not np.array_equal(parts, divide(labels, 5, 1))
+
+
+def test_there_are_no_more_parts_than_samples_to_leave_out() -> None:
+    assert sorted(divide(np.array([0, 0, 1, 1, 1, 2]), 10, 0)) == [-1, 0, 1, 2, 3, 4]
+    assert divide(np.array([3, 1, 2]), 10, 0).tolist() == [-1] * 3
+    assert divide(np.array([0, 0, 1, 1]), 0, 0).tolist() == [-1] * 4
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+def test_remaining_statistics_are_those_of_the_remaining_rows(shape: tuple[int, int]) -> None:
+    features, labels = make(*shape)
+    whole = Inputs(features, labels)
+    for part in range(10):
+        kept = divide(labels, 10, 0) != part
+        found, expected = whole.remaining(kept).statistics, FeatureStatistics(features[kept], labels[kept])
+        assert found.samples == expected.samples
+        for name in ("labels", "class_sizes", "counts"):
+            assert np.array_equal(getattr(found, name), getattr(expected, name))
+        for name in ("mean", "centred", "class_means", "gram"):
+            assert getattr(found, name) == pytest.approx(getattr(expected, name), rel=1e-10, abs=1e-10), name
+        assert found.spectrum.rank == expected.spectrum.rank
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+@pytest.mark.parametrize(
+    "name", [name for name, metric in METRICS.items() if not metric.baseline and not metric.prepare]
+)
+def test_scores_of_what_remains_are_those_of_the_rows(name: str, shape: tuple[int, int]) -> None:
+    features, labels = make(*shape)
+    logits = np.exp(features[:, :4] / 3)
+    probabilities = logits / logits.sum(1, keepdims=True)
+    kept = divide(labels, 5, 1) != 2
+    remaining = Inputs(features, labels, probabilities).remaining(kept)
+    alone = Inputs(features[kept], labels[kept], probabilities[kept])
+    assert METRICS[name].compute(remaining) == pytest.approx(METRICS[name].compute(alone), rel=1e-7)
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
+def test_what_is_prepared_gives_the_score_where_all_are_kept(name: str) -> None:
+    features, labels = make(60, 7)
+    given, prepare = Inputs(features, labels), METRICS[name].prepare
+    assert prepare is not None
+    score = prepare(given)
+    assert score(np.ones(60, dtype=bool)) == METRICS[name].compute(given)
+    kept = (divide(labels, 5, 0) != 0)[given.order]
+    assert score(kept) != METRICS[name].compute(given)
+
+
+def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
+    features, labels = make(60, 7)
+    prepare, kept = METRICS["parc"].prepare, divide(labels, 5, 0) != 0
+    assert prepare is not None
+    given = Inputs(features, labels)
+    expected = METRICS["parc"].compute(Inputs(features[kept], labels[kept]))
+    assert prepare(given)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+    # Of probes that are drawn, those that are kept count.
+    drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
+    chosen = given.order[drawn][kept[given.order][drawn]]
+    expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
+    assert prepare(given, probes=20)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+
+
+def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
+    values = np.random.default_rng(0).standard_normal(30)
+    left_out = np.array([np.delete(values, place).mean() for place in range(30)])
+    error = values.std(ddof=1) / math.sqrt(30)
+    assert standard_error(left_out) == pytest.approx(error)
+    low, high = interval(float(values.mean()), left_out)
+    assert (low, high) == pytest.approx(stats.t(29, values.mean(), error).interval(0.95))
+
+
+def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> None:
+    generator = np.random.default_rng(3)
+    # A mean over ten samples without each in turn: the test is the paired t test of the samples.
+    values = generator.standard_normal((5, 10)) * 0.3 + generator.standard_normal(10) + np.arange(5)[:, None] / 3
+    left_out = np.stack([np.delete(values, place, axis=1).mean(1) for place in range(10)], axis=1)
+    found = tell_apart(values.mean(1), left_out)
+    pairs = list(combinations(range(5), 2))
+    p_values = np.array([stats.ttest_rel(values[i], values[j]).pvalue for i, j in pairs])
+    apart = np.zeros(10, dtype=bool)
+    for step, place in enumerate(np.argsort(p_values)):
+        if p_values[place] * (10 - step) >= 0.05:
+            break
+        apart[place] = True
+    assert 0 < apart.sum() < 10
+    assert [bool(found[pair]) for pair in pairs] == apart.tolist()
+    assert np.array_equal(found, found.T)
+    assert not found.diagonal().any()
+
+
+def test_sources_of_the_same_score_are_not_told_apart() -> None:
+    scores, left_out = np.array([1.0, 1 + 1e-13, 2.0]), np.array([[1.0] * 4, [1.0] * 4, [2.0] * 4])
+    assert tell_apart(scores, left_out).tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+
+
+def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
+    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/score_intervals.py` has all of them."""
+
+    def score(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        generator = np.random.default_rng(seed)
+        labels = np.repeat(np.arange(4), 30)
+        features = generator.standard_normal((120, 10)) + 0.8 * np.eye(4, 10)[labels]
+        given, parts = Inputs(features, labels), divide(labels, 10, seed)
+        rests = [given.remaining(parts != part) for part in range(10)]
+        values = [METRICS[name].compute(given) for name in names]
+        return np.array(values), np.array([[METRICS[name].compute(rest) for rest in rests] for name in names])
+
+    names = ("h_score", "log_me", "gbc", "knn")
+    drawn = [score(seed) for seed in range(60)]
+    spread = np.std([values for values, _ in drawn], axis=0, ddof=1)
+    errors = np.sqrt(np.mean([standard_error(left_out) ** 2 for _, left_out in drawn], axis=0))
+    assert ((errors / spread > 0.7) & (errors / spread < 1.4))[:3].all(), errors / spread
+    # Neighbours change by leaps, so that the interval is too wide rather than too narrow.
+    assert 0.8 < errors[3] / spread[3] < 2.2
+
+
+def test_drawing_with_replacement_would_shift_scores() -> None:
+    """Why parts are left out: a sample that is drawn twice is its own neighbour."""
+    features, labels = make(90, 10)
+    drawn = np.random.default_rng(0).integers(90, size=90)
+    without = divide(labels, 10, 0) != 0
+    score = knn_accuracy(features, labels, neighbours=1)
+    assert knn_accuracy(features[drawn], labels[drawn], neighbours=1) > score + 0.2
+    assert abs(knn_accuracy(features[without], labels[without], neighbours=1) - score) < 0.1
