@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evaluation.over_targets import with_interval
@@ -34,6 +34,8 @@ class Look(NamedTuple):
     legend: str
 
 
+# More columns than these are left to the CSV table.
+MOST_TARGETS = 40
 LEGEND = (
     "Mean over targets, in brackets its 95 % t interval over targets. {}: the best, and what equals it; {}: not told "
     "apart from the best (paired t tests over targets of all pairs of metrics, Holm-adjusted, 5 %)."
@@ -53,8 +55,8 @@ LATEX = Look(
 def print_report(document: Document) -> None:
     """Print the means, the values on every target by the first measure, and what they come to."""
     print_table(_headline(document), over_targets_rows(document, PRINTED), PRINTED.legend)
-    first = MEASURES[0]
-    print_table(_title(first), by_target_rows(document, first, PRINTED), "*: the best on the target")
+    for measure in _shown_by_target(document)[:1]:
+        print_table(_title(measure), by_target_rows(document, measure, PRINTED), "*: the best on the target")
     print_lines(remarks(document))
 
 
@@ -63,7 +65,7 @@ def markdown_report(document: Document) -> str:
     sizes = f"{_headline(document)}: {escape_markdown(document['table']['path'])}."
     lines = ["# Sources report", "", sizes, "", *(f"- {escape_markdown(line)}" for line in remarks(document))]
     lines += ["", "## Over targets", "", MARKDOWN.legend, "", *markdown_table(over_targets_rows(document, MARKDOWN))]
-    for measure in MEASURES:
+    for measure in _shown_by_target(document):
         lines += ["", f"## {_title(measure)}", "", *markdown_table(by_target_rows(document, measure, MARKDOWN))]
     return "\n".join(lines) + "\n"
 
@@ -71,7 +73,9 @@ def markdown_report(document: Document) -> str:
 def latex_report(document: Document) -> str:
     """Write the tables in LaTeX."""
     tables = [(f"{_headline(document)}. {LATEX.legend}", over_targets_rows(document, LATEX))]
-    tables += [(f"{_title(measure)}.", by_target_rows(document, measure, LATEX)) for measure in MEASURES]
+    tables += [
+        (f"{_title(measure)}.", by_target_rows(document, measure, LATEX)) for measure in _shown_by_target(document)
+    ]
     return latex_tables(tables, fit=True)
 
 
@@ -118,7 +122,14 @@ def remarks(document: Document) -> list[str]:
             lines.append(f"{title}: no metric has a value on any target.")
     if len(document["targets"]) == 1:
         lines.append("There is one target, so that there are no intervals and nothing can be told apart.")
+    if not _shown_by_target(document):
+        lines.append(f"The values on each of {len(document['targets']):,} targets are in by_target.csv.")
     return [*lines, *document["remarks"]]
+
+
+def _shown_by_target(document: Document) -> Sequence[Measure]:
+    """Give the measures whose values on every target are shown: none where there are too many targets."""
+    return MEASURES if len(document["targets"]) <= MOST_TARGETS else ()
 
 
 def _titles(document: Document) -> dict[str, str]:

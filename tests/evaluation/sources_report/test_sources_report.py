@@ -173,6 +173,17 @@ def test_a_single_metric_and_a_single_target_are_reported(tmp_path: Path, capsys
     assert "There is one target" in capsys.readouterr().out
 
 
+def test_very_many_targets_are_left_to_the_csv_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    generator = np.random.default_rng(0)
+    rows = [f"{m},s{s},t{t},{generator.normal()},{s % 5}" for t in range(41) for m in "ab" for s in range(6)]
+    (tmp_path / "table.csv").write_text("\n".join(["metric,source,target,score,performance", *rows]))
+    run(tmp_path / "table.csv", tmp_path / "out")
+    assert "The values on each of 41 targets are in by_target.csv." in " ".join(capsys.readouterr().out.split())
+    assert len(read(tmp_path / "out" / "by_target.csv")) == 2 * 4 * 41
+    assert (tmp_path / "out" / "sources_report.tex").read_text().count("\\begin{tabular}") == 1
+    assert "t17" not in (tmp_path / "out" / "sources_report.md").read_text()
+
+
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
     monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
