@@ -114,8 +114,9 @@ def remarks(document: Document) -> list[str]:
         found = [titles[metric] for metric in best["metrics"]]
         if found:
             tied = [titles[metric] for metric in best["tied"]]
-            rest = f"; the targets do not tell {_list(tied)} from it" if tied else ""
-            lines.append(f"{title}: the highest mean has {_list(found)}{rest}.")
+            have, these = ("has", "it") if len(found) == 1 else ("have", "these")
+            rest = f"; the targets do not tell {_list(tied)} from {these}" if tied else ""
+            lines.append(f"{title}: {_list(found)} {have} the highest mean{rest}.")
         for metric, targets in best["not_compared"].items():
             lines.append(f"{title}: {titles[metric]} has no value on {_list(targets)}, and is not compared.")
         if all(measures[name]["mean"] is None for measures in document["measured"].values()):
@@ -138,7 +139,7 @@ def _titles(document: Document) -> dict[str, str]:
 
 def _headline(document: Document) -> str:
     sources, targets = len(document["sources"]), len(document["targets"])
-    return f"How well metrics foretell the performance of {sources} sources on {targets} targets"
+    return f"How well metrics foretell the performance of {sources} sources on {targets} target{'s' * (targets > 1)}"
 
 
 def _title(measure: Measure) -> str:

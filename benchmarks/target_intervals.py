@@ -1,0 +1,80 @@
+"""How often intervals and ties over targets hold: of setup stability, of its largest difference, of the best metric."""
+
+from __future__ import annotations
+
+import jsonargparse
+import numpy as np
+from numpy.typing import NDArray
+
+from evaluation.stability.components import moves_most, setup_stability_interval
+from evaluation.stability.study import COMPONENTS, Study, run_study
+from evaluation.stability.table import TransferTable
+from metrics.ranking.best_metrics import find_best
+from metrics.ranking.static_orders import measure_targets
+from metrics.sample_efficiency.scores import t_interval
+
+SOURCES, POOL, TARGETS = 8, 6, 400
+# How much noise is in the scores of each metric, as a share of what a source owes to itself.
+NOISE = np.array([0.3, 0.35, 0.9, 1.2])
+
+Values = NDArray[np.float64]
+
+
+def main(populations: int = 40, studies: int = 25) -> None:
+    """Draw populations of 400 targets, and tables of some of each, and count how often what they say is true of all.
+
+    Args:
+        populations: How many populations.
+        studies: How many tables of each.
+    """
+    for size in (5, 9, 17):
+        generator = np.random.default_rng(size)
+        held = np.array([count_held(generator, size, studies) for _ in range(populations)]).mean(axis=0) / studies
+        names = (*COMPONENTS, "difference", "mean of a metric", "the best is the best or tied")
+        shares = ", ".join(f"{name} {100 * share:.1f} %" for name, share in zip(names, held, strict=True))
+        print(f"{size} targets, {populations * studies} tables: {shares}")
+
+
+def count_held(generator: np.random.Generator, size: int, studies: int) -> list[int]:
+    """Count in how many tables of one population what they say is true of the whole.
+
+    Args:
+        generator: Source of randomness.
+        size: Targets in a table.
+        studies: How many tables.
+
+    Returns:
+        Counts for the setup stability of each component, the difference of the two lowest, the mean of a metric, and
+        for the best metric being among the best of the table or tied with them.
+    """
+    own = generator.normal(size=(SOURCES, 1))
+    performances = own + generator.normal(size=(SOURCES, TARGETS))
+    spread = NOISE[:, None, None] * np.exp(generator.normal(0, 0.5, (len(NOISE), 1, TARGETS)))
+    scores = performances + spread * generator.normal(size=(len(NOISE), SOURCES, TARGETS))
+    performances = performances - performances.min()
+    whole, known = _study(scores, performances), np.ones(performances.shape, dtype=np.bool_)
+    true = {name: found.mean or 0.0 for name, found in whole.setup_stability.items()}
+    values = measure_targets(scores, performances, known)[:, :, 0]
+    held = np.zeros(len(COMPONENTS) + 3, dtype=np.int64)
+    for _ in range(studies):
+        chosen = generator.choice(TARGETS, size, replace=False)
+        study = _study(scores[:, :, chosen], performances[:, chosen])
+        ends = [setup_stability_interval(study, name) for name in COMPONENTS]
+        most, drawn = moves_most(study), values[:, chosen]
+        ends += [most["ci95"] if most else (np.nan, np.nan), t_interval(drawn[0])]
+        truths = [true[name] for name in COMPONENTS]
+        truths += [true[most["next"]] - true[most["component"]] if most else np.nan, values[0].mean()]
+        found, best = find_best(drawn), values.mean(axis=1).argmax()
+        within = [low <= truth <= high for (low, high), truth in zip(ends, truths, strict=True)]
+        held += [*within, found.best[best] or found.tied[best]]
+    return held.tolist()
+
+
+def _study(scores: Values, performances: Values) -> Study:
+    metrics, sources, targets = ([str(place) for place in range(count)] for count in scores.shape)
+    table = TransferTable(metrics, sources, targets, np.full(len(targets), -1), scores, performances, "", [])
+    return run_study(table, POOL, 1e-12)
+
+
+if __name__ == "__main__":
+    jsonargparse.auto_cli(main)
