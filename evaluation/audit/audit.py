@@ -31,6 +31,7 @@ def audit(
     facts: str | None = None,
     metrics: list[str] | None = None,
     columns: dict[str, str] | None = None,
+    performances: str | None = None,
     pool_size: PositiveInt | None = None,
     exclude_target: bool = True,
     trainable: bool = True,
@@ -52,6 +53,8 @@ def audit(
         metrics: Metrics to audit, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
+        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+            writes, in place of the table's own, which then needs no such column.
         pool_size: Sources in a pool, for setup stability and win rates, over every subset of this size. By default 70 %
             of the sources that a target has, rounded.
         exclude_target: Whether the cell of a target with the source of the same name is left out.
@@ -72,7 +75,7 @@ def audit(
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
-    cells = read_table(Path(table), trainable, exclude_target, metrics, columns, least=0)
+    cells = read_table(Path(table), trainable, exclude_target, metrics, columns, least=0, performances=performances)
     if len(cells.targets) < 2:
         raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")
     known, same = telling(read_facts(Path(facts) if facts else None, cells.sources))
@@ -97,6 +100,7 @@ def audit(
         "ignored_columns": cells.ignored_columns,
         "not_computed": _not_computed(found),
         "table": {"path": table, "sha256": cells.sha256},
+        "performances": performances,
         "facts": {"path": facts, "sha256": digests["facts/sha256"]},
         "seconds": time.perf_counter() - start,
     }

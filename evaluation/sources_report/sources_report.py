@@ -22,6 +22,7 @@ def sources_report(
     table: str,
     metrics: list[str] | None = None,
     columns: dict[str, str] | None = None,
+    performances: str | None = None,
     exclude_target: bool = True,
     trainable: bool = True,
     output: str = "runs/sources_report",
@@ -39,6 +40,8 @@ def sources_report(
         metrics: Metrics to report, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
+        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+            writes, in place of the table's own, which then needs no such column.
         exclude_target: Whether the cell of a target with the source of the same name is left out.
         trainable: Which rows count in a table with the column `Trainable Backbone`: those of fine-tuning the whole
             network, or with false those of training the head alone.
@@ -55,7 +58,7 @@ def sources_report(
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
-    cells = read_table(Path(table), trainable, exclude_target, metrics, columns, least=1)
+    cells = read_table(Path(table), trainable, exclude_target, metrics, columns, least=1, performances=performances)
     settings = {"columns": columns, "exclude_target": exclude_target, "trainable": trainable}
     made_from = {**settings, "metrics": cells.metrics, "table/sha256": cells.sha256}
     refuse_other_results([folder / name for name in (JSON, MARKDOWN, TEX, *CSV_FILES.values())], made_from, overwrite)
@@ -64,6 +67,7 @@ def sources_report(
         **describe(cells),
         "remarks": cells.remarks(),
         "table": {"path": table, "sha256": cells.sha256},
+        "performances": performances,
     }
     tables = csv_tables(document)
     texts = {MARKDOWN: markdown_report(document), TEX: latex_report(document)}

@@ -59,6 +59,12 @@ class Rows:
         self.scores.append(score)
         self.performances.append(performance)
 
+    def take_performances(self, known: Mapping[tuple[str, str], float]) -> None:
+        """Put performances by source and target in place of those of the rows, NaN where there is none."""
+        sources, targets = map(list, self.names[1:])
+        pairs = zip(self.keys[1::3], self.keys[2::3], strict=True)
+        self.performances = array("d", (known.get((sources[at], targets[to]), math.nan) for at, to in pairs))
+
     def places(self) -> NDArray[np.int64]:
         """Give the places of the metric, source and target of each row, `[3, rows]`."""
         return np.array(self.keys, dtype=np.int64).reshape(-1, 3).T
@@ -71,6 +77,7 @@ def read_rows(
     chosen: Sequence[str] | None,
     columns: Mapping[str, str] | None,
     scored: bool,
+    performed: bool = True,
 ) -> Rows:
     """Read the rows that count; what these are is said by `evaluation.stability.table.read_table`.
 
@@ -81,13 +88,14 @@ def read_rows(
         chosen: Names of the metrics that count; all by default.
         columns: Names of columns in the file, by those of the plain layout.
         scored: Whether the file must have metrics and scores.
+        performed: Whether performances are read from the file; 0 stands for them where they are not.
 
     Raises:
         UserError: The file cannot be read, a column is missing, or there are wrong entries or no rows.
     """
     lines = read_csv("table", path)
     header = next(lines, (1, []))[1]
-    at, found = _find_columns(header, columns or {}, scored), Rows()
+    at, found = _find_columns(header, columns or {}, scored, performed), Rows()
     counted = header.index(TRAINABLE) if TRAINABLE in header else None
     wanted, present, wrong = None if chosen is None else frozenset(chosen), dict[str, None](), list[str]()
     for line, row in lines:
@@ -120,7 +128,7 @@ def read_rows(
     return found
 
 
-def _find_columns(header: Sequence[str], columns: Mapping[str, str], scored: bool) -> dict[str, int]:
+def _find_columns(header: Sequence[str], columns: Mapping[str, str], scored: bool, performed: bool) -> dict[str, int]:
     """Find the places of the columns by their names in the plain layout."""
     unknown = [name for name in columns if name not in HEADERS]
     if unknown:
@@ -131,7 +139,7 @@ def _find_columns(header: Sequence[str], columns: Mapping[str, str], scored: boo
     places: dict[str, int] = {}
     bare = not scored and not any(_candidates(name, header, columns) for name in SCORED)
     for plain in HEADERS:
-        if bare and plain in SCORED:
+        if (bare and plain in SCORED) or (plain == "performance" and not performed):
             continue
         name = _find_column(plain, _candidates(plain, header, columns), header)
         same = [other for other, place in places.items() if header[place] == name]

@@ -55,6 +55,7 @@ def stability(
     table: str,
     metrics: list[str] | None = None,
     columns: dict[str, str] | None = None,
+    performances: str | None = None,
     preset: Literal["scenario1", "scenario2"] | None = None,
     pool_size: PositiveInt | None = None,
     exclude_target: bool = True,
@@ -78,6 +79,8 @@ def stability(
         metrics: Metrics to study, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
+        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+            writes, in place of the table's own, which then needs no such column.
         preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
             options that are given besides it win.
         pool_size: Sources in a pool; every subset of this size is a pool. By default 70 % of the sources that a target
@@ -108,7 +111,7 @@ def stability(
     folder = output_folder("output", output)
     if logger:
         check_dashboard(dashboard)
-    cells = read_table(Path(table), trainable, exclude_target, metrics, columns)
+    cells = read_table(Path(table), trainable, exclude_target, metrics, columns, performances=performances)
     conventions = _require_preset(cells, preset, table) if preset else None
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size if conventions else None)
     examples = fitting_examples(conventions.examples, cells) if conventions else []
@@ -137,6 +140,7 @@ def stability(
         **settings,
         **describe(study, counted),
         "table": {"path": table, "sha256": cells.sha256},
+        "performances": performances,
         "seconds": time.perf_counter() - start,
     }
     tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}

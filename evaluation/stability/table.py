@@ -14,9 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.stability.rows import MOST_NAMED, Rows, list_kinds, read_rows
+from evaluation.tables import read_performances
 from metrics.transferability.catalogue import METRICS
 from output.errors import UserError
 from output.files import digest_file
+from store.json_digest import digest_of
 
 SAME_PERFORMANCE = 1e-9
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.
@@ -49,7 +51,7 @@ class TransferTable:
         own: Index of the source that is the target itself and is in no pool for it, `[t]`, -1 where there is none.
         scores: Scores `[m, n, t]`; 0 for a target's own source.
         performances: Performances `[n, t]`; 0 for a target's own source.
-        sha256: Digest of the file.
+        sha256: Digest of the file, and of that of the performances where there is one.
         ignored_columns: Columns of the file that say nothing to the study.
         left_out: Metrics of the file that are not among the m, and why.
     """
@@ -103,6 +105,7 @@ def read_table(
     chosen: Sequence[str] | None = None,
     columns: Mapping[str, str] | None = None,
     least: int = 2,
+    performances: str | None = None,
 ) -> TransferTable:
     """Read and check a table.
 
@@ -113,6 +116,7 @@ def read_table(
         chosen: Names of the metrics to read; all by default.
         columns: Names of columns in the file, by those of the plain layout, where they differ.
         least: Metrics that are needed; where none is, the columns `metric` and `score` may both be missing.
+        performances: CSV file with the columns source, target and performance, which take the place of the table's own.
 
     Returns:
         The table, complete, without metrics that give all sources of every target the same score.
@@ -120,7 +124,11 @@ def read_table(
     Raises:
         UserError: The file cannot be read, or it has missing, double, contradicting or wrong cells; named in the text.
     """
-    rows = read_rows(path, trainable, exclude_target, chosen, columns, scored=least > 0)
+    rows = read_rows(path, trainable, exclude_target, chosen, columns, scored=least > 0, performed=performances is None)
+    digest = digest_file(path)
+    if performances is not None:
+        rows.take_performances(read_performances(performances, *rows.names[1:]))
+        digest = digest_of({"table": digest, "performances": digest_file(Path(performances))})
     names, sources, targets = map(list, rows.names)
     _require(least, [name for name in names if name], sources)
     own = np.array([rows.names[1].get(name, -1) if exclude_target else -1 for name in targets], dtype=np.intp)
@@ -129,12 +137,11 @@ def read_table(
     order = sorted(range(len(names)), key=lambda place: paper.get(_plain(names[place]), len(paper)))
     _require_complete(rows, own, order)
     scores = np.zeros((len(names), len(sources), len(targets)))
-    performances = np.zeros(scores.shape[1:])
+    reached = np.zeros(scores.shape[1:])
     scores[np.argsort(order)[metric], source, target] = rows.scores
-    performances[source, target] = rows.performances
+    reached[source, target] = rows.performances
     metrics = [names[place] for place in order if names[place]]
-    digest = digest_file(path)
-    table = TransferTable(metrics, sources, targets, own, scores[: len(metrics)], performances, digest, rows.ignored)
+    table = TransferTable(metrics, sources, targets, own, scores[: len(metrics)], reached, digest, rows.ignored)
     return _leave_out_constant(table, least)
 
 

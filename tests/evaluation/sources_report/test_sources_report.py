@@ -173,6 +173,26 @@ def test_a_single_metric_and_a_single_target_are_reported(tmp_path: Path, capsys
     assert "There is one target" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    ("name", "document"), [("sources-report", "sources_report"), ("stability",) * 2, ("audit",) * 2]
+)
+def test_scores_and_performances_may_be_two_files(tmp_path: Path, name: str, document: str) -> None:
+    together = write_table(tmp_path / "together.csv", ["gbc", "own"])
+    rows = read(together)
+    scores = [",".join(row[key] for key in ("metric", "source", "target", "score")) for row in rows]
+    (tmp_path / "scores.csv").write_text("\n".join(["metric,source,target,score", *scores]))
+    known = {",".join(row[key] for key in ("source", "target", "performance")) for row in rows}
+    (tmp_path / "performances.csv").write_text("\n".join(["source,target,performance", *sorted(known)]))
+    found = []
+    for table, *options in ((together,), (tmp_path / "scores.csv", f"--performances={tmp_path / 'performances.csv'}")):
+        output = tmp_path / table.stem
+        evaluate.main([name, f"--table={table}", f"--output={output}", "--logger=false", *options])
+        found.append(json.loads((output / f"{document}.json").read_text()))
+        for key in ("table", "performances", "seconds"):
+            found[-1].pop(key, None)
+    assert found[0] == found[1]
+
+
 def test_very_many_targets_are_left_to_the_csv_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generator = np.random.default_rng(0)
     rows = [f"{m},s{s},t{t},{generator.normal()},{s % 5}" for t in range(41) for m in "ab" for s in range(6)]

@@ -229,3 +229,33 @@ def test_a_table_without_metrics(read: Read) -> None:
         read(["metric,source,target,performance", "m,a,x,0.1"], least=0)
     with pytest.raises(UserError, match="metrics: 'gbc' not in the table; it has none"):
         read(bare, least=0, chosen=["gbc"])
+
+
+@pytest.mark.parametrize("kept", ["none", "empty", "wrong"])
+def test_performances_of_a_file_of_their_own(read: Read, tmp_path: Path, kept: str) -> None:
+    expected = read(PLAIN)
+    known = {tuple(line.split(",")[1:3]): line.rpartition(",")[2] for line in PLAIN[1:]}
+    (tmp_path / "performances.csv").write_text(
+        "\n".join(
+            ["source,target,performance,note", *(f"{s},{t},{value}," for (s, t), value in known.items()), "z,z,1,"]
+        )
+    )
+    own = {"none": "", "empty": ",", "wrong": ",9 %"}[kept]
+    lines = [line.rpartition(",")[0] + own for line in PLAIN]
+    lines[0] = PLAIN[0].rpartition(",")[0] if kept == "none" else PLAIN[0]
+    table = read(lines, performances=str(tmp_path / "performances.csv"))
+    np.testing.assert_array_equal(table.performances, expected.performances)
+    np.testing.assert_array_equal(table.scores, expected.scores)
+    (tmp_path / "performances.csv").write_text("source,target,performance\na,x,0.1\n")
+    with pytest.raises(UserError, match=r"^table: \d missing performances: source 'a' on target 'b'; source 'b' on "):
+        read(lines, performances=str(tmp_path / "performances.csv"))
+
+
+def test_other_performances_are_another_table(read: Read, tmp_path: Path) -> None:
+    digests = set()
+    for value in (0.1, 0.2):
+        pairs = {tuple(line.split(",")[1:3]) for line in PLAIN[1:]}
+        rows = [f"{source},{target},{value}" for source, target in sorted(pairs)]
+        (tmp_path / "performances.csv").write_text("\n".join(["source,target,performance", *rows]))
+        digests.add(read(PLAIN, performances=str(tmp_path / "performances.csv")).sha256)
+    assert len(digests | {read(PLAIN).sha256}) == 3
