@@ -42,15 +42,43 @@ def class_probabilities(
     """
     xp = namespace(rows)
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
-    deviations = rows - means[like(statistics.labels, rows)]
-    covariance = deviations.T @ deviations / statistics.samples
+    covariance = covariance_within(rows, statistics)
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
-    identity = like(np.eye(rows.shape[1]), rows)
-    weights = xp.linalg.solve((1 - shrinkage) * covariance + shrinkage * identity, means.T)
+    weights = xp.linalg.solve(_shrunk(covariance, shrinkage), means.T)
     priors = xp.log(statistics.counts[:, 0] / statistics.samples)
     scores = rows @ weights - (means.T * weights).sum(0) / 2 + priors
     return softmax(scores), shrinkage
+
+
+def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: float) -> Array:
+    """Give centred rows along the axes that tell the classes apart best, of unit variance within classes.
+
+    Args:
+        rows: `[samples, axes]`, of mean 0, in the order of the statistics.
+        statistics: Of the classes of the rows.
+        shrinkage: As of `class_probabilities`.
+
+    Returns:
+        `[samples, min(classes - 1, axes)]`.
+    """
+    xp = namespace(rows)
+    factor = xp.linalg.cholesky(_shrunk(covariance_within(rows, statistics), shrinkage))
+    white = xp.linalg.solve(factor, rows.T).T
+    means = sum_by_class(white, statistics.class_sizes) / statistics.counts
+    _, _, axes = xp.linalg.svd(xp.sqrt(statistics.counts) * means, full_matrices=False)
+    return white @ axes[: statistics.classes - 1].T
+
+
+def covariance_within(rows: Array, statistics: FeatureStatistics) -> Array:
+    """Give the mean over samples of the outer products of deviations from the class means, `[axes, axes]`."""
+    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
+    deviations = rows - means[like(statistics.labels, rows)]
+    return deviations.T @ deviations / statistics.samples
+
+
+def _shrunk(covariance: Array, shrinkage: float) -> Array:
+    return (1 - shrinkage) * covariance + shrinkage * like(np.eye(len(covariance)), covariance)
 
 
 def softmax(scores: Array) -> Array:

@@ -1,0 +1,81 @@
+"""NCTI."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, namespace
+from metrics.transferability.feature_statistics import FeatureStatistics, class_slices
+from metrics.transferability.fisher_discriminant import (
+    LEAST_SHRINKAGE,
+    along_discriminants,
+    class_probabilities,
+    of_own_class,
+)
+
+# Of the released program: principal components that are kept, and those of them that decide the shrinkage.
+COMPONENTS, DECIDING = 64, 32
+# How each term counts.
+SIGNS = np.array([1.0, 1.0, -1.0])
+
+
+def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float, float]:
+    """Compute what NCTI compares sources by: how near the features are to the collapse that training ends in.
+
+    Source: as of `ncti`, section 4. The terms are the nuclear norm of the centred features along the discriminant axes
+    (how near they are to the geometry of simplex-encoded labels), the mean probability that discriminants give the
+    labels (how near to the nearest class centre), and the logarithm of the sum over classes of the nuclear norm of
+    these probabilities (how far from no spread within classes).
+
+    It follows the released program, by which the published scores were computed: discriminants on 64 principal
+    components, with the shrinkage exp(-v), at least 1e-10, where v is the sum of the variances along the first 32 of
+    them; the axes are those of unit variance within classes. The program shrinks by a multiple of the identity that
+    follows from the trace, here it is the identity; of features with the usual spread, both are as good as none.
+
+    Args:
+        features: `[samples, features]`, or their statistics.
+        labels: `[samples]`.
+
+    Returns:
+        The three terms.
+
+    Raises:
+        ValueError: There is a single class, or the features are the same for all samples.
+    """
+    statistics = FeatureStatistics.of(features, labels)
+    if statistics.classes == 1 or not statistics.spectrum.rank:
+        raise ValueError("NCTI needs two classes and features that differ")
+    rows = statistics.principal_components(min(COMPONENTS, statistics.spectrum.rank))
+    variances = statistics.spectrum.eigenvalues[:DECIDING] / (statistics.samples - 1)
+    shrinkage = max(math.exp(-float(variances.sum())), LEAST_SHRINKAGE)
+    probabilities, _ = class_probabilities(rows, statistics, shrinkage)
+    spread = sum(_nuclear_norm(probabilities[each]) for each in class_slices(statistics.class_sizes))
+    near = float(of_own_class(probabilities, statistics).mean())
+    return _nuclear_norm(along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
+
+
+def ncti(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute NCTI of the sources of a pool from their terms.
+
+    Each term is scaled to run from 0 to 1 over the pool, and the scores are `seli + ncc - vc`: a score says where a
+    source stands in its pool, and changes with the pool.
+
+    Source: Zijian Wang et al., "How Far Pre-trained Models Are from Neural Collapse on the Target Dataset Informs their
+    Transferability", ICCV 2023, section 4.
+
+    Args:
+        terms: Those of `ncti_terms`, `[..., sources, 3]`.
+
+    Returns:
+        The scores, from -1 to 2, `[..., sources]`; a term that is the same for all sources counts as 0.
+    """
+    above = terms - terms.min(-2, keepdims=True)
+    ranges = above.max(-2, keepdims=True)
+    return np.asarray((np.divide(above, ranges, out=np.zeros_like(above), where=ranges > 0) * SIGNS).sum(-1))
+
+
+def _nuclear_norm(matrix: Array) -> float:
+    return float(namespace(matrix).linalg.norm(matrix, "nuc"))
