@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from metrics.arrays import Array, namespace
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from metrics.transferability.source_pools import scaled_over_pool
+
+# Of the released program: how the terms count, and which share of the samples, in thousandths, gives the energy.
+WEIGHTS = np.array([0.15, 0.85])
+LOWEST = 5
 
 
-def etran(features: Array | FeatureStatistics, labels: Array | None = None) -> float:
-    """Compute ETran for classification, the energy of the features plus the probability of the labels by discriminants.
+def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float]:
+    """Compute what ETran for classification compares sources by: the energy, and the probability of the labels.
 
-    Source: Mohsen Gholami et al., "ETran: Energy-Based Transferability Estimation", ICCV 2023. The energy score is the
-    mean over samples of the logarithm of the sum of the exponentials of the features, which is high where the target
-    looks like what the source knows. The classification score is the mean probability that linear discriminants give
-    the labels; the regression score does not apply.
-
-    How the paper weighs the two is not settled here: both are added as they are. Nor is its discriminants'
-    regularisation: it is that of `metrics.transferability.fisher_discriminant`. The energy depends on the scale, the
-    mean and the number of features, so that it compares sources of one architecture rather than others.
+    Source: as of `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
+    where the target looks like what the source knows; the term is the mean over the 0.5 % of the samples with the
+    lowest ones, one at least, as in the released program. The other term is the mean probability that linear
+    discriminants give the labels, with the regularisation of SFDA; the regression score does not apply.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
 
     Returns:
-        The score.
+        The two terms.
     """
     statistics = FeatureStatistics.of(features, labels)
     rows = statistics.centred + statistics.mean
     xp = namespace(rows)
     highest = xp.amax(rows, 1)
-    energy = float((highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))).mean())
-    probabilities, _ = class_probabilities(all_components(statistics), statistics)
-    return energy + float(of_own_class(probabilities, statistics).mean())
+    energies = highest + xp.log(xp.exp(rows - highest[:, None]).sum(1))
+    count = max(1, LOWEST * statistics.samples // 1000)
+    lowest = energies[xp.argsort(energies)[:count]]
+    probabilities, _ = class_probabilities(all_components(statistics), statistics, statistics.dimensions)
+    return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
+
+
+def etran(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Compute ETran of the sources of a pool from their terms.
+
+    Each term is scaled to run from 0 to 1 over the pool, and the scores are `0.15 energy + 0.85 classification`: a
+    score says where a source stands in its pool, and changes with the pool.
+
+    Source: Mohsen Gholami et al., "ETran: Energy-Based Transferability Estimation", ICCV 2023; the weights are those of
+    the program released with it.
+
+    Args:
+        terms: Those of `etran_terms`, `[..., sources, 2]`.
+
+    Returns:
+        The scores, from 0 to 1, `[..., sources]`; a term that is the same for all sources counts as 0.
+    """
+    return scaled_over_pool(terms) @ WEIGHTS

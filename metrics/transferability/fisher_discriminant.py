@@ -20,21 +20,23 @@ def all_components(statistics: FeatureStatistics) -> Array:
 
 
 def class_probabilities(
-    rows: Array, statistics: FeatureStatistics, shrinkage: float | None = None
+    rows: Array, statistics: FeatureStatistics, dimensions: int, shrinkage: float | None = None
 ) -> tuple[Array, float]:
     """Fit regularised linear discriminants to rows, and give the probabilities of the classes of the same rows.
 
-    The classes are Gaussians with means of their own, the covariance `(1 - a) W + a I` in common and their shares as
-    priors, W being the mean over samples of the outer products of deviations from the class means. Without one that is
-    given, the shrinkage a is `exp(-5 s)`, at least 1e-10, where s is the largest eigenvalue of W.
+    The classes are Gaussians with means of their own, the covariance `(1 - a) W + a m I` in common and their shares as
+    priors, W being the mean over samples of the outer products of deviations from the class means, and m the mean
+    variance, its trace by the number of dimensions. Without one that is given, the shrinkage a is `exp(-5 s)`, at least
+    1e-10, where s is the largest eigenvalue of W.
 
     Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
     Space", ECCV 2022, section 3, whose projection on all axes of the generalised eigenproblem whitens by that
-    covariance; its constants are those of the program released with it.
+    covariance; m, where the text has 1, and the constants are those of the program released with it.
 
     Args:
         rows: `[samples, axes]`, in the order of the statistics.
         statistics: Of the classes of the rows.
+        dimensions: Of the features, which may have more axes than those along which the rows differ.
         shrinkage: From 0 to 1.
 
     Returns:
@@ -45,7 +47,7 @@ def class_probabilities(
     covariance = covariance_within(rows, statistics)
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
-    weights = xp.linalg.solve(_shrunk(covariance, shrinkage), means.T)
+    weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
     priors = xp.log(statistics.counts[:, 0] / statistics.samples)
     scores = rows @ weights - (means.T * weights).sum(0) / 2 + priors
     return softmax(scores), shrinkage
@@ -57,13 +59,13 @@ def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: f
     Args:
         rows: `[samples, axes]`, of mean 0, in the order of the statistics.
         statistics: Of the classes of the rows.
-        shrinkage: As of `class_probabilities`.
+        shrinkage: As of `class_probabilities`, where the dimensions are the axes.
 
     Returns:
         `[samples, min(classes - 1, axes)]`.
     """
     xp = namespace(rows)
-    factor = xp.linalg.cholesky(_shrunk(covariance_within(rows, statistics), shrinkage))
+    factor = xp.linalg.cholesky(_shrunk(covariance_within(rows, statistics), shrinkage, rows.shape[1]))
     white = xp.linalg.solve(factor, rows.T).T
     means = sum_by_class(white, statistics.class_sizes) / statistics.counts
     _, _, axes = xp.linalg.svd(xp.sqrt(statistics.counts) * means, full_matrices=False)
@@ -77,8 +79,10 @@ def covariance_within(rows: Array, statistics: FeatureStatistics) -> Array:
     return deviations.T @ deviations / statistics.samples
 
 
-def _shrunk(covariance: Array, shrinkage: float) -> Array:
-    return (1 - shrinkage) * covariance + shrinkage * like(np.eye(len(covariance)), covariance)
+def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
+    """Mix a covariance with its mean variance in all directions; with 1 where it is 0."""
+    spread = float(covariance.diagonal().sum()) / dimensions or 1.0
+    return (1 - shrinkage) * covariance + shrinkage * spread * like(np.eye(len(covariance)), covariance)
 
 
 def softmax(scores: Array) -> Array:

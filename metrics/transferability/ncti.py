@@ -15,6 +15,7 @@ from metrics.transferability.fisher_discriminant import (
     class_probabilities,
     of_own_class,
 )
+from metrics.transferability.source_pools import scaled_over_pool
 
 # Of the released program: principal components that are kept, and those of them that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32
@@ -32,8 +33,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
 
     It follows the released program, by which the published scores were computed: discriminants on 64 principal
     components, with the shrinkage exp(-v), at least 1e-10, where v is the sum of the variances along the first 32 of
-    them; the axes are those of unit variance within classes. The program shrinks by a multiple of the identity that
-    follows from the trace, here it is the identity; of features with the usual spread, both are as good as none.
+    them; the axes are those of unit variance within classes.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -51,7 +51,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     rows = statistics.principal_components(min(COMPONENTS, statistics.spectrum.rank))
     variances = statistics.spectrum.eigenvalues[:DECIDING] / (statistics.samples - 1)
     shrinkage = max(math.exp(-float(variances.sum())), LEAST_SHRINKAGE)
-    probabilities, _ = class_probabilities(rows, statistics, shrinkage)
+    probabilities, _ = class_probabilities(rows, statistics, rows.shape[1], shrinkage)
     spread = sum(_nuclear_norm(probabilities[each]) for each in class_slices(statistics.class_sizes))
     near = float(of_own_class(probabilities, statistics).mean())
     return _nuclear_norm(along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
@@ -72,9 +72,7 @@ def ncti(terms: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         The scores, from -1 to 2, `[..., sources]`; a term that is the same for all sources counts as 0.
     """
-    above = terms - terms.min(-2, keepdims=True)
-    ranges = above.max(-2, keepdims=True)
-    return np.asarray((np.divide(above, ranges, out=np.zeros_like(above), where=ranges > 0) * SIGNS).sum(-1))
+    return scaled_over_pool(terms) @ SIGNS
 
 
 def _nuclear_norm(matrix: Array) -> float:

@@ -16,9 +16,10 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     with the same shrinkage are fitted to the mixed samples. The score is the mean probability that these give the
     labels.
 
-    Where text and released program differ, to the best of knowledge, it follows the program, by which the published
-    scores were computed: covariances are means over samples, p is softened by a second softmax over the probabilities,
-    m is the mean of the other classes' means, and the score is of probabilities, not of their logarithms. It depends
+    Where text and released program differ it follows the program, by which the published scores were computed:
+    covariances are means over samples and shrunk towards their mean variance, p is softened by a second softmax over
+    the probabilities, m is the mean of the other classes' means, and the score is of probabilities, not of their
+    logarithms. The program approximates the largest eigenvalue by three steps, here it is exact. It depends
     on the scale of the features through the shrinkage.
 
     Args:
@@ -32,9 +33,11 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
     if statistics.classes == 1:
         return 1.0
     rows = all_components(statistics)
-    probabilities, shrinkage = class_probabilities(rows, statistics)
+    probabilities, shrinkage = class_probabilities(rows, statistics, statistics.dimensions)
     own = of_own_class(softmax(probabilities), statistics)[:, None]
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
     mixed = own * rows + (1 - own) * others[like(statistics.labels, rows)]
-    return float(of_own_class(class_probabilities(mixed, statistics, shrinkage)[0], statistics).mean())
+    return float(
+        of_own_class(class_probabilities(mixed, statistics, statistics.dimensions, shrinkage)[0], statistics).mean()
+    )

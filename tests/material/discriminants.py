@@ -14,14 +14,15 @@ Labels = NDArray[np.int64]
 
 
 class Shrunk(BaseEstimator):  # type: ignore[misc]
-    """Estimate a class's covariance, mixed with the identity."""
+    """Estimate a class's covariance, mixed with its mean variance in all directions."""
 
     def __init__(self, shrinkage: float = 0.0) -> None:
         self.shrinkage = shrinkage
 
     def fit(self, rows: Rows) -> Any:
-        identity = np.eye(rows.shape[1])
-        self.covariance_ = (1 - self.shrinkage) * np.cov(rows, rowvar=False, ddof=0) + self.shrinkage * identity
+        covariance = np.cov(rows, rowvar=False, ddof=0)
+        mean = np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        self.covariance_ = (1 - self.shrinkage) * covariance + self.shrinkage * mean
         return self
 
 

@@ -6,21 +6,28 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran, etran_terms
 from tests.material.discriminants import probabilities, within
 
 
-@pytest.mark.parametrize(("samples", "features"), [(120, 6), (30, 50)])
-def test_as_written_out(samples: int, features: int) -> None:
+@pytest.mark.parametrize(("samples", "features", "lowest"), [(120, 6, 1), (30, 50, 1), (1000, 8, 5)])
+def test_terms_as_written_out(samples: int, features: int, lowest: int) -> None:
     generator = np.random.default_rng(0)
     labels = generator.permutation(np.arange(samples) % 3)
     x = 0.3 * (generator.standard_normal((samples, features)) + generator.standard_normal((3, features))[labels]) + 1
     shrinkage = float(np.exp(-5 * np.linalg.eigvalsh(within(x, labels))[-1]))
     own = probabilities(x, labels, shrinkage)[np.arange(samples), labels]
-    assert etran(x, labels) == pytest.approx(logsumexp(x, axis=1).mean() + own.mean(), rel=1e-9)
+    energy = np.sort(logsumexp(x, axis=1))[:lowest].mean()
+    assert etran_terms(x, labels) == pytest.approx((energy, own.mean()), rel=1e-9)
 
 
-def test_its_ends() -> None:
+def test_terms_at_their_ends() -> None:
     labels = np.array([0] * 7 + [1] * 3)
-    assert etran(np.full((10, 4), 0.1), labels) == pytest.approx(0.1 + np.log(4) + 0.7**2 + 0.3**2)
-    assert etran(np.full((10, 4), 1000.0), np.zeros(10, dtype=int)) == pytest.approx(1000 + np.log(4) + 1)
+    assert etran_terms(np.full((10, 4), 0.1), labels) == pytest.approx((0.1 + np.log(4), 0.7**2 + 0.3**2))
+    assert etran_terms(np.full((10, 4), 1000.0), np.zeros(10, dtype=int)) == pytest.approx((1000 + np.log(4), 1))
+
+
+def test_scores_compare_a_pool() -> None:
+    terms = np.array([[3.0, 0.5], [7.0, 0.9], [4.0, 0.8]])
+    assert etran(terms).tolist() == pytest.approx([0, 1, 0.15 / 4 + 0.85 * 0.75])
+    assert etran(terms[:1]).tolist() == [0]
