@@ -14,7 +14,7 @@ from sklearn.mixture import GaussianMixture
 from benchmarks.command import overlapping_classes, timed
 from evaluation.sources.metric_names import DEFAULT_METRICS
 from metrics.transferability.catalogue import METRICS, TransferabilityMetric
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran_terms
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gaussian_mixture import fit_mixture, k_means
 from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
@@ -26,6 +26,7 @@ from metrics.transferability.left_out import divide
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.ncti import ncti_terms
 from metrics.transferability.pactran import pactran
 from metrics.transferability.parc import parc
 from metrics.transferability.sfda import sfda
@@ -57,7 +58,8 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
         "TransRate": partial(trans_rate, x, labels),
         "GBC": partial(gbc, x, labels),
         "SFDA": partial(sfda, x, labels),
-        "ETran": partial(etran, x, labels),
+        "ETran": partial(etran_terms, x, labels),
+        "NCTI": partial(ncti_terms, x, labels),
         "kNN": partial(knn_accuracy, x, labels),
         "PARC": partial(parc, x, labels),
         "all five on shared statistics": lambda: _all(FeatureStatistics(x, labels)),

@@ -14,6 +14,7 @@ from metrics.similarity.cka import linear_cka as linear_cka
 from metrics.similarity.cka import mean_pairwise_cka as mean_pairwise_cka
 from metrics.similarity.cka import pairwise_cka as pairwise_cka
 from metrics.transferability.etran import etran as etran
+from metrics.transferability.etran import etran_terms as etran_terms
 from metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics
 from metrics.transferability.gbc import gbc as gbc
 from metrics.transferability.h_score import h_score as h_score
@@ -23,6 +24,8 @@ from metrics.transferability.leep import nce as nce
 from metrics.transferability.linear_probe import linear_probe_accuracy as linear_probe_accuracy
 from metrics.transferability.log_me import log_me as log_me
 from metrics.transferability.n_leep import n_leep as n_leep
+from metrics.transferability.ncti import ncti as ncti
+from metrics.transferability.ncti import ncti_terms as ncti_terms
 from metrics.transferability.num_classes import num_classes as num_classes
 from metrics.transferability.pactran import pactran as pactran
 from metrics.transferability.parc import parc as parc

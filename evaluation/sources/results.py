@@ -104,6 +104,7 @@ class RankedSources(Scored):
                     "interval": list(score.interval) if score.interval else None,
                     "no_interval": score.uncertain or None,
                     "left_out": list(score.left_out),
+                    **({"terms": list(score.terms)} if score.terms else {}),
                     "left_out_seconds": score.left_out_seconds,
                 }
                 for metric, score in scores.items()

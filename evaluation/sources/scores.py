@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 
@@ -17,6 +17,7 @@ from metrics.transferability.left_out import interval
 from output.progress import Progress
 
 Metrics = Mapping[str, TransferabilityMetric]
+ALONE = "it compares sources with each other, and there is one alone"
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,8 @@ class Score:
             computed, or cannot be for one of them.
         left_out_seconds: Time that these took, with what they were the first to need of shared statistics.
         uncertain: Why there is no interval; empty where there is one, and where none was asked for.
+        terms: What the score follows from, together with those of the other sources; empty where it does not.
+        left_out_terms: The same with each part of the photos left out.
     """
 
     value: float | None
@@ -39,6 +42,8 @@ class Score:
     left_out: tuple[float, ...] = ()
     left_out_seconds: float = 0.0
     uncertain: str = ""
+    terms: tuple[float, ...] = ()
+    left_out_terms: tuple[tuple[float, ...], ...] = ()
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -50,6 +55,8 @@ class Score:
 
 def score_source(metrics: Metrics, given: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
     """Compute all metrics of one source model on one target, and with each part of the photos left out.
+
+    Of metrics that compare sources the scores have terms and no value, which `compare_sources` gives.
 
     Args:
         metrics: The metrics by name.
@@ -67,7 +74,7 @@ def score_source(metrics: Metrics, given: Inputs, parts: NDArray[np.int64], prog
         kept = parts != part
         rest = given.remaining(kept)
         for name, compute in computes.items():
-            if scores[name].value is not None and not metrics[name].baseline:
+            if not scores[name].reason and not metrics[name].baseline:
                 without[name].append(score_one(partial(compute, kept[given.order]), rest))
             progress.advance()
     return {name: _with_left_out(scores[name], without[name]) for name in metrics}
@@ -89,13 +96,48 @@ def _with_left_out(score: Score, without: list[Score]) -> Score:
     ]
     if missing:
         return replace(score, left_out_seconds=seconds, uncertain=missing[0])
+    if score.terms:
+        return replace(score, left_out_terms=tuple(each.terms for each in without), left_out_seconds=seconds)
     values = tuple(each.value for each in without if each.value is not None)
     return replace(score, left_out=values, left_out_seconds=seconds)
 
 
-def score_one(compute: Callable[[Inputs], float], given: Inputs) -> Score:
-    """Compute one score by a metric or a part of it; none where it cannot be computed or is not finite."""
-    return score_jointly(lambda: np.array([compute(given)]), 1)[0]
+def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]]) -> dict[str, dict[str, Score]]:
+    """Give the scores of metrics that compare sources their values, from the terms of all sources that have some.
+
+    Args:
+        metrics: The metrics by name.
+        scores: Scores by source and metric.
+    """
+    found = {source: dict(its) for source, its in scores.items()}
+    for name, metric in metrics.items():
+        if metric.combine is None:
+            continue
+        known = [source for source, its in found.items() if its[name].terms]
+        if len(known) < 2:
+            for source in known:
+                found[source][name] = replace(found[source][name], reason=ALONE)
+            continue
+        values = metric.combine(np.array([found[source][name].terms for source in known]))
+        left_out = [found[source][name].left_out_terms for source in known]
+        # [sources, parts]; where terms of one source are missing without a part, no other is compared without it.
+        parts = metric.combine(np.array(left_out).swapaxes(0, 1)).T if all(left_out) else np.empty((len(known), 0))
+        for source, value, without in zip(known, values.tolist(), parts.tolist(), strict=True):
+            found[source][name] = replace(found[source][name], value=value, left_out=tuple(without))
+    return found
+
+
+def score_one(compute: Callable[[Inputs], float | Sequence[float]], given: Inputs) -> Score:
+    """Compute one score by a metric or a part of it, or its terms; none where there is an error or it is not finite."""
+    start = time.perf_counter()
+    try:
+        value, reason = compute(given), ""
+    except ValueError as error:
+        value, reason = None, str(error)
+    seconds = time.perf_counter() - start
+    if value is None or not np.isfinite(value).all():
+        return Score(None, seconds, reason or f"the score is {value}")
+    return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
 
 
 def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> list[Score]:

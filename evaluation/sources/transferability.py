@@ -21,7 +21,7 @@ from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
-from evaluation.sources.scores import Metrics, score_source
+from evaluation.sources.scores import Metrics, compare_sources, score_source
 from evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
@@ -183,7 +183,7 @@ def _score(
         scores[source] = score_source(metrics, given, parts, progress)
     known = {source: value for (source, name), value in performances.items() if name == target.name}
     weights = {source: its.weights for source, its in features.items()}
-    return RankedSources(metrics, scores, known, target, weights, seconds)
+    return RankedSources(metrics, compare_sources(metrics, scores), known, target, weights, seconds)
 
 
 def _find_features(

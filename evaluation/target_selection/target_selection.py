@@ -90,6 +90,8 @@ def target_selection(
     known = read_registry(registry_path(registry))
     known.require("source", [source])
     chosen = find_metrics(SELECTION_METRICS if metrics is None else metrics)
+    if comparing := [name for name, metric in chosen.items() if metric.combine is not None]:
+        raise UserError(f"metrics: {', '.join(comparing)} compare sources, and here there is one; leave them out")
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
     try:
         pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran, etran_terms
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.inputs import Inputs, Pool
@@ -24,6 +25,7 @@ from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep, prepare_n_leep
+from metrics.transferability.ncti import ncti, ncti_terms
 from metrics.transferability.num_classes import num_classes
 from metrics.transferability.pactran import pactran
 from metrics.transferability.parc import parc, prepare_parc
@@ -52,8 +54,8 @@ class TransferabilityMetric:
     Attributes:
         title: What reports call it.
         summary: What it is, in some words.
-        compute: Gives the score of one source model on one target, with options by name; a ValueError says why there
-            is none.
+        compute: Gives the score of one source model on one target, with options by name, or the terms that `combine`
+            takes; a ValueError says why there is none.
         function: What has the options, as those of its arguments that are no data; None where there are none.
         needs_head: Whether it takes the probabilities of the source head.
         higher_is_better: Whether a higher score says that the source transfers better. It always does, but for a
@@ -65,6 +67,8 @@ class TransferabilityMetric:
         is_single: Whether targets of one data set share little of its computation, so that a pool takes about as long
             as its targets one by one.
         is_default: Whether it is computed where no metrics are named.
+        combine: Gives the scores of the sources of a pool, `[..., sources]`, of the terms of each,
+            `[..., sources, terms]`; None where the score of a source does not depend on the others.
         pooled: How it is computed on many targets of one data set; None where it is computed on each of them, from
             statistics that follow from those of the data set.
         prepare: What it does once where parts of the samples are left out in turn: gives the score of those that are
@@ -74,7 +78,7 @@ class TransferabilityMetric:
 
     title: str
     summary: str
-    compute: Callable[..., float]
+    compute: Callable[..., Any]
     function: Callable[..., float] | None = None
     needs_head: bool = False
     higher_is_better: bool = True
@@ -82,6 +86,7 @@ class TransferabilityMetric:
     of_source: bool = False
     is_single: bool = False
     is_default: bool = True
+    combine: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
     pooled: Pooled | None = None
     prepare: Callable[..., Callable[[NDArray[np.bool_]], float]] | None = None
 
@@ -158,13 +163,22 @@ METRICS: dict[str, TransferabilityMetric] = {
         lambda given: sfda(given.statistics),
         is_single=True,
     ),
-    # Its energy compares sources of one architecture.
+    # Scores by these two change with the pool.
     "etran": TransferabilityMetric(
         "ETran",
-        "energy of the features, and probability of the labels by discriminants",
-        lambda given: etran(given.statistics),
+        "energy and probability of the labels by discriminants, scaled over the pool",
+        lambda given: etran_terms(given.statistics),
         is_single=True,
         is_default=False,
+        combine=etran,
+    ),
+    "ncti": TransferabilityMetric(
+        "NCTI",
+        "how near the features are to neural collapse, scaled over the pool",
+        lambda given: ncti_terms(given.statistics),
+        is_single=True,
+        is_default=False,
+        combine=ncti,
     ),
     "pactran": TransferabilityMetric(
         "PACTran",

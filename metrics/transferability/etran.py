@@ -56,4 +56,5 @@ def etran(terms: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         The scores, from 0 to 1, `[..., sources]`; a term that is the same for all sources counts as 0.
     """
-    return scaled_over_pool(terms) @ WEIGHTS
+    scores: NDArray[np.float64] = scaled_over_pool(terms) @ WEIGHTS
+    return scores

@@ -72,7 +72,8 @@ def ncti(terms: NDArray[np.float64]) -> NDArray[np.float64]:
     Returns:
         The scores, from -1 to 2, `[..., sources]`; a term that is the same for all sources counts as 0.
     """
-    return scaled_over_pool(terms) @ SIGNS
+    scores: NDArray[np.float64] = scaled_over_pool(terms) @ SIGNS
+    return scores
 
 
 def _nuclear_norm(matrix: Array) -> float:

@@ -14,4 +14,5 @@ def scaled_over_pool(terms: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     above = terms - terms.min(-2, keepdims=True)
     ranges = above.max(-2, keepdims=True)
-    return np.divide(above, ranges, out=np.zeros_like(above), where=ranges > 0)
+    scaled: NDArray[np.float64] = np.divide(above, ranges, out=np.zeros_like(above), where=ranges > 0)
+    return scaled

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from metrics import arrays
 from metrics.arrays import in_place, to_float64
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran_terms
 from metrics.transferability.feature_statistics import FeatureStatistics
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
@@ -24,6 +24,7 @@ from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.ncti import ncti_terms
 from metrics.transferability.num_classes import num_classes
 from metrics.transferability.pactran import pactran
 from metrics.transferability.parc import parc
@@ -43,7 +44,8 @@ METRICS: dict[str, Callable[[Any, Any], float]] = {
     "parc": parc,
     "parc of some samples": lambda x, y: parc(x, y, probes=15),
     "sfda": sfda,
-    "etran": etran,
+    "etran": lambda x, y: sum(etran_terms(x, y)),
+    "ncti": lambda x, y: sum(ncti_terms(x, y)),
     "pactran": pactran,
     "linear_probe_accuracy": linear_probe_accuracy,
     "leep": lambda x, y: leep(abs(x) / abs(x).sum(1)[:, None], y),

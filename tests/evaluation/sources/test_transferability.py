@@ -21,7 +21,7 @@ from datamodules.photos.class_folders import ClassFolders
 from evaluation.embeddings import Extraction
 from evaluation.sources.source_features import source_features, source_job
 from evaluation.sources.targets import read_target
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran, etran_terms
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
 from metrics.transferability.knn import knn_accuracy
@@ -51,6 +51,10 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
     assert found.logits is not None
     features, labels = found.features.astype(np.float64), target.photos.labels
     probabilities = torch.from_numpy(found.logits.copy()).double().softmax(1).numpy()
+    other = known.networks(["squeezenet1_1"], options.seed)["squeezenet1_1"]
+    others = source_features(source_job(known.entries["squeezenet1_1"], other, target, options), target)
+    pool = features, others.features.astype(np.float64)
+    compared = etran(np.array([etran_terms(each, labels) for each in pool])).tolist()
     expected = {
         "gbc": gbc(features, labels),
         "leep": leep(probabilities, labels),
@@ -65,7 +69,7 @@ def test_scores_are_those_of_the_metrics(run: Callable[..., Any], registry: Path
         "knn": knn_accuracy(features, labels),
         "parc": parc(features, labels, seed=3),
         "sfda": sfda(features, labels),
-        "etran": etran(features, labels),
+        "etran": compared[0],
         "pactran": pactran(features, labels),
         # ResNet-18 as torchvision documents it, with 7 classes in place of 1,000.
         "parameters": 11_689_512 - 993 * 513,

@@ -126,6 +126,12 @@ def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(
         assert "--class_share=half" in text
 
 
+def test_metrics_that_compare_sources_are_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="1"):
+        run("--metrics=[h_score, ncti, etran]")
+    assert "error: metrics: ncti, etran compare sources" in capsys.readouterr().err
+
+
 def test_a_seed_decides_the_targets(run: Run) -> None:
     drawn = []
     for seed in (0, 0, 1):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.transferability.etran import etran
+from metrics.transferability.etran import etran_terms
 from metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
 from metrics.transferability.gbc import gbc
 from metrics.transferability.h_score import h_score
@@ -17,6 +17,7 @@ from metrics.transferability.leep import leep, nce
 from metrics.transferability.linear_probe import linear_probe_accuracy
 from metrics.transferability.log_me import log_me
 from metrics.transferability.n_leep import n_leep
+from metrics.transferability.ncti import ncti_terms
 from metrics.transferability.num_classes import num_classes
 from metrics.transferability.pactran import pactran
 from metrics.transferability.parc import parc
@@ -32,7 +33,8 @@ ON_FEATURES = [
     knn_accuracy,
     parc,
     sfda,
-    etran,
+    etran_terms,
+    ncti_terms,
     pactran,
     linear_probe_accuracy,
 ]
@@ -101,7 +103,7 @@ def test_statistics_stand_in_for_features_in_every_metric() -> None:
     statistics = FeatureStatistics(x, labels)
     for metric in ON_FEATURES:
         value = metric(statistics)
-        assert type(value) is float
+        assert type(value) is (tuple if metric in (etran_terms, ncti_terms) else float)
         assert value == metric(x, labels)
     with pytest.raises(ValueError, match="labels must be left out"):
         h_score(statistics, labels)
@@ -140,7 +142,7 @@ def test_order_of_samples_does_not_matter() -> None:
     x, labels = sample(60, 8)
     order = np.random.default_rng(1).permutation(60)
     # The start of a mixture and folds are drawn by position.
-    for metric in (h_score, log_me, gbc, trans_rate, knn_accuracy, parc, sfda, etran):
+    for metric in (h_score, log_me, gbc, trans_rate, knn_accuracy, parc, sfda, etran_terms):
         assert metric(x[order], labels[order]) == pytest.approx(metric(x, labels), rel=1e-12)
 
 

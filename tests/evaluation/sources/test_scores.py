@@ -1,0 +1,67 @@
+"""Scores of metrics that compare sources: from the terms of those that have some."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from evaluation.sources.scores import Score, compare_sources, score_source
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.inputs import Inputs
+from metrics.transferability.left_out import divide
+from metrics.transferability.ncti import ncti, ncti_terms
+from output.progress import Progress
+
+CHOSEN = {name: METRICS[name] for name in ("h_score", "ncti")}
+LABELS = np.arange(60) % 3
+
+
+def make(spread: float) -> NDArray[np.float64]:
+    generator = np.random.default_rng(0)
+    return np.eye(3, 8)[LABELS] + spread * generator.standard_normal((60, 8))
+
+
+def score(parts: NDArray[np.int64]) -> dict[str, dict[str, Score]]:
+    found = {}
+    for name, spread in {"near": 0.3, "middle": 1.0, "far": 2.0}.items():
+        with Progress("metrics", 1, "scores") as progress:
+            found[name] = score_source(CHOSEN, Inputs(make(spread), LABELS), parts, progress)
+    return found
+
+
+def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> None:
+    parts = divide(LABELS, 4, 0)
+    scores = compare_sources(CHOSEN, score(parts))
+    features = [make(spread) for spread in (0.3, 1.0, 2.0)]
+    whole = ncti(np.array([ncti_terms(x, LABELS) for x in features]))
+    assert [its["ncti"].value for its in scores.values()] == pytest.approx(whole.tolist(), rel=1e-9)
+    assert scores["near"]["ncti"].value == max(whole)
+    for part in range(4):
+        kept = parts != part
+        without = ncti(np.array([ncti_terms(x[kept], LABELS[kept]) for x in features]))
+        found = [its["ncti"].left_out[part] for its in scores.values()]
+        assert found == pytest.approx(without.tolist(), rel=1e-7, abs=1e-9)
+    assert all(its["ncti"].interval and its["h_score"].interval for its in scores.values())
+
+
+def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none() -> None:
+    scores = score(divide(LABELS, 4, 0))
+    scores["far"]["ncti"] = Score(None, 0.0, "why")
+    found = compare_sources(CHOSEN, scores)
+    assert (found["near"]["ncti"].value, found["middle"]["ncti"].value) == (2, -1)
+    assert found["far"]["ncti"] == Score(None, 0.0, "why")
+    bare = scores["middle"]["ncti"]
+    scores["middle"]["ncti"] = Score(None, 0.0, terms=bare.terms, uncertain="a part")
+    found = compare_sources(CHOSEN, scores)
+    assert found["near"]["ncti"].value == 2
+    assert found["near"]["ncti"].interval is None
+    del scores["middle"], scores["far"]
+    alone = compare_sources(CHOSEN, scores)["near"]["ncti"]
+    assert alone.value is None
+    assert "there is one alone" in alone.reason
+
+
+def test_without_parts_there_are_values_alone() -> None:
+    found = compare_sources(CHOSEN, score(np.full(60, -1)))
+    assert all(its["ncti"].value is not None and its["ncti"].interval is None for its in found.values())
