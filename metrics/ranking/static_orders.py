@@ -15,8 +15,8 @@ Known = NDArray[np.bool_]
 
 # Sources up to which all rankers are measured at once, by matrices of sources by sources.
 MOST_AT_ONCE = 500
-# Correlations that differ by less differ by rounding errors.
-SAME = 1e-12
+# Correlations that differ by less differ by rounding errors, and so do scores that differ by less of the largest.
+SAME, SAME_SCORE = 1e-12, 1e-10
 
 
 def performance_ranks(performances: Values, known: Known) -> Values:
@@ -59,16 +59,27 @@ def measure_targets(scores: Values, performances: Values, known: Known) -> Value
         known: Which sources count on which target, `[n, t]`.
 
     Returns:
-        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, a score is not finite, or
-        a ranker gives all sources the same score: the one that Rel@1 would take of these is none of its choice.
+        `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, and where scores do not
+        `tell_apart`: the source that Rel@1 would take of equals is not the ranker's choice.
     """
     found = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
     for target, here in enumerate(known.T):
-        given = scores[:, here, target]
-        ranked = np.isfinite(given).all(axis=1) & (given != given[:, :1]).any(axis=1)
-        if here.sum() > 1 and ranked.any():
-            found[ranked, target] = _measure(given[ranked], performances[here, target])
+        if here.sum() > 1:
+            given = scores[:, here, target]
+            ranked = tell_apart(given)
+            if ranked.any():
+                found[ranked, target] = _measure(given[ranked], performances[here, target])
     return found
+
+
+def tell_apart(scores: Values) -> Known:
+    """Tell whether scores `[..., n]` differ by more than rounding errors, `[...]`; never of those that are not finite.
+
+    The bound is relative to the largest, since scores of others may be of any scale.
+    """
+    low, high = scores.min(axis=-1), scores.max(axis=-1)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(high - low > SAME_SCORE * np.maximum(np.abs(low), np.abs(high)))
 
 
 def _measure(scores: Values, performances: Values) -> Values:

@@ -17,6 +17,7 @@ from metrics.ranking.static_orders import (
     measure_targets,
     partial_kendall,
     performance_ranks,
+    tell_apart,
 )
 
 Values = NDArray[np.float64]
@@ -130,3 +131,23 @@ def test_constant_targets_are_in_no_pair() -> None:
     expected = mean_spearman(performances[:, rest], everywhere[:, rest])
     assert mean_spearman(performances, everywhere) == pytest.approx(expected, abs=1e-12)
     assert math.isnan(mean_spearman(np.ones((7, 5)), everywhere))
+
+
+@pytest.mark.parametrize(
+    ("scores", "apart"),
+    [
+        ([4.0, 4.0, 4.0], False),
+        ([4.0, 4.0 + 1e-12, 4.0 - 1e-12], False),
+        ([4.0, 4.0 + 1e-8, 4.0], True),
+        ([1e-20, 2e-20, 1e-20], True),
+        ([0.0, 0.0, 0.0], False),
+        ([-3.0, 3.0, 0.0], True),
+        ([1.0, np.nan, 2.0], False),
+        ([1.0, np.inf, 2.0], False),
+    ],
+)
+def test_rounding_errors_tell_no_sources_apart(scores: list[float], apart: bool) -> None:
+    assert bool(tell_apart(np.array(scores))) is apart
+    measured = measure_targets(np.array(scores)[None, :, None], np.array([[0.1], [0.2], [0.4]]), np.full((3, 1), True))
+    assert np.isfinite(measured).all() == apart
+    assert np.isfinite(measured).any() == apart
