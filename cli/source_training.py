@@ -34,7 +34,7 @@ from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
 from modules.provenance import describe, source_digests
 from modules.source_training import SourceTraining
-from output.errors import naming
+from output.errors import UserError, naming
 from output.files import digest_file
 from store.ledger import Ledger
 
@@ -91,6 +91,14 @@ class SourceTrainingCLI(TrainingCLI):
 
     def lend(self, ledger: Ledger, known: str) -> None:
         """Do without the ledger of a sweep: what the run's folder holds is not trained again."""
+
+    def require_portable(self) -> None:
+        """Refuse a registry that other runs add to, too; see `TaskCLI.require_portable`."""
+        if self.results.registry:
+            raise UserError(
+                f"results.registry: {self.results.registry!r} would be written on this machine, whose disk is not that "
+                "of the sweep; leave it out, and give the registries in the runs' folders as a list"
+            )
 
     @property
     def identity(self) -> str:

@@ -98,6 +98,13 @@ class TaskCLI(LightningCLI):
         """What ended the run before anything was measured, empty where nothing did."""
         return ""
 
+    def require_portable(self) -> None:
+        """Check that all that is written lies in the run's folder, which a sweep then brings from another machine.
+
+        Raises:
+            UserError: Something else would stay there.
+        """
+
     @abstractmethod
     def missing(self) -> str:
         """Say what is missing of the run, in a few words, computing and downloading nothing."""

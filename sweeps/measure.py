@@ -38,6 +38,8 @@ def measure(request: Request, ask: Ask) -> dict[str, Any]:
         if not shared:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="headstart-"))) / folder.name
         cli = _prepare(request, folder, ask)
+        if not shared:
+            cli.require_portable()
         document = cli.run()
         complete = bool(document.get("complete", cli.is_known))
         # Complete results are not replaced by others.

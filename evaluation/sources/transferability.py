@@ -23,6 +23,7 @@ from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
 from evaluation.sources.scores import Metrics, compare_sources, score_source
 from evaluation.sources.source_features import SourceFeatures, source_features, source_job
+from evaluation.sources.stored_scores import StoredScores
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
@@ -127,13 +128,13 @@ def transferability(
     }
     features, seconds = _find_features(jobs, {target.name: target for target in found}, Engines(workers, ray))
     facts = known_facts(networks, chosen)
-    results = []
+    stored, results = StoredScores(cache), []
     with Progress("metrics", len(jobs) * len(chosen) * (1 + resamples), "scores") as progress:
         for target in found:
             its = {source: features[target.name, source] for source in networks}
             parts = divide(target.photos.labels, resamples, seed)
             results.append(
-                _score(target, its, facts, chosen, parts, int(seed), performed, seconds[target.name], progress)
+                _score(target, its, facts, chosen, parts, int(seed), performed, seconds[target.name], stored, progress)
             )
     _require_scores(results)
     made_with = {
@@ -174,16 +175,23 @@ def _score(
     seed: int,
     performances: Mapping[tuple[str, str], float],
     seconds: Mapping[str, float],
+    stored: StoredScores,
     progress: Progress,
 ) -> RankedSources:
-    """Score all sources on one target."""
+    """Score all sources on one target, and keep the scores that were not there."""
     scores = {}
     for source, its in features.items():
         given = Inputs(its.features, target.photos.labels, its.probabilities(), seed, facts=facts[source])
-        scores[source] = score_source(metrics, given, parts, progress)
-    known = {source: value for (source, name), value in performances.items() if name == target.name}
+        identity = stored.identity(given, parts)
+        known = stored.find(identity, list(metrics))
+        progress.advance(len(known) * (int(parts.max()) + 2))
+        missing = {name: metric for name, metric in metrics.items() if name not in known}
+        computed = score_source(missing, given, parts, progress) if missing else {}
+        stored.keep(identity, computed)
+        scores[source] = {name: {**known, **computed}[name] for name in metrics}
+    performed = {source: value for (source, name), value in performances.items() if name == target.name}
     weights = {source: its.weights for source, its in features.items()}
-    return RankedSources(metrics, compare_sources(metrics, scores), known, target, weights, seconds)
+    return RankedSources(metrics, compare_sources(metrics, scores), performed, target, weights, seconds)
 
 
 def _find_features(

@@ -56,6 +56,11 @@ class Inputs:
         """The labels, `[samples]`."""
         return self._labels[self._rows]
 
+    @property
+    def has_head(self) -> bool:
+        """Whether there are probabilities of a source head."""
+        return self._probabilities is not None
+
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
         """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError where it has none."""

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 import sweep
+from contract.documents import read_registry
 from engines.display import Display
 from engines.task import Said, Task
 from sweeps import keeper
@@ -29,6 +30,7 @@ from sweeps.request import Files
 from sweeps.runs_table import RunsTable
 from sweeps.sweep import _conclude
 from sweeps.sweep_file import Run, read_sweep
+from tests.material.training import CONFIGS, small_training
 
 ROOT = Path(__file__).parents[2]
 Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
@@ -228,6 +230,22 @@ def sweep_alone(folder: Path) -> Any:
     from sweeps.sweep import _alone_in
 
     return _alone_in(folder)
+
+
+def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
+    photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sweeps.measure._shares_disk", lambda request: False)
+    options = [f"--config={CONFIGS / 'source_training.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
+    pool = {"results.registry": {"value": str(tmp_path / "pool.json")}}
+    seeds = {"seed_everything": {"values": [0]}}
+    (row,) = run(write(tmp_path, options, **seeds, **pool), tmp_path / "a", code=1).values()
+    assert "results.registry: " in row["error"]
+    assert not (tmp_path / "pool.json").exists()
+    (row,) = run(write(tmp_path, options, **seeds), tmp_path / "a").values()
+    assert row["state"] == "complete"
+    (folder,) = [path.parent for path in (tmp_path / "a").rglob("registry.json")]
+    assert read_registry(folder / "registry.json").weights_file(folder.name) == folder / "weights.safetensors"
 
 
 def test_a_machine_without_the_command_s_disk_sends_its_folder(

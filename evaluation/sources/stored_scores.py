@@ -1,0 +1,111 @@
+"""Scores on disk, found by all that they depend on, so that none is computed twice."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import metrics.transferability
+from evaluation.sources import scores
+from evaluation.sources.scores import Score
+from metrics import arrays
+from metrics.transferability.catalogue import METRICS
+from metrics.transferability.inputs import Inputs
+from output.files import replacing
+from store.json_digest import digest_of
+
+PACKAGES = ("numpy", "scipy")
+
+
+class StoredScores:
+    """Scores of metrics of the catalogue; what a function of the user's own depends on is not known.
+
+    One file for each score in the cache folder: whatever computes the same score of the same features finds it,
+    whatever the source and the target are called.
+
+    Args:
+        cache: The cache folder.
+    """
+
+    def __init__(self, cache: Path) -> None:
+        self.folder = cache / "scores"
+        self.code = _digest_code()
+
+    def identity(self, given: Inputs, parts: NDArray[np.int64]) -> dict[str, Any]:
+        """Give what all scores of one source on one target depend on.
+
+        Args:
+            given: What they are computed from.
+            parts: The part of each photo that is left out, `[samples]`.
+        """
+        held = [given.features, given.labels, parts, *([given.probabilities] if given.has_head else [])]
+        return {
+            "arrays": [[*array.shape, str(array.dtype), _digest(array)] for array in held],
+            "facts": asdict(given.facts),
+            "seed": given.seed,
+            "code": self.code,
+            "versions": {name: metadata.version(name) for name in PACKAGES},
+        }
+
+    def find(self, identity: Mapping[str, Any], names: Sequence[str]) -> dict[str, Score]:
+        """Give the scores that are there, by the metric's name.
+
+        Args:
+            identity: What they depend on.
+            names: The metrics, with their options.
+        """
+        found = {}
+        for name in filter(_is_known, names):
+            # What cannot be read is computed.
+            with suppress(OSError, ValueError, TypeError, KeyError):
+                found[name] = _read(self._file(identity, name))
+        return found
+
+    def keep(self, identity: Mapping[str, Any], computed: Mapping[str, Score]) -> None:
+        """Write scores; a disk that takes none is no reason to end.
+
+        Args:
+            identity: What they depend on.
+            computed: The scores by the metric's name.
+        """
+        for name, score in computed.items():
+            if _is_known(name):
+                with suppress(OSError):
+                    file = self._file(identity, name)
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    with replacing(file) as partial:
+                        partial.write_text(json.dumps(asdict(score)))
+
+    def _file(self, identity: Mapping[str, Any], name: str) -> Path:
+        digest = digest_of({**identity, "metric": name})
+        return self.folder / digest[:2] / f"{digest}.json"
+
+
+def _is_known(name: str) -> bool:
+    return name.partition("(")[0] in METRICS
+
+
+def _read(file: Path) -> Score:
+    document: dict[str, Any] = json.loads(file.read_text())
+    document["left_out_terms"] = tuple(map(tuple, document["left_out_terms"]))
+    return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms")}})
+
+
+def _digest(array: NDArray[Any]) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def _digest_code() -> str:
+    """Digest the code that scores follow from."""
+    files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
+    files += sorted(Path(str(metrics.transferability.__file__)).parent.glob("*.py"))
+    return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()

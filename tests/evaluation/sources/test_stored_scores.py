@@ -1,0 +1,125 @@
+"""Scores that are there are not computed again, and what they depend on is all that finds them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evaluation.sources import transferability as command
+from evaluation.sources.scores import Score, score_source
+from evaluation.sources.stored_scores import StoredScores
+from metrics.transferability.inputs import Inputs
+from metrics.transferability.source_facts import SourceFacts
+
+METRICS = "--metrics=[log_me, leep, ncti, {gbc: {pca: 8}}, num_classes]"
+LABELS = np.arange(12) % 2
+PARTS = np.arange(12) % 3
+
+
+def make(**changes: Any) -> Inputs:
+    features = np.random.default_rng(0).standard_normal((12, 4))
+    return Inputs(**{"features": features, "labels": LABELS, "seed": 1, **changes})
+
+
+def without_times(document: Any) -> Any:
+    if isinstance(document, dict):
+        return {
+            key: without_times(each)
+            for key, each in document.items()
+            if key not in ("features_seconds", "total_seconds", "extraction")
+        }
+    return document
+
+
+def test_a_second_command_computes_what_is_missing(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    computed: list[set[str]] = []
+
+    def note(metrics: Any, *rest: Any) -> Any:
+        computed.append(set(metrics))
+        return score_source(metrics, *rest)
+
+    monkeypatch.setattr(command, "score_source", note)
+    first = run(METRICS, "--resamples=3")
+    assert computed == 2 * [{"log_me", "leep", "ncti", "gbc(pca=8)", "num_classes"}]
+    computed.clear()
+    again = run(METRICS, "--resamples=3", output="again")
+    assert computed == []
+    assert again.rows == first.rows
+    assert without_times(again.document) == without_times(first.document)
+    run("--metrics=[log_me, {gbc: {pca: 7}}]", "--resamples=3", output="more")
+    assert computed == 2 * [{"gbc(pca=7)"}]
+    computed.clear()
+    run("--metrics=[log_me]", "--resamples=4", output="parts")
+    run("--metrics=[log_me]", "--resamples=3", "--seed=1", output="seed")
+    assert computed == 4 * [{"log_me"}]
+
+
+def test_functions_of_the_user_s_own_are_computed_anew(
+    run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(tmp_path)
+    counts = tmp_path / "counts"
+    text = f"def count(features):\n    open({str(counts)!r}, 'a').write('x')\n    return float(features.mean())\n"
+    (tmp_path / "own_for_storing.py").write_text(text)
+    for output in ("a", "b"):
+        run("--metrics=[own_for_storing.count]", "--resamples=0", output=output)
+    assert counts.read_text() == "xxxx"
+
+
+def test_scores_come_back_as_they_are(tmp_path: Path) -> None:
+    stored, given = StoredScores(tmp_path), make()
+    kept = {
+        "log_me": Score(0.1 + 0.2, 1.5, left_out=(0.1, 1 / 3), left_out_seconds=2.0),
+        "ncti": Score(None, 0.5, terms=(1.0, 2.0, 3.0), left_out_terms=((1.0, 2.0, 3.0), (4.0, 5.0, 6.0))),
+        "leep": Score(None, 0.0, "the model has no source head"),
+        "mine.own": Score(1.0, 0.0),
+    }
+    stored.keep(stored.identity(given, PARTS), kept)
+    del kept["mine.own"]
+    assert stored.find(stored.identity(make(), PARTS), [*kept, "mine.own", "h_score"]) == kept
+
+
+def test_whatever_they_depend_on_finds_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = StoredScores(tmp_path)
+    identity = stored.identity(make(), PARTS)
+    head = np.full((12, 3), 1 / 3)
+    changed = make().features.copy()
+    changed[3, 2] = np.nextafter(changed[3, 2], 1)
+    others = [
+        stored.identity(given, PARTS)
+        for given in (
+            make(features=changed),
+            make(features=make().features.astype(np.float32)),
+            make(features=make().features.reshape(12, 4)[:, :3]),
+            make(labels=LABELS[::-1]),
+            make(probabilities=head),
+            make(seed=2),
+            make(facts=SourceFacts(10, 0.5)),
+        )
+    ]
+    others += [stored.identity(make(), PARTS[::-1]), {**identity, "code": "edited"}]
+    assert len({repr(each) for each in [identity, *others]}) == 10
+    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
+    assert [stored.find(each, ["log_me"]) for each in others] == [{}] * 9
+    assert stored.find(identity, ["log_me(a=1)"]) == {}
+
+
+def test_what_cannot_be_read_or_written_is_computed(tmp_path: Path) -> None:
+    stored = StoredScores(tmp_path)
+    identity = stored.identity(make(), PARTS)
+    stored.keep(identity, {"log_me": Score(1.0, 0.0)})
+    (file,) = (tmp_path / "scores").rglob("*.json")
+    for text in ("", "[1]", "{}", file.read_text()[:-5]):
+        file.write_text(text)
+        assert stored.find(identity, ["log_me"]) == {}
+    stored.keep(identity, {"log_me": replace(Score(1.0, 0.0), value=2.0)})
+    assert stored.find(identity, ["log_me"])["log_me"].value == 2
+    (tmp_path / "file").touch()
+    full = StoredScores(tmp_path / "file")
+    full.keep(identity, {"log_me": Score(1.0, 0.0)})
+    assert full.find(identity, ["log_me"]) == {}
