@@ -62,7 +62,7 @@ def ranked_table(
         row = [name, *(cells[name] for cells in others.values()), format_number(ranking.mean_ranks[name], form)]
         for metric, score in found.scores[name].items():
             place, letter = ranking.ranks.get(metric, {}).get(name), letters.get(metric, {}).get(name, "")
-            half = f" ± {(score.interval[1] - score.interval[0]) / 2:.2g}" if score.interval else ""
+            half = "" if score.half_width is None else f" ± {score.half_width:.2g}"
             rank = "" if place is None else f" ({place:g})"
             row.append(f"{format_number(score.value)}{half}{rank} {letter}".rstrip())
         rows.append(row + ([format_number(known.get(name))] if known else []))

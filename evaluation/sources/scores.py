@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from metrics.transferability.catalogue import TransferabilityMetric
 from metrics.transferability.inputs import Inputs
-from metrics.transferability.left_out import interval
+from metrics.transferability.left_out import SAME, interval
 from output.progress import Progress
 
 Metrics = Mapping[str, TransferabilityMetric]
@@ -51,6 +51,14 @@ class Score:
         if self.value is None or not self.left_out:
             return None
         return interval(self.value, np.array(self.left_out))
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval, 0 where it is but rounding errors; None where there is none."""
+        if self.interval is None:
+            return None
+        low, high = self.interval
+        return 0.0 if math.isclose(low, high, rel_tol=SAME, abs_tol=SAME) else (high - low) / 2
 
 
 def score_source(metrics: Metrics, given: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:

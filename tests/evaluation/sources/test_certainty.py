@@ -47,3 +47,9 @@ def test_the_answer_says_what_the_photos_tell() -> None:
         "No metric can tell it from B by these photos.",
     ]
     assert say_answer("A", ["B"], {}) == ["First by mean rank: A."]
+
+
+def test_what_varies_by_rounding_alone_has_a_width_of_0() -> None:
+    assert score(1.0, scale=1e-13).half_width == 0
+    assert (score(1.0).half_width or 0) > 0.01
+    assert Score(1.0, 0.0).half_width is None
