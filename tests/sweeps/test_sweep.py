@@ -242,9 +242,9 @@ def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
     (row,) = run(write(tmp_path, options, **seeds, **pool), tmp_path / "a", code=1).values()
     assert "results.registry: " in row["error"]
     assert not (tmp_path / "pool.json").exists()
-    (row,) = run(write(tmp_path, options, **seeds), tmp_path / "a").values()
+    (row,) = run(write(tmp_path, options, **seeds), tmp_path / "b").values()
     assert row["state"] == "complete"
-    (folder,) = [path.parent for path in (tmp_path / "a").rglob("registry.json")]
+    (folder,) = [path.parent for path in (tmp_path / "b").rglob("registry.json")]
     assert read_registry(folder / "registry.json").weights_file(folder.name) == folder / "weights.safetensors"
 
 
