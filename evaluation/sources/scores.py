@@ -126,10 +126,14 @@ def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]])
             for source in known:
                 found[source][name] = replace(found[source][name], reason=ALONE)
             continue
-        values = metric.combine(np.array([found[source][name].terms for source in known]))
+        terms = np.array([found[source][name].terms for source in known])
+        values = metric.combine(terms)
         left_out = [found[source][name].left_out_terms for source in known]
-        # [sources, parts]; where terms of one source are missing without a part, no other is compared without it.
-        parts = metric.combine(np.array(left_out).swapaxes(0, 1)).T if all(left_out) else np.empty((len(known), 0))
+        # [sources, parts], on the scale of all photos: on one of its own each part would leave the best source 1 and
+        # the worst 0, as if nothing were uncertain. Where terms of one source are missing, no other is compared.
+        parts = np.empty((len(known), 0))
+        if all(left_out):
+            parts = metric.combine(np.array(left_out).swapaxes(0, 1), terms).T
         for source, value, without in zip(known, values.tolist(), parts.tolist(), strict=True):
             found[source][name] = replace(found[source][name], value=value, left_out=tuple(without))
     return found

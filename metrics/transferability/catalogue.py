@@ -67,8 +67,9 @@ class TransferabilityMetric:
         is_single: Whether targets of one data set share little of its computation, so that a pool takes about as long
             as its targets one by one.
         is_default: Whether it is computed where no metrics are named.
-        combine: Gives the scores of the sources of a pool, `[..., sources]`, of the terms of each,
-            `[..., sources, terms]`; None where the score of a source does not depend on the others.
+        combine: Gives the scores of the sources of a pool, `[..., sources]`, of the terms of each and of those that
+            they are compared on the scale of, `[..., sources, terms]`, by default the same; None where the score of a
+            source does not depend on the others.
         pooled: How it is computed on many targets of one data set; None where it is computed on each of them, from
             statistics that follow from those of the data set.
         prepare: What it does once where parts of the samples are left out in turn: gives the score of those that are
@@ -86,7 +87,7 @@ class TransferabilityMetric:
     of_source: bool = False
     is_single: bool = False
     is_default: bool = True
-    combine: Callable[[NDArray[np.float64]], NDArray[np.float64]] | None = None
+    combine: Callable[..., NDArray[np.float64]] | None = None
     pooled: Pooled | None = None
     prepare: Callable[..., Callable[[NDArray[np.bool_]], float]] | None = None
 

@@ -41,7 +41,7 @@ def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None
     return float(lowest.mean()), float(of_own_class(probabilities, statistics).mean())
 
 
-def etran(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+def etran(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Compute ETran of the sources of a pool from their terms.
 
     Each term is scaled to run from 0 to 1 over the pool, and the scores are `0.15 energy + 0.85 classification`: a
@@ -52,9 +52,11 @@ def etran(terms: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Args:
         terms: Those of `etran_terms`, `[..., sources, 2]`.
+        pool: The terms that the scale is of; by default the same.
 
     Returns:
-        The scores, from 0 to 1, `[..., sources]`; a term that is the same for all sources counts as 0.
+        The scores, from 0 to 1, `[..., sources]`, where the scale is their own; a term that is the same for all of a
+            pool counts as 0.
     """
-    scores: NDArray[np.float64] = scaled_over_pool(terms) @ WEIGHTS
+    scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ WEIGHTS
     return scores

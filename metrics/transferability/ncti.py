@@ -57,7 +57,7 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     return _nuclear_norm(along_discriminants(rows, statistics, shrinkage)), near, math.log(spread)
 
 
-def ncti(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+def ncti(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Compute NCTI of the sources of a pool from their terms.
 
     Each term is scaled to run from 0 to 1 over the pool, and the scores are `seli + ncc - vc`: a score says where a
@@ -68,11 +68,13 @@ def ncti(terms: NDArray[np.float64]) -> NDArray[np.float64]:
 
     Args:
         terms: Those of `ncti_terms`, `[..., sources, 3]`.
+        pool: The terms that the scale is of; by default the same.
 
     Returns:
-        The scores, from -1 to 2, `[..., sources]`; a term that is the same for all sources counts as 0.
+        The scores, from -1 to 2, `[..., sources]`, where the scale is their own; a term that is the same for all of a
+            pool counts as 0.
     """
-    scores: NDArray[np.float64] = scaled_over_pool(terms) @ SIGNS
+    scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ SIGNS
     return scores
 
 

@@ -5,14 +5,19 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+# Terms, relative and absolute, that differ by less differ by rounding errors.
+SAME = 1e-10
 
-def scaled_over_pool(terms: NDArray[np.float64]) -> NDArray[np.float64]:
+
+def scaled_over_pool(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """Scale each term to run from 0 to 1 over the sources of a pool; one that is the same for all of them is 0.
 
     Args:
         terms: `[..., sources, terms]`.
+        pool: The terms that the scale is of, `[..., sources, terms]`; by default those that are scaled.
     """
-    above = terms - terms.min(-2, keepdims=True)
-    ranges = above.max(-2, keepdims=True)
-    scaled: NDArray[np.float64] = np.divide(above, ranges, out=np.zeros_like(above), where=ranges > 0)
+    pool = terms if pool is None else pool
+    low, high = pool.min(-2, keepdims=True), pool.max(-2, keepdims=True)
+    differ = ~np.isclose(low, high, rtol=SAME, atol=SAME)
+    scaled: NDArray[np.float64] = np.divide(terms - low, high - low, out=np.zeros_like(terms), where=differ)
     return scaled

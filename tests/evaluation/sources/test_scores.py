@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from evaluation.sources.certainty import find_certainty
 from evaluation.sources.scores import Score, compare_sources, score_source
 from metrics.transferability.catalogue import METRICS
 from metrics.transferability.inputs import Inputs
@@ -34,15 +35,34 @@ def test_they_are_those_of_the_pool_with_all_photos_and_without_each_part() -> N
     parts = divide(LABELS, 4, 0)
     scores = compare_sources(CHOSEN, score(parts))
     features = [make(spread) for spread in (0.3, 1.0, 2.0)]
-    whole = ncti(np.array([ncti_terms(x, LABELS) for x in features]))
+    terms = np.array([ncti_terms(x, LABELS) for x in features])
+    whole = ncti(terms)
     assert [its["ncti"].value for its in scores.values()] == pytest.approx(whole.tolist(), rel=1e-9)
     assert scores["near"]["ncti"].value == max(whole)
     for part in range(4):
         kept = parts != part
-        without = ncti(np.array([ncti_terms(x[kept], LABELS[kept]) for x in features]))
+        # On the scale of all photos.
+        rest = np.array([ncti_terms(x[kept], LABELS[kept]) for x in features])
+        without = (rest - terms.min(0)) / np.ptp(terms, axis=0) @ [1, 1, -1]
         found = [its["ncti"].left_out[part] for its in scores.values()]
         assert found == pytest.approx(without.tolist(), rel=1e-7, abs=1e-9)
     assert all(its["ncti"].interval and its["h_score"].interval for its in scores.values())
+
+
+def test_sources_of_one_kind_are_not_told_apart_because_they_are_scaled() -> None:
+    """With two sources scores on the pool's scale are 0 and 1; what photos say of them is in how the terms vary."""
+    etran, apart = {"etran": METRICS["etran"]}, 0
+    for seed in range(20):
+        generator, parts = np.random.default_rng(seed), divide(LABELS, 10, seed)
+        scores = {}
+        for name in ("one", "other"):
+            features = np.eye(3, 8)[LABELS] + generator.standard_normal((60, 8))
+            with Progress("metrics", 1, "scores") as progress:
+                scores[name] = score_source(etran, Inputs(features, LABELS), parts, progress)
+        found = find_certainty(compare_sources(etran, scores), "etran")
+        assert found is not None
+        apart += bool(found.apart.any())
+    assert apart <= 2
 
 
 def test_one_without_terms_has_no_part_and_one_without_an_interval_leaves_none() -> None:

@@ -31,3 +31,8 @@ def test_scores_compare_a_pool() -> None:
     terms = np.array([[3.0, 0.5], [7.0, 0.9], [4.0, 0.8]])
     assert etran(terms).tolist() == pytest.approx([0, 1, 0.15 / 4 + 0.85 * 0.75])
     assert etran(terms[:1]).tolist() == [0]
+    assert etran(terms[:2], terms).tolist() == pytest.approx([0, 1])
+    assert etran(terms[1:], terms[::2]).tolist() == pytest.approx([0.15 * 4 + 0.85 * 4 / 3, 0.15 + 0.85])
+    # Probabilities that saturate differ by rounding errors.
+    terms[:, 1] = 1 - np.array([0, 2e-16, 3e-13])
+    assert etran(terms).tolist() == pytest.approx([0, 0.15, 0.15 / 4])
