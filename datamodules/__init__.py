@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
     from datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
+    from datamodules.drawings.drawn_scenes import DrawnScenes as DrawnScenes
     from datamodules.feature_stream import FeatureStream as FeatureStream
     from datamodules.photo_stream import PhotoStream as PhotoStream
     from datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from datamodules.photos.class_subset import ClassSubset as ClassSubset
     from datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
     from datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
+    from datamodules.photos.label_maps import MapFolders as MapFolders
+    from datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
     from datamodules.photos.oxford_pets import OxfordPets as OxfordPets
     from datamodules.photos.photo_source import PhotoFiles as PhotoFiles
     from datamodules.photos.photo_source import Photos as Photos
@@ -35,8 +38,10 @@ HOMES = {
     "CsvPhotos": "photos.csv_photos",
     "DrawnObjects": "drawings.drawn_photos",
     "DrawnPets": "drawings.drawn_photos",
+    "DrawnScenes": "drawings.drawn_scenes",
     "FeatureStream": "feature_stream",
     "HuggingFaceDataset": "photos.hugging_face_dataset",
+    "MapFolders": "photos.label_maps",
     "OxfordPets": "photos.oxford_pets",
     "PhotoFiles": "photos.photo_source",
     "PhotoSource": "photos.photo_source",
@@ -44,6 +49,7 @@ HOMES = {
     "Photos": "photos.photo_source",
     "SampleStream": "sample_stream",
     "TorchvisionDataset": "photos.torchvision_dataset",
+    "TorchvisionSegmentation": "photos.label_maps",
     "UnsplitClassFolders": "photos.unsplit_class_folders",
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
@@ -134,6 +134,21 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
         return ComputedRows(pictures, missing, preprocessing, policy, means)
 
     return _find(key, pictures, means, compute)
+
+
+def label_maps(preprocessing: Preprocessing, maps: Pictures, means: Means) -> StoredRows:
+    """Give prepared label maps, of the places of the prepared photos; otherwise as `pixels`.
+
+    Args:
+        preprocessing: How the photos are prepared; a map's pixels are taken from the nearest ones.
+        maps: The label maps, whose three channels all are the label.
+        means: By what means they are prepared.
+
+    Returns:
+        Labels in uint8, `[maps, crop, crop]`.
+    """
+    found = pixels(replace(preprocessing, interpolation="nearest"), maps, means)
+    return replace(found, rows=found.rows[:, 0].copy())
 
 
 def _require_computable(means: Means, missing: Sequence[int]) -> None:

@@ -57,7 +57,7 @@ class Drawings(Photos):
         difficulty: Difficulty = USUAL,
     ) -> None:
         self.draw = draw
-        self.code = _digest(code)
+        self.code = digest_code(code)
         self.classes = tuple(classes)
         self.indices = [int(index) for index in indices]
         self.seed = seed
@@ -76,7 +76,8 @@ class Drawings(Photos):
 
 
 @cache
-def _digest(code: tuple[ModuleType, ...]) -> str:
+def digest_code(code: tuple[ModuleType, ...]) -> str:
+    """Digest the files of the modules that drawings follow from."""
     return hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in code)).hexdigest()
 
 

@@ -102,11 +102,15 @@ class Photos(Pictures):
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
         left_out: What lies beside the photos and is none of them, by name: why it is not, such as its ending.
+        maps: Label maps of photos with a class for every pixel, in their order: pictures whose three channels all are
+            the label, 255 where there is none. The photos' own labels then are 0. None where a photo as a whole has a
+            class.
     """
 
     labels: NDArray[np.int64]
     classes: tuple[str, ...]
     left_out: Mapping[str, str] = {}
+    maps: Photos | None = None
 
     def fingerprint(self) -> str:
         """Digest the data set: it changes whenever a photo, its name, its label or their order does."""
@@ -114,6 +118,8 @@ class Photos(Pictures):
         for name, label, content in zip(self.names, self.labels, self.digests(), strict=True):
             # A name that is not valid UTF-8 comes from the file system with surrogates in it.
             digest.update(f"\0{name}\0{label}\0".encode(errors="surrogateescape") + bytes.fromhex(content))
+        if self.maps is not None:
+            digest.update(bytes.fromhex(self.maps.fingerprint()))
         return digest.hexdigest()
 
     def subset(self, indices: NDArray[np.int64]) -> Photos:
@@ -143,6 +149,7 @@ class PhotoSubset(Photos):
         self.labels = photos.labels[indices]
         self.classes = photos.classes
         self.left_out = photos.left_out
+        self.maps = None if photos.maps is None else photos.maps.subset(indices)
 
     @property
     def decoding(self) -> str:
@@ -291,15 +298,20 @@ class PhotoSource(ABC):
 
 
 def require_classes(photos: Photos, split: str) -> None:
-    """Check that there are two classes at least and that none is empty.
+    """Check that photos are of two classes at least and that none is empty.
 
     Args:
         photos: The photos to check.
         split: Which split they are, for the message.
 
     Raises:
-        UserError: There is one class only, or a class has no photo.
+        UserError: There is one class only, or a class has no photo, or there is a class for every pixel.
     """
+    if photos.maps is not None:
+        raise UserError(
+            f"the {split} photos have a class for every pixel, where one for each photo is needed; train.py takes them "
+            "with --task=source_training and --task=target_accuracy, evaluate.py in transferability"
+        )
     if len(photos.classes) < 2:
         found = ", ".join(photos.classes)
         raise UserError(f"the {split} photos are of {len(photos.classes)} class ({found}); two or more are needed")

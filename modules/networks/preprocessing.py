@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from PIL import Image
     from torch import Tensor
 
+# Label of a pixel without a class, in label maps.
+NO_CLASS = 255
+
 
 @dataclass(frozen=True)
 class Preprocessing:
@@ -25,14 +28,14 @@ class Preprocessing:
         crop: Side in pixels of the square cut from the centre.
         mean: Mean of the three colours, on the scale from 0 to 1.
         std: Standard deviation of the three colours, on the same scale.
-        interpolation: How pixels are interpolated when the photo is scaled.
+        interpolation: How pixels are interpolated when the photo is scaled; `nearest` is for label maps.
     """
 
     resize: int = 256
     crop: int = 224
     mean: tuple[float, float, float] = (0.485, 0.456, 0.406)
     std: tuple[float, float, float] = (0.229, 0.224, 0.225)
-    interpolation: Literal["bilinear", "bicubic"] = "bilinear"
+    interpolation: Literal["bilinear", "bicubic", "nearest"] = "bilinear"
 
     def check(self) -> None:
         """Check the numbers, where the option is known that they were given by.

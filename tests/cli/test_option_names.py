@@ -23,9 +23,12 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "CsvPhotos": ({"file": "nowhere.csv"}, "file"),
     "DrawnObjects": ({"photos_per_class": 0}, "photos_per_class"),
     "DrawnPets": ({"train_size": 1}, ""),
+    "DrawnScenes": ({"subjects": "[unicorn]"}, "subjects"),
     "HuggingFaceDataset": ({"path": "nowhere"}, "path"),
+    "MapFolders": ({"root": "nowhere", "classes": "[road, car]"}, "root"),
     "OxfordPets": ({"root": "nowhere"}, "root"),
     "TorchvisionDataset": ({"name": "Nothing"}, "name"),
+    "TorchvisionSegmentation": ({"name": "VOCSegmentation", "root": "nowhere"}, "root"),
     "UnsplitClassFolders": ({"root": "nowhere"}, "root"),
 }
 

@@ -57,11 +57,11 @@ def test_digests_follow_the_code_that_draws(monkeypatch: pytest.MonkeyPatch, tmp
     before = DrawnPets(train_size=2).train().digests()
     (tmp_path / "canvas.py").write_text("another")
     monkeypatch.setattr(canvas, "__file__", str(tmp_path / "canvas.py"))
-    drawn_photos._digest.cache_clear()
+    drawn_photos.digest_code.cache_clear()
     try:
         assert set(before).isdisjoint(DrawnPets(train_size=2).train().digests())
     finally:
-        drawn_photos._digest.cache_clear()
+        drawn_photos.digest_code.cache_clear()
 
 
 def test_objects_of_all_classes_in_turn() -> None:

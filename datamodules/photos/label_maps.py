@@ -1,0 +1,188 @@
+"""Photos with a label map each: in folders of photos and maps, or in a data set of torchvision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from PIL import Image
+
+from datamodules.photos.class_folders import VALIDATION_FOLDERS, list_photos, require_folder, subfolders
+from datamodules.photos.download import FetchedSource, by_torchvision
+from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from modules.networks.preprocessing import NO_CLASS
+from output.errors import UserError, reason_of, require_different
+
+ONE_CHANNEL = ("L", "P")
+VOC_CLASSES = (
+    *("background", "aeroplane", "bicycle", "bird", "boat", "bottle", "bus", "car", "cat", "chair", "cow"),
+    *("diningtable", "dog", "horse", "motorbike", "person", "pottedplant", "sheep", "sofa", "train", "tvmonitor"),
+)
+
+
+class MapFiles(PhotoFiles):
+    """Label maps in files of one channel, grey or with a palette, whose values are the labels.
+
+    Args:
+        root: Folder that the names are relative to.
+        names: Paths relative to the root, with forward slashes.
+        classes: Names of the classes.
+        values: Label of each value; by default the value itself.
+    """
+
+    kind = "label map"
+
+    def __init__(
+        self, root: Path, names: Sequence[str], classes: Sequence[str], values: Mapping[int, int] | None = None
+    ) -> None:
+        super().__init__(root, names, [0] * len(names), classes)
+        self.values = dict(values or {})
+
+    @property
+    def decoding(self) -> str:
+        """What decodes the maps, with the labels that there are and those of values."""
+        return f"{super().decoding} {len(self.classes)} {self.values}"
+
+    def read(self, index: int) -> Image.Image:
+        """Decode one map."""
+        with Image.open(self.root / self.names[index]) as opened:
+            if opened.mode not in ONE_CHANNEL:
+                raise OSError(f"a label map has one channel of 8 bits, grey or with a palette, not {opened.mode}")
+            found = np.asarray(opened)
+        table = np.arange(256)
+        table[list(self.values)] = list(self.values.values())
+        labels = table[found].astype(np.uint8)
+        unknown = labels[(labels >= len(self.classes)) & (labels != NO_CLASS)]
+        if unknown.size:
+            raise OSError(f"label {unknown[0]} is none of the {len(self.classes)} classes from 0, nor {NO_CLASS}")
+        return Image.fromarray(np.repeat(labels[..., None], 3, 2))
+
+
+class MapFolders(PhotoSource):
+    """Photos in `train/images/` with label maps of the same names in `train/masks/`, and likewise in `validation/`.
+
+    `val/` will do for the latter.
+    A map is a PNG of one channel, grey or with a palette, whose values are labels from 0; 255 is a pixel without a
+    class.
+
+    Args:
+        root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
+        classes: Names of the classes, the first being label 0.
+    """
+
+    def __init__(self, root: str, classes: list[str]) -> None:
+        self.root = Path(root).expanduser()
+        self.classes = classes
+        self.name = self.root.resolve().name
+
+    def train(self) -> Photos:
+        """List the photos in train/."""
+        return self._read("train")
+
+    def validation(self) -> Photos:
+        """List the photos in validation/ or val/."""
+        return self._read(*VALIDATION_FOLDERS)
+
+    def _read(self, *names: str) -> Photos:
+        require_folder(self.root, "give the folder that holds train/ and validation/")
+        require_different("classes", self.classes, least=2)
+        split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
+        if split is None:
+            found = ", ".join(f"{folder.name}/" for folder in subfolders(self.root)) or "no folder"
+            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {found}")
+        for kind in ("images", "masks"):
+            if not (split / kind).is_dir() or not list_photos(split / kind):
+                raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
+        photos = {Path(name).stem: f"images/{name}" for name in list_photos(split / "images")}
+        maps = {Path(name).stem: f"masks/{name}" for name in list_photos(split / "masks")}
+        alone = [(photos | maps)[stem] for stem in sorted(set(photos) ^ set(maps))]
+        if alone:
+            raise UserError(
+                f"root: {len(alone)} files of {split} have no partner of the same name in images/ or masks/, "
+                f"{alone[0]} first; add or remove them"
+            )
+        return pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
+
+
+class TorchvisionSegmentation(FetchedSource):
+    """A segmentation data set of torchvision: Pascal VOC 2012, or the pets of Oxford-IIIT.
+
+    VOC's training and validation photos are those of its lists `train` and `val`. Of the pets' maps, made of pet,
+    background and border, the border has no class; training is on `trainval`, validation on `test`.
+
+    Args:
+        name: Name of torchvision's class.
+        root: Folder that torchvision's class is given as its root; by default one in the cache folder.
+        download: Fetch the data set with torchvision, if the root is missing or empty.
+    """
+
+    def __init__(
+        self, name: Literal["VOCSegmentation", "OxfordIIITPet"], root: str | None = None, download: bool = False
+    ) -> None:
+        super().__init__(root, f"datasets/torchvision/{name}-maps", download)
+        self.name = name
+
+    def fill(self, partial: Path) -> Path:
+        """Let torchvision download the data set."""
+        with by_torchvision(self.name):
+            self._create(partial, self._splits()[0], download=True)
+        return partial
+
+    def train(self) -> Photos:
+        """List the training photos."""
+        return self._read(self._splits()[0])
+
+    def validation(self) -> Photos:
+        """List the validation photos."""
+        return self._read(self._splits()[1])
+
+    def _splits(self) -> tuple[str, str]:
+        return ("train", "val") if self.name == "VOCSegmentation" else ("trainval", "test")
+
+    def _read(self, split: str) -> Photos:
+        require_folder(
+            self.root, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
+        )
+        try:
+            found = self._create(self.root, split)
+        except (OSError, RuntimeError, ValueError) as error:
+            raise UserError(
+                f"root: torchvision finds no complete {self.name} in {self.root} ({reason_of(error)}); "
+                "download=true fills a missing or empty folder only"
+            ) from error
+        is_voc = self.name == "VOCSegmentation"
+        files = (found.images, found.masks) if is_voc else (found._images, found._segs)
+        photos, maps = ([Path(path).relative_to(self.root).as_posix() for path in paths] for paths in files)
+        if is_voc:
+            return pair(self.root, photos, maps, VOC_CLASSES)
+        return pair(self.root, photos, maps, ("background", "pet"), {1: 1, 2: 0, 3: NO_CLASS})
+
+    def _create(self, root: Path, split: str, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
+        from torchvision import datasets  # slow to import, and other sources are named without it
+
+        if self.name == "VOCSegmentation":
+            return datasets.VOCSegmentation(str(root), image_set=split, **arguments)
+        return datasets.OxfordIIITPet(str(root), split=split, target_types="segmentation", **arguments)
+
+
+def pair(
+    root: Path,
+    photos: Sequence[str],
+    maps: Sequence[str],
+    classes: Sequence[str],
+    values: Mapping[int, int] | None = None,
+) -> Photos:
+    """Give photos in files with their label maps.
+
+    Args:
+        root: Folder that the names are relative to.
+        photos: Names of the photos.
+        maps: Names of their label maps.
+        classes: Names of the classes.
+        values: Label of each value of a map; by default the value itself.
+    """
+    found = PhotoFiles(root, photos, [0] * len(photos), classes)
+    found.maps = MapFiles(root, maps, classes, values)
+    return found

@@ -1,0 +1,152 @@
+"""Photos with label maps, in folders and in the layouts of torchvision's data sets, all written here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from PIL import Image
+
+from datamodules import MapFolders, TorchvisionSegmentation
+from datamodules.photos.photo_source import Photos, require_classes
+from datamodules.row_policy import Means
+from datamodules.rows import label_maps
+from modules.networks.preprocessing import Preprocessing
+from output.errors import UserError
+
+CLASSES = ["ground", "thing", "other"]
+
+
+def write(path: Path, values: NDArray[np.uint8], palette: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    picture = Image.fromarray(values)
+    if palette:
+        picture.putpalette([each for value in range(256) for each in (255 - value, value, 3)])
+    picture.save(path)
+
+
+def photo(seed: int) -> NDArray[np.uint8]:
+    return np.random.default_rng(seed).integers(256, size=(9, 12, 3), dtype=np.uint8)
+
+
+def labels(seed: int, values: int = 3) -> NDArray[np.uint8]:
+    return np.random.default_rng((seed, 1)).integers(values, size=(9, 12), dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    root = tmp_path / "scenes"
+    for split, count in (("train", 3), ("val", 2)):
+        for number in range(count):
+            write(root / split / "images" / f"{number}.jpg", photo(number))
+            write(root / split / "masks" / f"{number}.png", labels(number), palette=number == 1)
+    return root
+
+
+def read(photos: Photos) -> list[NDArray[np.uint8]]:
+    assert photos.maps is not None
+    return [np.asarray(photos.maps.read(place)) for place in range(len(photos))]
+
+
+def test_folders(folder: Path) -> None:
+    source = MapFolders(str(folder), CLASSES)
+    assert source.name == "scenes"
+    train = source.train()
+    assert train.names == ["images/0.jpg", "images/1.jpg", "images/2.jpg"]
+    assert train.classes == tuple(CLASSES)
+    for number, found in enumerate(read(train)):
+        np.testing.assert_array_equal(found, labels(number)[..., None].repeat(3, 2))
+    assert len(source.validation()) == 2
+    assert len(train.digests()) == 3
+
+
+def test_the_fingerprint_and_parts_follow_the_maps(folder: Path) -> None:
+    before = MapFolders(str(folder), CLASSES).train()
+    some = before.subset(np.array([2, 0]))
+    for found, number in zip(read(some), (2, 0), strict=True):
+        np.testing.assert_array_equal(found[..., 0], labels(number))
+    fingerprint, digests = before.fingerprint(), before.digests()
+    write(folder / "train" / "masks" / "0.png", labels(7))
+    after = MapFolders(str(folder), CLASSES).train()
+    assert after.fingerprint() != fingerprint
+    assert after.digests() == digests
+
+
+def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path) -> None:
+    train = MapFolders(str(folder), CLASSES).train()
+    assert train.maps is not None
+    means = Means(tmp_path / "cache", "maps", workers=0)
+    found = label_maps(Preprocessing(resize=9, crop=6), train.maps, means).rows
+    assert found.dtype == np.uint8
+    # The centre, cut by hand.
+    np.testing.assert_array_equal(found, np.stack([labels(number)[2:8, 3:9] for number in range(3)]))
+    larger = label_maps(Preprocessing(resize=18, crop=12), train.maps, means).rows
+    np.testing.assert_array_equal(larger[0], labels(0).repeat(2, 0).repeat(2, 1)[3:15, 6:18])
+
+
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        (photo(0), "a label map has one channel of 8 bits, grey or with a palette, not RGB"),
+        (np.full((9, 12), 3, np.uint8), "label 3 is none of the 3 classes from 0, nor 255"),
+    ],
+)
+def test_maps_that_are_none(values: NDArray[np.uint8], reason: str, folder: Path) -> None:
+    write(folder / "train" / "masks" / "2.png", values)
+    with pytest.raises(OSError, match=reason):
+        read(MapFolders(str(folder), CLASSES).train())
+    write(folder / "train" / "masks" / "2.png", np.full((9, 12), 255, np.uint8))
+    assert (read(MapFolders(str(folder), CLASSES).train())[2] == 255).all()
+
+
+def test_mistakes_in_folders(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^root: there is no folder"):
+        MapFolders(str(tmp_path / "none"), CLASSES).train()
+    with pytest.raises(UserError, match=r"^classes: ground given; two or more are needed"):
+        MapFolders(str(folder), ["ground"]).train()
+    with pytest.raises(UserError, match=r"have a class for every pixel, where one for each photo is needed"):
+        require_classes(MapFolders(str(folder), CLASSES).train(), "training")
+    (folder / "train" / "masks" / "0.png").unlink()
+    with pytest.raises(UserError, match=r"^root: 1 files of .* have no partner .* images/0.jpg first"):
+        MapFolders(str(folder), CLASSES).train()
+    (folder / "val").rename(folder / "test")
+    with pytest.raises(UserError, match=r"^root: .* must hold validation or val; it holds test/, train/"):
+        MapFolders(str(folder), CLASSES).validation()
+
+
+def test_pascal_voc(tmp_path: Path) -> None:
+    base = tmp_path / "VOCdevkit" / "VOC2012"
+    for split, names in (("train", ["a", "b"]), ("val", ["c"])):
+        lists = base / "ImageSets" / "Segmentation"
+        lists.mkdir(parents=True, exist_ok=True)
+        (lists / f"{split}.txt").write_text("\n".join(names) + "\n")
+        for name in names:
+            write(base / "JPEGImages" / f"{name}.jpg", photo(0))
+            write(base / "SegmentationClass" / f"{name}.png", labels(0, 21), palette=True)
+    source = TorchvisionSegmentation("VOCSegmentation", str(tmp_path))
+    assert [len(source.train()), len(source.validation())] == [2, 1]
+    assert (source.train().classes[0], source.train().classes[15], len(source.train().classes)) == (
+        *("background", "person"),
+        21,
+    )
+    np.testing.assert_array_equal(read(source.validation())[0][..., 2], labels(0, 21))
+
+
+def test_trimaps_of_pets(tmp_path: Path) -> None:
+    base = tmp_path / "oxford-iiit-pet"
+    write(base / "images" / "Abyssinian_1.jpg", photo(0))
+    trimap = labels(0) + np.uint8(1)
+    write(base / "annotations" / "trimaps" / "Abyssinian_1.png", trimap)
+    for split in ("trainval", "test"):
+        (base / "annotations" / f"{split}.txt").write_text("Abyssinian_1 1 1 1\n")
+    train = TorchvisionSegmentation("OxfordIIITPet", str(tmp_path)).train()
+    assert train.classes == ("background", "pet")
+    [found] = read(train)
+    np.testing.assert_array_equal(found[..., 0], np.select([trimap == 1, trimap == 2], [1, 0], 255))
+
+
+def test_a_data_set_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"^root: torchvision finds no complete VOCSegmentation"):
+        TorchvisionSegmentation("VOCSegmentation", str(tmp_path)).train()
