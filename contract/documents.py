@@ -15,6 +15,7 @@ from contract.schema import CATALOG_LINE, REGISTRY, ModelEntry, ModelRegistry, S
 from contract.untrusted_json import parse_json, read_limited
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
+from modules.networks.taps import PIXELS
 from output.errors import UserError
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
@@ -96,6 +97,7 @@ class Registry:
             seed=int.from_bytes(drawn[:8]),
             preprocessing=Preprocessing(**entry.preprocess.model_dump()),
             forward_args=entry.forward_args,
+            pixels=entry.layer == PIXELS,
             allowed_modules=allowed_modules,
             terms=Terms(model=f"model_parameters.{argument}"),
         )

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 
 from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from modules.networks.spec import NetworkSpec, naming_model
+from output.errors import UserError
 
 
-def build_chosen(chosen: BackboneSpec, seed: int, device: torch.device) -> tuple[NetworkSpec, Backbone]:
+def build_chosen(
+    chosen: BackboneSpec, seed: int, device: torch.device, of_pixels: bool = False
+) -> tuple[NetworkSpec, Backbone]:
     """Build a backbone, by its own name or by the entry of a registry.
 
     Args:
         chosen: The options.
         seed: Seed of random weights.
         device: Where it is to run.
+        of_pixels: Whether it is to give features of every pixel.
 
     Returns:
         What it is, and the backbone.
 
     Raises:
-        UserError: It cannot be built, or not take the pictures.
+        UserError: It cannot be built, or not take the pictures, or the entry is of a network that classifies pixels
+            where photos are to be classified.
     """
     if chosen.registry is None:
-        spec = chosen.network(seed)
+        spec = replace(chosen.network(seed), pixels=of_pixels)
         backbone = build_backbone(spec).to(device)
         backbone.try_out(spec)
         return spec, backbone
@@ -31,6 +38,9 @@ def build_chosen(chosen: BackboneSpec, seed: int, device: torch.device) -> tuple
     from datamodules.registry_backbone import read_network, require_features
 
     spec, tap = read_network(chosen, chosen.registry, seed)
+    if spec.pixels and not of_pixels:
+        raise UserError(f"name: {chosen.name!r} classifies pixels, where photos have one class each; choose another")
+    spec = replace(spec, pixels=of_pixels)
     backbone = build_backbone(spec).to(device)
     with naming_model(chosen.name):
         backbone.try_out(spec)

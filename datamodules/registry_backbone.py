@@ -65,7 +65,7 @@ def require_features(name: str, tap: Tap, backbone: Backbone) -> None:
     Raises:
         UserError: It is another layer.
     """
-    if tap.layer == PENULTIMATE:
+    if tap.layer == PENULTIMATE or backbone.of_pixels:
         return
     side = backbone.preprocessing.crop
     noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)

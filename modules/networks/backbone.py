@@ -13,6 +13,7 @@ from torch.fx.experimental.optimization import fuse
 from modules.networks.build import build
 from modules.networks.folding import are_same, run_once
 from modules.networks.normalization import Normalization
+from modules.networks.pixel_classifier import PixelClassifier
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from modules.networks.weights import linear_heads, weights_digest
@@ -47,6 +48,7 @@ class Backbone(nn.Module):
     Attributes:
         source_head: Weights of that classifier, `[source classes, features]`.
         source_bias: Its bias, `[source classes]`.
+        of_pixels: Whether there are features of every pixel, `[samples, height, width, features]`.
     """
 
     source_head: Tensor | None
@@ -66,6 +68,7 @@ class Backbone(nn.Module):
             bias = torch.zeros(len(weight)) if source_head.bias is None else source_head.bias.detach().clone()
         self.register_buffer("source_head", weight, persistent=False)
         self.register_buffer("source_bias", bias, persistent=False)
+        self.of_pixels = isinstance(network, PixelClassifier)
         self.eval()
 
     @property
@@ -115,7 +118,8 @@ class Backbone(nn.Module):
                 f"{option}: {spec.name} cannot take pictures of {side} x {side} pixels, the crop of the preprocessing "
                 f"({type(error).__name__}: {reason_of(error)}); give another crop or network"
             ) from error
-        if not isinstance(given, Tensor) or given.shape != (1, self.width):
+        shape = given.shape if isinstance(given, Tensor) else ()
+        if (*shape[:1], *shape[-1:]) != (1, self.width) or len(shape) != (4 if self.of_pixels else 2):
             found = list(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
             raise UserError(
                 f"{spec.terms.model}: {spec.name} gives {found} for one picture, where its num_features or classifier "
@@ -165,7 +169,8 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
     for name in heads:
         network.set_submodule(name, nn.Identity())
     # Two classifiers that are averaged are no linear head of one layer's features.
-    head = next(iter(heads.values())) if len(heads) == 1 and spec.weights is not None else None
+    is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
+    head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
     width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
     return Backbone(network, width, head, preprocessing)
 

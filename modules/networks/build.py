@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,10 @@ from torch import nn
 
 from modules.networks.custom_code import split_path
 from modules.networks.libraries import LIBRARIES, Library
+from modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
-from modules.networks.weights import load_weights
+from modules.networks.weights import load_weights, read_state_dict
 from output.errors import UserError, reason_of
 
 # Arguments by which the libraries' constructors load weights; some of them would unpickle a file.
@@ -37,6 +39,8 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     Raises:
         UserError: Anything of it is unknown, refused, cannot be downloaded or does not fit.
     """
+    if spec.pixels:
+        return _build_of_pixels(spec)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(spec.seed)
         if spec.library == CUSTOM:
@@ -46,6 +50,29 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     if spec.weights is not None:
         _require_finite(network, spec)
     return network.float().eval(), spec.preprocessing or preprocessing
+
+
+def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
+    """Build a classifier of pixels, with weights of the whole or of the network whose feature maps it takes."""
+    path = spec.weights if isinstance(spec.weights, Path) else None
+    of_whole = path is not None and is_of_pixels(read_state_dict(path))
+    network, preprocessing = build(replace(spec, pixels=False, weights=None if of_whole else spec.weights))
+    if preprocessing is None:
+        return network, None
+
+    def classify(classes: int) -> PixelClassifier:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(spec.seed)
+            return PixelClassifier(network, preprocessing.crop, classes)
+
+    whole = classify(spec.arguments.get("num_classes", 2))
+    if path is not None and of_whole:
+        loaded = load_weights(whole, path, classify)
+        _require_finite(loaded, spec)
+        return loaded.float().eval(), preprocessing
+    if spec.weights is not None:
+        whole.num_classes = 0
+    return whole.eval(), preprocessing
 
 
 def choose_model(spec: NetworkSpec) -> object:

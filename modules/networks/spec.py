@@ -58,6 +58,8 @@ class NetworkSpec:
         preprocessing: How photos are prepared for it; None for the weights' own way.
         forward_args: Arguments of its forward call, besides the photos.
         allowed_modules: Modules and packages that a custom one may come from; None for any.
+        pixels: Whether it classifies every pixel: a `PixelClassifier` of the named network's feature maps, with weights
+            of the whole or of that network.
         loaded: SHA-256 of the weights without a classifier as they were loaded, where that is known and the
             classifier does not matter: whatever names them, it is these.
         terms: What messages call its parts.
@@ -72,6 +74,7 @@ class NetworkSpec:
     preprocessing: Preprocessing | None = None
     forward_args: Mapping[str, Any] = field(default_factory=dict)
     allowed_modules: Sequence[str] | None = ()
+    pixels: bool = False
     loaded: str | None = None
     terms: Terms = field(default=Terms(), compare=False)
 
@@ -96,6 +99,7 @@ class NetworkSpec:
             "forward_args": dict(self.forward_args),
             "code": self._digest_code() if self.library == CUSTOM else _version(PACKAGES[self.library]),
             "weights": self._identify_weights(),
+            **({"pixels": True} if self.pixels else {}),
         }
 
     @property

@@ -9,6 +9,8 @@ Strategy = Literal["pool", "cls", "flatten", "mean"]
 
 PENULTIMATE = "penultimate"
 LOGITS = "logits"
+# The layer of entries whose network classifies every pixel, and the path of the module in it.
+PIXELS = "pixels"
 
 
 @dataclass(frozen=True)

@@ -146,6 +146,7 @@ SEPARATING: dict[type, dict[str, Any]] = {
         "arguments": {"width_mult": 0.35},
         "seed": 1,
         "forward_args": {"scale": 2},
+        "pixels": True,
         "loaded": "a digest",
     },
     Preprocessing: {

@@ -22,10 +22,16 @@ def name_network(
     seed: int = 0,
     allowed: Sequence[str] = (),
     folder: Path = Path(),
+    layer: str = "penultimate",
 ) -> NetworkSpec:
     preprocess = Preprocess(mean=(0.5, 0.5, 0.5), std=(0.5, 0.5, 0.5), resize=32, crop=32)
     entry = ModelEntry.model_construct(
-        model_name=name, source=source, weights=weights, model_parameters=parameters or {}, preprocess=preprocess
+        model_name=name,
+        source=source,
+        weights=weights,
+        layer=layer,
+        model_parameters=parameters or {},
+        preprocess=preprocess,
     )
     return Registry(folder / "registry.json", {name: entry}, "").networks([name], seed, allowed)[name]
 

@@ -1,0 +1,115 @@
+"""Networks that classify every pixel, made of networks that classify photos."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+from torchvision.models.feature_extraction import create_feature_extractor
+
+from output.errors import UserError, reason_of
+
+# Pixels of the picture for one of a feature map, in either direction.
+STRIDES = (4, 8, 16, 32)
+
+
+class PixelClassifier(nn.Module):
+    """Feature maps of several strides, brought to the size of the largest and side by side, under a linear classifier.
+
+    Source: Jingdong Wang et al., "Deep High-Resolution Representation Learning for Visual Recognition", TPAMI 2020,
+    section 3 (HRNetV2): maps of lower resolution are interpolated bilinearly and concatenated.
+
+    Args:
+        network: A network that classifies photos, of which what leads to the maps is kept.
+        side: Side of the pictures in pixels.
+        classes: Number of classes.
+
+    Attributes:
+        body: From images to the maps, by the paths of the modules that give them.
+        classifier: Linear, from the features of a pixel to logits.
+        num_classes: Number of classes; 0 where the classifier was drawn while the body was trained.
+
+    Raises:
+        UserError: The network gives no such maps, or its code cannot be traced.
+    """
+
+    def __init__(self, network: nn.Module, side: int, classes: int) -> None:
+        super().__init__()
+        layers = find_maps(network, side)
+        try:
+            self.body = create_feature_extractor(network, list(layers))
+        except Exception as error:  # tracing fails with errors of many unrelated kinds
+            raise UserError(
+                f"name: the feature maps of {type(network).__name__} cannot be taken out of it ({reason_of(error)}); "
+                "give another network"
+            ) from error
+        self.pixels = SideBySide()
+        self.classifier = nn.Linear(sum(layers.values()), classes)
+        self.num_classes = classes
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Give logits, `[samples, height / 4, width / 4, classes]`, the channels last for a linear classifier."""
+        logits: Tensor = self.classifier(self.pixels(list(self.body(images).values())).movedim(1, -1))
+        return logits
+
+
+def is_of_pixels(names: Iterable[str]) -> bool:
+    """Tell by the names of its weights whether a network is a `PixelClassifier`."""
+    return all(name.startswith(("body.", "classifier.")) for name in names)
+
+
+class SideBySide(nn.Module):
+    """Interpolates maps to the size of the first and concatenates them."""
+
+    def forward(self, maps: Sequence[Tensor]) -> Tensor:
+        """Give `[samples, sum of channels, height, width]`."""
+        first, *others = maps
+        size = first.shape[-2:]
+        return torch.cat([first, *(functional.interpolate(each, size, mode="bilinear") for each in others)], 1)
+
+
+@torch.no_grad()
+def find_maps(network: nn.Module, side: int) -> dict[str, int]:
+    """Find the modules that give a network's feature maps: for every stride the last of the outermost ones.
+
+    Args:
+        network: A network that classifies photos; it is in evaluation mode.
+        side: Side of the pictures in pixels.
+
+    Returns:
+        Channels by module path, the largest maps first.
+
+    Raises:
+        UserError: There are less than two.
+    """
+    found: dict[int, dict[str, int]] = {}
+
+    def note(path: str, given: object) -> None:
+        if isinstance(given, Tensor) and given.ndim == 4 and given.shape[2] == given.shape[3]:
+            found.setdefault(given.shape[2], {})[path] = given.shape[1]
+
+    hooks = [
+        module.register_forward_hook(lambda _module, _args, given, path=path: note(path, given))
+        for path, module in network.named_modules()
+        if path
+    ]
+    try:
+        network(torch.zeros(1, 3, side, side))
+    finally:
+        for hook in hooks:
+            hook.remove()
+    chosen = {}
+    for size in dict.fromkeys(-(-side // stride) for stride in STRIDES):
+        # Modules are noted when they end; the outermost are whole stages, others may be a stage's inside.
+        layers = found.get(size, {})
+        if layers:
+            path = min(reversed(layers), key=lambda path: path.count("."))
+            chosen[path] = layers[path]
+    if len(chosen) < 2:
+        raise UserError(
+            f"name: {type(network).__name__} gives less than two square feature maps of stride "
+            f"{', '.join(map(str, STRIDES))} for pictures of {side} x {side} pixels; give a convolutional network"
+        )
+    return chosen
