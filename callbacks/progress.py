@@ -7,6 +7,7 @@ from lightning.pytorch.callbacks import ProgressBar
 
 from callbacks.sample_efficiency import SampleEfficiency
 from modules.comparison import Comparison
+from modules.photo_training import PhotoTraining
 from output.progress import Progress
 
 
@@ -76,6 +77,8 @@ class TrainingProgress(_Shown):
 
     def on_validation_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         """Note the accuracy."""
-        if self.shown is not None and "accuracy" in trainer.callback_metrics:
-            epoch, accuracy = trainer.current_epoch + 1, float(trainer.callback_metrics["accuracy"])
-            self.shown.show(self.shown.done, f"accuracy {accuracy:.4f} after epoch {epoch}")
+        assert isinstance(pl_module, PhotoTraining)
+        measured = pl_module.measured
+        if self.shown is not None and measured in trainer.callback_metrics:
+            epoch, value = trainer.current_epoch + 1, float(trainer.callback_metrics[measured])
+            self.shown.show(self.shown.done, f"{measured} {value:.4f} after epoch {epoch}")

@@ -19,7 +19,7 @@ from contract.documents import read_registry
 from contract.schema import CONTRACT_VERSION
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
-from modules.networks.taps import PENULTIMATE
+from modules.networks.taps import PENULTIMATE, PIXELS
 from output.errors import UserError
 from output.files import output_file, replacing
 
@@ -67,7 +67,7 @@ def describe_architecture(spec: NetworkSpec, model: object) -> str:
         model: The library's name for it.
     """
     arguments = [f"{key} {value}" for key, value in spec.arguments.items() if key != "num_classes"]
-    return ", ".join([f"{spec.library} {model}", *arguments])
+    return ", ".join([f"{spec.library} {model}", *arguments, *(["of pixels"] if spec.pixels else [])])
 
 
 def registry_entry(
@@ -89,8 +89,8 @@ def registry_entry(
         "model_name": name,
         "source": spec.library,
         "weights": weights,
-        "layer": PENULTIMATE,
-        "embedding": "flatten",
+        "layer": PIXELS if spec.pixels else PENULTIMATE,
+        "embedding": "pool" if spec.pixels else "flatten",
         "input_size": [preprocessing.crop, preprocessing.crop],
         "preprocess": asdict(preprocessing),
         "output_dim": width,

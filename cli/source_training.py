@@ -32,6 +32,7 @@ from modules.networks.classifier import build_classifier
 from modules.networks.normalization import Normalization
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
+from modules.photo_training import ACCURACY
 from modules.provenance import describe, source_digests
 from modules.source_training import SourceTraining
 from output.errors import UserError, naming
@@ -126,13 +127,15 @@ class SourceTrainingCLI(TrainingCLI):
             else:
                 device = self.trainer.strategy.root_device
                 batches.load_photos(preprocessing, device)
-                self.model.begin(network, Normalization(preprocessing), len(batches.classes), batches.seed)
+                normalize, classes = Normalization(preprocessing), len(batches.classes)
+                self.model.begin(network, normalize, classes, batches.seed, batches.of_pixels)
                 loaders = batches.train_dataloader(), batches.val_dataloader()
                 if not train(self.trainer, self.model, files.checkpoint, *loaders):
                     print("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
                     return {"complete": False}
                 files.known = self._write(files, spec, network, preprocessing)
-            notes = f"Trained by Headstart on {batches.photos.name}, accuracy {files.known['accuracy']:.4f}."
+            measured = f"{files.known.get('measure', ACCURACY)} {files.known['accuracy']:.4f}"
+            notes = f"Trained by Headstart on {batches.photos.name}, {measured}."
             described = self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes
             add_entry(self.registry, registry_entry(*described), model, overwrite=True)
             print(f"entry {self.name!r} of {self.registry}")
@@ -144,7 +147,7 @@ class SourceTrainingCLI(TrainingCLI):
             spec: NetworkSpec = chosen.network(seed)
         else:
             spec, _ = read_network(chosen, chosen.registry, seed)
-        return replace(spec, model=choose_model(spec))
+        return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
     def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
         """Give everything that decides the weights, as JSON values."""
@@ -163,7 +166,7 @@ class SourceTrainingCLI(TrainingCLI):
         batches = self.datamodule
         validated = len(batches.validation_labels)
         # Torchmetrics gives a number of single precision, from which the count can be told.
-        accuracy = round(validated * float(self.trainer.callback_metrics["accuracy"])) / validated
+        accuracy = round(batches.parts * float(self.trainer.callback_metrics[self.model.measured])) / batches.parts
         metadata = {
             "architecture": describe_architecture(spec, choose_model(spec)),
             "classes": str(len(batches.classes)),
@@ -177,6 +180,7 @@ class SourceTrainingCLI(TrainingCLI):
             "task": self.task,
             "name": self.name,
             "accuracy": accuracy,
+            "measure": self.model.measured,
             "dataset": batches.photos.name,
             "classes": list(batches.classes),
             "train_size": len(batches.train_labels),
@@ -186,5 +190,5 @@ class SourceTrainingCLI(TrainingCLI):
             "parameters": sum(each.numel() for each in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
-        print(f"accuracy on {validated} validation photos: {accuracy:.4f}")
+        print(f"{self.model.measured} on {validated} validation photos: {accuracy:.4f}")
         return files.write(document, {WEIGHTS: lambda path: path.write_bytes(content)})

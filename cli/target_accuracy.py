@@ -25,11 +25,12 @@ from datamodules.target_batches import TargetBatches
 from modules.method import draw_head
 from modules.networks.backbone import RANDOM
 from modules.networks.build import choose_model
+from modules.photo_training import ACCURACY, MEAN_IOU
 from modules.provenance import describe, source_digests
 from modules.target_accuracy import TargetAccuracy
 from output.errors import naming
 from store.json_digest import digest_of
-from store.ledger import TOLD, Ledger
+from store.ledger import TOLD, Ledger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
@@ -98,7 +99,7 @@ class TargetAccuracyCLI(TrainingCLI):
         batches.setup("fit")
         device = self.trainer.strategy.root_device
         with naming("data.backbone"):
-            spec, self.backbone = build_chosen(batches.chosen, batches.seed, device)
+            spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
         preprocessing, loaded = self.backbone.preprocessing, self.backbone.digest()
         self.spec = replace(spec, model=choose_model(spec), preprocessing=preprocessing, loaded=loaded)
         head_alone = self.model.trained == "head"
@@ -132,10 +133,10 @@ class TargetAccuracyCLI(TrainingCLI):
         weight, bias = draw_head(self.backbone.width, len(batches.classes), batches.seed, ordering)
         head.load_state_dict({"weight": weight.T, "bias": bias})
         if head_alone:
-            self.model.begin(head, None, len(batches.classes), seed)
+            self.model.begin(head, None, len(batches.classes), seed, batches.of_pixels)
         else:
             whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
-            self.model.begin(whole, self.backbone.normalize, len(batches.classes), seed)
+            self.model.begin(whole, self.backbone.normalize, len(batches.classes), seed, batches.of_pixels)
         trainer = self.another_trainer()
         kept = self.folder / f"{digest_of({**self.fed, 'training': self.training, 'ordering': ordering})[:16]}.ckpt"
         if not train(trainer, self.model, kept, batches.train_dataloader()):
@@ -144,7 +145,7 @@ class TargetAccuracyCLI(TrainingCLI):
             (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
         for file in (kept, kept.with_suffix(".partial")):
             file.unlink(missing_ok=True)
-        return round(len(batches.validation_labels) * measured["accuracy"])
+        return round(batches.parts * measured[self.model.measured])
 
     def _names(self) -> dict[str, Any]:
         """Give what source and target are called, which has no part in what is found."""
@@ -157,18 +158,22 @@ class TargetAccuracyCLI(TrainingCLI):
         """Give what is to be known of what was fed, beside what it is found by."""
         batches: TargetBatches = self.datamodule
         sizes = {"train_size": len(batches.train_labels), "validation_size": len(batches.validation_labels)}
-        return {**self._names(), "classes": list(batches.classes), **sizes, "unreadable_photos": batches.unreadable}
+        parts = {"parts": batches.parts} if batches.of_pixels else {}
+        told = {**self._names(), "classes": list(batches.classes), **sizes, **parts}
+        return {**told, "unreadable_photos": batches.unreadable}
 
     def _document(self, ledger: Ledger, accuracies: Accuracies) -> dict[str, Any]:
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         told = ledger.origin(stream)[TOLD]
         batches: TargetBatches = self.datamodule
-        found = [counts[ordering] / told["validation_size"] for ordering in batches.orderings]
-        print(f"accuracy of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}: ", end="")
+        found = [counts[ordering] / parts_of(told) for ordering in batches.orderings]
+        measured = MEAN_IOU if batches.of_pixels else ACCURACY
+        print(f"{measured} of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}: ", end="")
         print(f"{sum(found) / len(found):.4f}, {len(found)} orderings")
         return {
             "task": self.task,
             "trained": self.model.trained,
+            "measure": measured,
             "accuracy": sum(found) / len(found),
             "accuracies": found,
             "orderings": list(batches.orderings),

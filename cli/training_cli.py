@@ -17,7 +17,7 @@ from cli.task_parser import TaskParser
 from datamodules.photo_batches import PhotoBatches
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
-from modules.photo_training import PhotoTraining
+from modules.photo_training import MEAN_IOU, PhotoTraining
 from output.errors import UserError
 
 DEFAULTS: dict[str, Any] = {
@@ -135,6 +135,7 @@ class TrainingCLI(TaskCLI):
             "preprocessing": asdict(preprocessing),
             "batch_size": batches.batch_size,
             "seed": batches.seed,
+            **({"measure": MEAN_IOU} if batches.of_pixels else {}),
             **versions(),
         }
 

@@ -16,15 +16,16 @@ from datamodules.photo_data import PhotoData
 from datamodules.photos.duplicates import find_duplicates, require_none
 from datamodules.photos.photo_source import Photos, Pictures
 from datamodules.row_policy import Means
-from datamodules.rows import pixels
+from datamodules.rows import label_maps, pixels
 from modules.arithmetic import settle_arithmetic
 from modules.networks.preprocessing import Preprocessing
 from output.errors import naming
 from store.cache import cache_folder
 from store.row_store import StoredRows
 
-# Samples in one step of an evaluation.
+# Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250
+PIXELS_AT_ONCE = 2**20
 
 
 class EpochBatches(Sampler[Tensor]):
@@ -79,6 +80,8 @@ class PhotoBatches(PhotoData):
         batch_size: Photos in a batch.
     """
 
+    takes_maps = True
+
     def __init__(self, batch_size: PositiveInt = 64, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.batch_size = batch_size
@@ -98,6 +101,16 @@ class PhotoBatches(PhotoData):
         if self.on_duplicates == "stop":
             require_none(self.duplicates)
 
+    @property
+    def of_pixels(self) -> bool:
+        """Whether every pixel has a class, rather than every photo."""
+        return self.train_photos.maps is not None
+
+    @property
+    def parts(self) -> int:
+        """What an accuracy is a whole number of: validation photos; billionths where it is a mean IoU."""
+        return 10**9 if self.of_pixels else len(self.validation_labels)
+
     def fingerprints(self) -> dict[str, str]:
         """Digest both splits: contents, names, labels and order of the photos."""
         return {
@@ -112,29 +125,43 @@ class PhotoBatches(PhotoData):
             preprocessing: How they are prepared.
             device: Where they are to be, if its memory suffices.
         """
-        self.load(lambda photos, means: pixels(preprocessing, photos, means), device)
+        self.load(lambda photos, means: pixels(preprocessing, photos, means), preprocessing, device)
 
-    def load(self, find: Callable[[Pictures, Means], StoredRows], device: torch.device) -> None:
+    def load(
+        self, find: Callable[[Pictures, Means], StoredRows], preprocessing: Preprocessing, device: torch.device
+    ) -> None:
         """Find or compute what is fed of both splits.
 
         Args:
             find: Gives the rows of photos.
+            preprocessing: How photos are prepared, and with them their label maps.
             device: Where they are to be, if its memory suffices.
 
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
-        train = self._load(find, self.train_photos, "training")
-        validation = self._load(find, self.validation_photos, "validation")
+        train = self._load(find, self.train_photos, preprocessing, "training")
+        validation = self._load(find, self.validation_photos, preprocessing, "validation")
         held = hold(device, (*train, *validation))
         self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = held
 
-    def _load(self, find: Callable[[Pictures, Means], StoredRows], photos: Photos, split: str) -> tuple[Tensor, Tensor]:
+    def _load(
+        self,
+        find: Callable[[Pictures, Means], StoredRows],
+        photos: Photos,
+        preprocessing: Preprocessing,
+        split: str,
+    ) -> tuple[Tensor, Tensor]:
         found, readable = self.find_rows(lambda means: find(photos, means), photos, split)
         inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
+        if (maps := photos.maps) is not None:
+            drawn, mapped = self.find_rows(lambda means: label_maps(preprocessing, maps, means), maps, split)
+            labels = torch.from_numpy(drawn.rows)
+            readable = mapped if readable is None else readable if mapped is None else readable & mapped
         if readable is not None:
             inputs, labels = inputs[readable], labels[readable]
-        self.require_readable(self.classes, labels, split)
+        if maps is None:
+            self.require_readable(self.classes, labels, split)
         return inputs, labels
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
@@ -144,8 +171,10 @@ class PhotoBatches(PhotoData):
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
         """Feed the validation set in batches, in one order."""
-        places = torch.arange(len(self.validation_labels)).split(VALIDATED_AT_ONCE)
-        return load_batches(self.validation_inputs, self.validation_labels, places)
+        labels = self.validation_labels
+        at_once = max(1, PIXELS_AT_ONCE // labels[0].numel()) if self.of_pixels else VALIDATED_AT_ONCE
+        places = torch.arange(len(labels)).split(at_once)
+        return load_batches(self.validation_inputs, labels, places)
 
 
 def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> DataLoader[tuple[Tensor, Tensor]]:
@@ -153,7 +182,7 @@ def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> D
 
     Args:
         inputs: `[samples, ...]`.
-        labels: `[samples]`.
+        labels: `[samples]`, or `[samples, height, width]` of pixels.
         batches: The places of the samples of each batch.
     """
     # The loader would draw from the generator that others share.

@@ -35,6 +35,8 @@ class PhotoData(LightningDataModule):
         seed: Seed of all that is drawn: orders, heads and random weights; taken from `seed_everything`.
     """
 
+    # Whether it feeds photos with a class for every pixel as well.
+    takes_maps = False
     # Whether what is not stored of the photos' rows raises NotStoredError.
     only_stored = False
 
@@ -72,8 +74,9 @@ class PhotoData(LightningDataModule):
         """
         with naming("data.photos"):
             train, validation = self.photos.train(), self.photos.validation()
-            require_classes(train, "training")
-            require_classes(validation, "validation")
+            for photos, split in ((train, "training"), (validation, "validation")):
+                if photos.maps is None or not self.takes_maps:
+                    require_classes(photos, split)
         return train, validation
 
     def find_rows(

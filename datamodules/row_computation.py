@@ -18,7 +18,7 @@ from datamodules.activation_rows import notes_of, pack
 from datamodules.near_duplicates import thumbnails
 from datamodules.photos.photo_source import Pictures
 from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
-from modules.arithmetic import settle_arithmetic
+from modules.arithmetic import deterministic
 from modules.memory_errors import naming_memory
 from modules.networks.backbone import build_backbone
 from modules.networks.build import build
@@ -87,11 +87,7 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
         UserError: The device cannot be used, the network cannot be built or run, a layer does not fit, or its weights
             are others whenever it is built.
     """
-    device = device_kind("auto") if policy.device == "auto" else policy.device
-    try:
-        torch.empty(0, device=device)
-    except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
-        raise UserError(f"device: torch can use no {device} on this machine; choose another") from error
+    device = require_device(policy)
     if taps:
         with naming_model(spec.name):
             network, preprocessing = build(spec)
@@ -106,6 +102,22 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
     widths = None if boundary else [backbone.width]
     part = cut(backbone, boundary).stem if boundary else backbone
     return FrozenNetwork(spec.name, part.folded() if policy.folded else part, backbone.device, widths, digest)
+
+
+def require_device(policy: Policy) -> torch.device:
+    """Give the device that a network is to run on.
+
+    Args:
+        policy: In what way it runs.
+
+    Raises:
+        UserError: torch cannot use it.
+    """
+    device = device_kind("auto") if policy.device == "auto" else policy.device
+    try:
+        return torch.empty(0, device=device).device
+    except (RuntimeError, AssertionError, NotImplementedError) as error:  # each kind of device has its own
+        raise UserError(f"device: torch can use no {device} on this machine; choose another") from error
 
 
 class Fault(NamedTuple):
@@ -219,9 +231,7 @@ class ComputedRows:
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Give the rows in chunks, with deterministic arithmetic; float32 is meant in full, without TensorFloat-32."""
         # Here rather than earlier: the code of a user's own network may have decided otherwise when it was imported.
-        settle_arithmetic()
-        cudnn = torch.backends.cudnn
-        with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
+        with deterministic():
             yield from self._chunks()
 
     def _chunks(self) -> Iterator[NDArray[Any]]:

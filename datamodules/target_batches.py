@@ -53,14 +53,19 @@ class TargetBatches(PhotoBatches):
         return best_precision(device) if self.precision == "auto" else self.precision
 
     def load_features(self, source: NetworkSpec, width: int, device: torch.device) -> None:
-        """Compute or find the features, float32 `[photos, features]`: the rows that a comparison is fed.
+        """Compute or find the features, float32 `[photos, features]`, the rows that a comparison is fed.
+
+        Where every pixel has a class, they are of pixels, `[photos, height, width, features]`.
 
         Args:
             source: The source, with its preprocessing.
             width: Number of features.
             device: Where it runs.
         """
-        policy = Policy(self.arithmetic(device), folded=True, unreadable="remark", device=str(device), thumbnails=True)
-        self.load(lambda photos, means: rows(source, [], photos, policy, means), device)
-        # Thumbnails follow.
-        self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]
+        precision, with_thumbnails = self.arithmetic(device), not self.of_pixels
+        policy = Policy(precision, True, unreadable="remark", device=str(device), thumbnails=with_thumbnails)
+        assert source.preprocessing is not None
+        self.load(lambda photos, means: rows(source, [], photos, policy, means), source.preprocessing, device)
+        if with_thumbnails:
+            # They follow.
+            self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from evaluation.stored_traces import is_ledger
 from modules.networks.spec import WEIGHT_FILES
 from output.errors import UserError
-from store.ledger import TOLD
+from store.ledger import TOLD, parts_of
 from store.ledger_reader import LedgerReader
 
 TASK = "target_accuracy"
@@ -50,6 +50,11 @@ class Accuracy:
     def trained(self) -> str:
         """What was trained: `all` or `head`."""
         return str(self.training["hyperparameters"]["trained"])
+
+    @property
+    def measure(self) -> str:
+        """What it is: the accuracy, or what else was measured."""
+        return str(self.fed.get("measure", "accuracy"))
 
 
 def name_source(backbone: str, weights: str, registry: object) -> str:
@@ -126,7 +131,7 @@ def _stored(folder: Path) -> Iterator[Accuracy]:
             traces = ledger.traces(stream)
             for method, training in methods.items():
                 counts = {number: counts[0] for (its, number), counts in traces.items() if its == method}
-                shares = {number: int(count) / told["validation_size"] for number, count in counts.items()}
+                shares = {number: int(count) / parts_of(told) for number, count in counts.items()}
                 yield Accuracy(folder, source, told["dataset"], fed, training, shares)
 
 

@@ -120,7 +120,7 @@ def _tabulate_accuracies(
         raise UserError(f"runs: {error}") from error
     outcomes = pair_accuracies(found, names)
     table = _write(outcomes, path, overwrite)
-    _print(outcomes, f"accuracy, {TITLES[found[0].trained]}", [], path)
+    _print(outcomes, f"{found[0].measure}, {TITLES[found[0].trained]}", [], path)
     return table
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -29,3 +31,12 @@ def settle_arithmetic() -> None:
     backends.cudnn.allow_tf32 = TENSOR_FLOAT_32
     # torch knows of the process's affinity and OMP_NUM_THREADS, not of a container's quota.
     torch.set_num_threads(min(torch.get_num_threads(), count_processors()))
+
+
+@contextmanager
+def deterministic() -> Iterator[None]:
+    """Compute with arithmetic that is settled, and the same in every run; float32 is meant in full."""
+    settle_arithmetic()
+    cudnn = torch.backends.cudnn
+    with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):
+        yield

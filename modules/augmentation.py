@@ -1,12 +1,19 @@
-"""Augmentation of batches of photos, drawn from torch's global generator; transforms of torchvision serve as well."""
+"""Augmentation of batches of photos, drawn from torch's global generator; transforms of torchvision serve as well.
+
+As these they take photos alone, or photos with their label maps, `(Image, Mask)` of `torchvision.tv_tensors`.
+"""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
-from torch import Tensor, nn
+from torch import Tensor
+from torchvision.transforms.v2 import Transform
+from torchvision.tv_tensors import Mask, wrap
 
 
-class Shift(nn.Module):
+class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
     """Shifts a batch by whole pixels, all of its photos alike; what moves in is reflected.
 
     Args:
@@ -17,13 +24,16 @@ class Shift(nn.Module):
         super().__init__()
         self.reach = reach
 
-    def forward(self, photos: Tensor) -> Tensor:
-        """Shift photos, `[samples, 3, height, width]`."""
-        down, right = torch.randint(-self.reach, self.reach + 1, (2,)).tolist()
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """Draw how far the batch is shifted, down and to the right."""
+        return {"by": torch.randint(-self.reach, self.reach + 1, (2,)).tolist()}
+
+    def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
+        """Shift photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`."""
         rows, columns = (
-            _reflected(side, by, photos.device) for side, by in zip(photos.shape[2:], (down, right), strict=True)
+            _reflected(side, by, inpt.device) for side, by in zip(inpt.shape[-2:], params["by"], strict=True)
         )
-        return photos[:, :, rows][:, :, :, columns]
+        return _as(inpt, inpt[..., rows, :][..., columns])
 
 
 def _reflected(side: int, by: int, device: torch.device) -> Tensor:
@@ -31,18 +41,28 @@ def _reflected(side: int, by: int, device: torch.device) -> Tensor:
     return torch.where(places < side, places, 2 * (side - 1) - places)
 
 
-class MirrorHalf(nn.Module):
+class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types
     """Mirrors the first half of a batch, whose order is drawn."""
 
-    def forward(self, photos: Tensor) -> Tensor:
-        """Mirror photos, `[samples, 3, height, width]`, left to right."""
-        half = len(photos) // 2
-        return torch.cat([photos[:half].flip(3), photos[half:]])
+    def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
+        """Mirror photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`, left to right."""
+        half = len(inpt) // 2
+        return _as(inpt, torch.cat([inpt[:half].flip(-1), inpt[half:]]))
 
 
-class PermuteChannels(nn.Module):
+class PermuteChannels(Transform):  # type: ignore[misc]  # torchvision has no types
     """Permutes the colour channels of a batch, of all of its photos alike, so that no class is told by its colours."""
 
-    def forward(self, photos: Tensor) -> Tensor:
-        """Permute the channels of photos, `[samples, 3, height, width]`."""
-        return photos[:, torch.randperm(3)]
+    def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
+        """Draw the order of the channels."""
+        return {"order": torch.randperm(3)}
+
+    def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
+        """Permute the channels of photos, `[samples, 3, height, width]`; label maps stay."""
+        return inpt if isinstance(inpt, Mask) else _as(inpt, inpt[:, params["order"]])
+
+
+def _as(before: Tensor, after: Tensor) -> Tensor:
+    """Say that a tensor is what it was before, photos or label maps."""
+    wrapped: Tensor = wrap(after, like=before)
+    return wrapped

@@ -13,16 +13,26 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim.lr_scheduler import CosineAnnealingLR, LRScheduler, OneCycleLR
-from torchmetrics.classification import MulticlassAccuracy
+from torchmetrics import Metric
+from torchmetrics.classification import MulticlassAccuracy, MulticlassJaccardIndex
+from torchvision.tv_tensors import Image, Mask
 
+from modules.networks.preprocessing import NO_CLASS
 from output.errors import UserError
 
+ACCURACY, MEAN_IOU = "accuracy", "mean IoU"
+# A label that no photo has.
+NOTHING = -100
 # Fewer leave a cycle no room to rise and to fall.
 SHORTEST_CYCLE = 3
 
 
 class PhotoTraining(LightningModule):
     """Trains a network on labelled photos by the cross-entropy, and measures its accuracy on others.
+
+    Where every pixel has a class, logits are interpolated to the size of the label map, and what is measured is the
+    mean IoU over the classes that occur, from the counts of all pixels of all photos: the measure of Pascal VOC, M.
+    Everingham et al., "The Pascal Visual Object Classes Challenge: A Retrospective", IJCV 2015, section 4.3.
 
     All that is random in an epoch follows from the seed and the epoch's number, so that training which goes on from
     the end of an epoch ends as if it had not been cut off.
@@ -36,7 +46,8 @@ class PhotoTraining(LightningModule):
         label_smoothing: Share of the label that is spread over all classes.
         augmentation: What training photos pass through, batch by batch: modules from uint8
             `[samples, 3, height, width]` to the same, such as `modules.augmentation.Shift` or a transform of
-            `torchvision.transforms.v2`, which draws once for a batch.
+            `torchvision.transforms.v2`, which draws once for a batch. Label maps move along with
+            the photos.
     """
 
     def __init__(
@@ -54,7 +65,9 @@ class PhotoTraining(LightningModule):
         self.label_smoothing = label_smoothing
         self.augmentation = nn.Sequential(*augmentation)
 
-    def begin(self, network: nn.Module, normalize: nn.Module | None, classes: int, seed: int) -> None:
+    def begin(
+        self, network: nn.Module, normalize: nn.Module | None, classes: int, seed: int, of_pixels: bool = False
+    ) -> None:
         """Take what is trained.
 
         Args:
@@ -63,12 +76,19 @@ class PhotoTraining(LightningModule):
                 augmented.
             classes: Number of classes.
             seed: Seed of all that training draws.
+            of_pixels: Whether every pixel has a class: logits then are `[samples, height, width, classes]`.
         """
         # Lightning trains what is in evaluation mode as it is.
         self.network = network.train()
         self.normalize = normalize
         self.seed = seed
-        self.accuracy = MulticlassAccuracy(classes, average="micro")
+        self.measure: Metric
+        if of_pixels:
+            self.measured, self.ignored = MEAN_IOU, NO_CLASS
+            self.measure = MulticlassJaccardIndex(classes, ignore_index=NO_CLASS)
+        else:
+            self.measured, self.ignored = ACCURACY, NOTHING
+            self.measure = MulticlassAccuracy(classes, average="micro")
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Give logits, `[samples, classes]`, of photos, uint8 `[samples, 3, height, width]`, or of features."""
@@ -92,9 +112,9 @@ class PhotoTraining(LightningModule):
         Raises:
             UserError: It is not finite.
         """
-        inputs, labels = batch
-        logits = self(inputs if self.normalize is None else self.augmentation(inputs))
-        loss = functional.cross_entropy(logits, labels, label_smoothing=self.label_smoothing)
+        inputs, labels = batch if self.normalize is None else self._augment(*batch)
+        logits, labels = self._compared(inputs, labels)
+        loss = functional.cross_entropy(logits, labels, ignore_index=self.ignored, label_smoothing=self.label_smoothing)
         if not loss.isfinite():
             raise UserError(
                 f"model.optimizer: the loss is {loss.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}; "
@@ -105,9 +125,21 @@ class PhotoTraining(LightningModule):
 
     def validation_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> None:
         """Count the correct predictions of one batch."""
-        inputs, labels = batch
-        self.accuracy.update(self(inputs), labels)
-        self.log("accuracy", self.accuracy)
+        self.measure.update(*self._compared(*batch))
+        self.log(self.measured, self.measure)
+
+    def _augment(self, photos: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        if labels.ndim == 1:
+            return self.augmentation(photos), labels
+        both: tuple[Tensor, Tensor] = self.augmentation((Image(photos), Mask(labels)))
+        return both[0].as_subclass(Tensor), both[1].as_subclass(Tensor)
+
+    def _compared(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Give logits, the classes along the second axis, and labels of the same places."""
+        logits = self(inputs)
+        if labels.ndim == 1:
+            return logits, labels
+        return functional.interpolate(logits.movedim(-1, 1), labels.shape[1:], mode="bilinear"), labels.long()
 
     def configure_optimizers(self) -> Any:  # noqa: ANN401 - one of Lightning's many forms
         """Create the optimiser over all that is trained, and its schedule."""

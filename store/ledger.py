@@ -78,6 +78,11 @@ class Trace:
     open: bool = False
 
 
+def parts_of(told: Mapping[str, Any]) -> int:
+    """Give what an accuracy is a count of: validation photos, unless what is told of the stream says otherwise."""
+    return int(told.get("parts", told["validation_size"]))
+
+
 class Ledger:
     """Traces on disk in one SQLite file, to which any number of processes of one machine write.
 

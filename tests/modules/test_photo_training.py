@@ -12,9 +12,10 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader
+from torchvision.transforms import v2
 
 from datamodules.photo_batches import EpochBatches, load_batches
-from modules.augmentation import Shift
+from modules.augmentation import MirrorHalf, PermuteChannels, Shift
 from modules.photo_training import PhotoTraining, epoch_seed
 from output.errors import UserError
 
@@ -151,3 +152,71 @@ def test_auxiliary_outputs_are_refused(samples: tuple[Tensor, Tensor]) -> None:
     model.begin(WithAuxiliary(), Scaled(), CLASSES, SEED)
     with pytest.raises(UserError, match=r"data\.backbone\.name: the network gives a tuple"):
         make_trainer().fit(model, *loaders(samples))
+
+
+def brute_force_mean_iou(predicted: Tensor, labels: Tensor) -> float:
+    """Count intersections and unions pixel by pixel, over all photos."""
+    shares = []
+    for label in range(CLASSES):
+        pairs = [(p == label, t == label) for p, t in zip(predicted.tolist(), labels.tolist(), strict=True) if t != 255]
+        if union := sum(p or t for p, t in pairs):
+            shares.append(sum(p and t for p, t in pairs) / union)
+    return float(sum(shares) / len(shares))
+
+
+@pytest.fixture
+def pixels(samples: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
+    """Photos whose label maps can be told from their brightness, some pixels without a class."""
+    photos, _ = samples
+    labels = (photos[:, 0] > 150).to(torch.uint8)
+    labels[::4, :5] = 255
+    return photos, labels
+
+
+def test_mean_iou_is_that_of_all_pixels_of_all_photos(pixels: tuple[Tensor, Tensor]) -> None:
+    torch.manual_seed(0)
+    # Logits at half the size, channels last.
+    network = nn.Sequential(nn.Conv2d(3, CLASSES, 3, stride=2, padding=1), Last())
+    model = PhotoTraining(optimizer=lambda p: torch.optim.AdamW(p, lr=0.01), augmentation=[Shift(2)])
+    model.begin(network, Scaled(), CLASSES, SEED, of_pixels=True)
+    trainer = make_trainer()
+    trainer.fit(model, *loaders(pixels))
+    photos, labels = pixels
+    with torch.inference_mode():
+        logits = functional.interpolate(
+            model.network.eval()(photos / 255 - 0.5).movedim(-1, 1), (12, 12), mode="bilinear"
+        )
+    expected = brute_force_mean_iou(logits.argmax(1).flatten(), labels.flatten())
+    assert float(trainer.callback_metrics["mean IoU"]) == pytest.approx(expected, abs=1e-6)
+    # A class that occurs nowhere and is never predicted has no part in it.
+    assert 0.2 < expected < 1
+
+
+def test_pixels_without_a_class_are_not_trained_on(pixels: tuple[Tensor, Tensor]) -> None:
+    photos, labels = pixels
+    model = PhotoTraining()
+    model.begin(nn.Sequential(nn.Conv2d(3, CLASSES, 1), Last()), Scaled(), CLASSES, SEED, of_pixels=True)
+    model.log = lambda *_: None  # type: ignore[method-assign]
+    with torch.no_grad():
+        logits = model(photos).movedim(-1, 1)
+        expected = functional.cross_entropy(logits.movedim(1, -1)[labels != 255], labels[labels != 255].long())
+        torch.testing.assert_close(model.training_step((photos, labels), 0), expected)
+
+
+def test_augmentation_moves_label_maps_along(pixels: tuple[Tensor, Tensor]) -> None:
+    photos, _ = pixels
+    steps = [Shift(3), MirrorHalf(), PermuteChannels(), v2.RandomHorizontalFlip(0.5)]
+    model = PhotoTraining(augmentation=steps)
+    torch.manual_seed(2)
+    # The map is the photo's own brightness, which no order of the channels changes.
+    moved, maps = model._augment(photos, photos.sum(1).to(torch.uint8))
+    assert type(moved) is type(maps) is Tensor
+    assert torch.equal(moved.sum(1).to(torch.uint8), maps)
+    assert not torch.equal(moved, photos)
+
+
+class Last(nn.Module):
+    """Puts the channels last, as classifiers of pixels do."""
+
+    def forward(self, maps: Tensor) -> Tensor:
+        return maps.movedim(1, -1)
