@@ -27,6 +27,11 @@ from output.errors import UserError, require_different
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
 # What takes as long on every target of a pool as if it were the only one is left out by default.
 SELECTION_METRICS = tuple(name for name in DEFAULT_METRICS if not METRICS[name].is_single)
+# Those of the paper's segmentation scenario; of as many samples as there are pixels, some others would take very long.
+PIXEL_METRICS: tuple[str | dict[str, Any], ...] = (
+    {"gbc": {"covariance": "diagonal"}},
+    *("leep", "n_leep", "log_me", "h_score"),
+)
 # What a function of the user's own can ask for, by the names of its arguments.
 ARGUMENTS = ("features", "labels", "probabilities", "seed")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from contract.schema import ModelEntry
 from evaluation.embeddings import Extraction, Job, choose_taps, embed
 from evaluation.sources.targets import Target
+from metrics.transferability.left_out import divide, divide_groups
 from modules.networks.spec import CLASSIFIERS, NetworkSpec
 from modules.networks.taps import SOURCE_HEAD
 from output.errors import UserError
@@ -25,12 +26,22 @@ class SourceFeatures:
         logits: What the source head gives, float32 `[samples, source classes]`; None where there is no head.
         weights: SHA-256 of the loaded weights.
         computed: Rows that were computed now, rather than read.
+        labels: Class of each sample, `[samples]`: of a photo, or of a sampled pixel.
+        photos: Place of the photo that a pixel is of, `[samples]`; None where samples are photos.
     """
 
     features: NDArray[np.float32]
     logits: NDArray[np.float32] | None
     weights: str
     computed: int
+    labels: NDArray[np.int64]
+    photos: NDArray[np.int64] | None = None
+
+    def divide(self, parts: int, seed: int) -> NDArray[np.int64]:
+        """Divide the samples into parts that are left out in turn, `[samples]`; the pixels of a photo stay together."""
+        if self.photos is None:
+            return divide(self.labels, parts, seed)
+        return divide_groups(self.photos, self.labels, parts, seed)
 
     def probabilities(self) -> NDArray[np.float64] | None:
         """Give the source head's probabilities, `[samples, source classes]`: the softmax of its logits."""
@@ -52,6 +63,8 @@ def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options:
         target: The target.
         options: How features are computed.
     """
+    if target.photos.maps is not None:
+        return Job(replace(network, pixels=True), [], target.photos, options)
     head = [SOURCE_HEAD] if network.library in CLASSIFIERS else []
     return Job(network, [*choose_taps(entry), *head], target.photos, options)
 
@@ -83,4 +96,4 @@ def source_features(
         raise UserError(f"target {target.name!r}: {error}") from error
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
-    return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed)
+    return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)

@@ -76,7 +76,8 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
     with naming(option):
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
-        require_classes(photos, SPLITS[split])
+        if photos.maps is None:
+            require_classes(photos, SPLITS[split])
         found = count_once(photos, cache)
         return Target(
             name, source.name, split, found.photos, found.photos.fingerprint(), found.repeated, found.in_several_classes

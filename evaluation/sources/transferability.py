@@ -9,16 +9,15 @@ from dataclasses import asdict
 from importlib import metadata
 from typing import Any
 
-import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
-from numpy.typing import NDArray
 
 from contract.documents import read_registries, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
 from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored
 from evaluation.sources.known_facts import known_facts
-from evaluation.sources.metric_names import DEFAULT_METRICS, MetricName, digest_metrics, find_metrics
+from evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, digest_metrics, find_metrics
+from evaluation.sources.pixel_features import pixel_features
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
 from evaluation.sources.scores import Metrics, compare_sources, score_source
@@ -27,7 +26,6 @@ from evaluation.sources.stored_scores import StoredScores
 from evaluation.sources.targets import Split, Target, read_target
 from evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
 from metrics.transferability.inputs import Inputs
-from metrics.transferability.left_out import divide
 from metrics.transferability.source_facts import SourceFacts
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
@@ -48,6 +46,7 @@ def transferability(
     metrics: list[MetricName] | None = None,
     registry: str | list[str] | None = None,
     split: Split = "train",
+    pixels: PositiveInt = 1000,
     performances: str | None = None,
     output: str = "runs/transferability",
     overwrite: bool = False,
@@ -69,10 +68,13 @@ def transferability(
         models: Source models of the registry; all of them by default.
         metrics: The metrics, by name, or functions of your own by import path, with options as in
             '[gbc, {gbc: {variant: released}}]'; by default those that
-            take little time and no facts of the source beside its features.
+            take little time and no facts of the source beside its features, and of targets with a class for every
+            pixel those of Agostinelli et al., ECCV 2022, section 5: diagonal GBC, LEEP, N-LEEP, LogME, H-score.
         registry: Model registry, or a list of several; by default the file in HACKATHON_MODEL_REGISTRY, else
             configs/model_registry.json.
         split: Which photos of the targets are taken.
+        pixels: Of targets with a class for every pixel: pixels that are sampled from each photo, at most, with
+            probability inverse to the frequency of their class.
         performances: CSV file with the columns source, target and performance, for the table's last column; a
             performance that is not known there stays empty.
         output: Folder for the results.
@@ -97,7 +99,8 @@ def transferability(
         check_dashboard(dashboard)
     given = registry if isinstance(registry, list) else [registry]
     known = read_registries([registry_path(each) for each in given])
-    chosen = find_metrics(DEFAULT_METRICS if metrics is None else metrics)
+    if metrics is not None:
+        find_metrics(metrics)
     sources = list(known.entries) if models is None else models
     require_different("targets", list(targets))
     require_different("models", sources)
@@ -105,7 +108,11 @@ def transferability(
     performed = read_performances(performances, sources, targets)
     cache = cache_folder(extraction.cache_dir)
     found = [read_target(name, source, split, cache, f"targets.{name}") for name, source in targets.items()]
-    config = {"metrics": list(chosen), "split": split, "targets": {target.name: target.describe() for target in found}}
+    of_pixels = [target.name for target in found if target.photos.maps is not None]
+    chosen = find_metrics((PIXEL_METRICS if of_pixels else DEFAULT_METRICS) if metrics is None else metrics)
+    sampled = {"pixels": int(pixels)} if of_pixels else {}
+    described = {target.name: target.describe() for target in found}
+    config: dict[str, Any] = {"metrics": list(chosen), "split": split, **sampled, "targets": described}
     networks = known.networks(sources, extraction.seed, extraction.allow_modules)
     digests: dict[str, Any] = {
         "registry": known.sha256,
@@ -126,15 +133,26 @@ def transferability(
         for target in found
         for source, network in networks.items()
     }
-    features, seconds = _find_features(jobs, {target.name: target for target in found}, Engines(workers, ray))
+    of_target = {target.name: target for target in found}
+    features, seconds = _find_features(jobs, of_target, Engines(workers, ray), int(pixels), int(seed))
     facts = known_facts(networks, chosen)
     stored, results = StoredScores(cache), []
     with Progress("metrics", len(jobs) * len(chosen) * (1 + resamples), "scores") as progress:
         for target in found:
             its = {source: features[target.name, source] for source in networks}
-            parts = divide(target.photos.labels, resamples, seed)
             results.append(
-                _score(target, its, facts, chosen, parts, int(seed), performed, seconds[target.name], stored, progress)
+                _score(
+                    target,
+                    its,
+                    facts,
+                    chosen,
+                    int(resamples),
+                    int(seed),
+                    performed,
+                    seconds[target.name],
+                    stored,
+                    progress,
+                )
             )
     _require_scores(results)
     made_with = {
@@ -171,7 +189,7 @@ def _score(
     features: Mapping[str, SourceFeatures],
     facts: Mapping[str, SourceFacts],
     metrics: Metrics,
-    parts: NDArray[np.int64],
+    resamples: int,
     seed: int,
     performances: Mapping[tuple[str, str], float],
     seconds: Mapping[str, float],
@@ -181,7 +199,8 @@ def _score(
     """Score all sources on one target, and keep the scores that were not there."""
     scores = {}
     for source, its in features.items():
-        given = Inputs(its.features, target.photos.labels, its.probabilities(), seed, facts=facts[source])
+        given = Inputs(its.features, its.labels, its.probabilities(), seed, facts=facts[source])
+        parts = its.divide(resamples, seed)
         identity = stored.identity(given, parts)
         known = stored.find(identity, list(metrics))
         progress.advance(len(known) * (int(parts.max()) + 2))
@@ -195,12 +214,13 @@ def _score(
 
 
 def _find_features(
-    jobs: Mapping[tuple[str, str], Job], targets: Mapping[str, Target], engines: Engines
+    jobs: Mapping[tuple[str, str], Job], targets: Mapping[str, Target], engines: Engines, pixels: int, seed: int
 ) -> tuple[dict[tuple[str, str], SourceFeatures], dict[str, dict[str, float]]]:
     """Give features by target and source, and the seconds that they took by target, then source."""
-    titled = {_title(*pair): job for pair, job in jobs.items()}
+    titled = {_title(*pair): job for pair, job in jobs.items() if job.taps}
     stored = find_stored(titled) if engines == HERE else embed_all(titled, engines)
-    waiting = {pair: 0 if _title(*pair) in stored else len(job.pictures) for pair, job in jobs.items()}
+    # Sampled pixels have a progress of their own.
+    waiting = {pair: len(job.pictures) if job.taps and _title(*pair) not in stored else 0 for pair, job in jobs.items()}
     found: dict[tuple[str, str], SourceFeatures] = {}
     seconds: dict[str, dict[str, float]] = {name: {} for name in targets}
     for (target, source), job in jobs.items():
@@ -208,7 +228,10 @@ def _find_features(
         before = sum(waiting[pair] for pair in found)
         after = sum(waiting.values()) - before - waiting[target, source]
         rows = stored.get(_title(target, source))
-        found[target, source] = source_features(job, targets[target], rows, before, after)
+        if targets[target].photos.maps is None:
+            found[target, source] = source_features(job, targets[target], rows, before, after)
+        else:
+            found[target, source] = pixel_features(job, targets[target], pixels, seed)
         seconds[target][source] = time.perf_counter() - start
     return found, seconds
 

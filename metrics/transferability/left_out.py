@@ -39,6 +39,28 @@ def divide(labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64
     return found
 
 
+def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64]:
+    """Divide groups of samples, such as the pixels of a photo, into parts that are left out in turn.
+
+    Args:
+        groups: The group of each sample, integers from 0, `[samples]`.
+        labels: Integers from 0, `[samples]`.
+        parts: How many, but for at most as many as there are groups.
+        seed: Of the draw.
+
+    Returns:
+        The part of each sample, from 0, `[samples]`, one for the samples of a group; -1 for those of a class that is in
+        one part alone, which are always kept, and for all where there are no parts.
+    """
+    _, codes = np.unique(groups, return_inverse=True)
+    found = divide(np.zeros(codes.max() + 1, dtype=np.int64), parts, seed)[codes]
+    for label in np.unique(labels):
+        its = labels == label
+        if len(np.unique(found[its])) == 1:
+            found[its] = -1
+    return found
+
+
 def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
     """Estimate the standard error of scores from those with each part of the samples left out.
 

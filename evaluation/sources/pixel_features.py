@@ -1,0 +1,101 @@
+"""What a source model makes of pixels that are sampled from a target with a class for every pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib.metadata import version
+
+import numpy as np
+
+from datamodules.photos.photo_source import Pictures
+from datamodules.row_policy import Means, Policy
+from datamodules.rows import TABLES, label_maps, pixels
+from evaluation.embeddings import Job
+from evaluation.sources.source_features import SourceFeatures
+from evaluation.sources.targets import Target
+from modules.networks.preprocessing import NO_CLASS
+from output.errors import UserError, naming
+from store.cache import cache_folder
+from store.row_store import RowStore, StoredRows
+from store.segments import RowSource, StoreError
+
+# To be raised whenever the same settings give other pixels or features.
+VERSION = 1
+
+
+def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> SourceFeatures:
+    """Give what a source model makes of sampled pixels, running its network unless the same sample is stored.
+
+    Args:
+        job: The network, which gives features of every pixel, and how they are computed.
+        target: The target, whose photos have label maps.
+        per_photo: Pixels of a photo, at most.
+        seed: Of the sample.
+
+    Returns:
+        Features, logits and labels of the pixels, in the order of the photos.
+
+    Raises:
+        UserError: The model cannot be loaded or run, or a photo or label map cannot be decoded; the message names the
+            target, or an option of the extraction.
+    """
+    network, options = job.network, job.options
+    preprocessing, maps = network.preprocessing, target.photos.maps
+    assert preprocessing is not None
+    assert maps is not None
+    means = Means(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
+    policy = Policy(options.precision, device=options.device)
+    key = {
+        "pixels": VERSION,
+        "target": target.fingerprint,
+        "per_photo": per_photo,
+        "seed": seed,
+        "network": network.identity,
+        "preprocessing": asdict(preprocessing),
+        "policy": policy.identity(preprocessing.crop),
+        **{package: version(package) for package in ("numpy", "torch", "torchvision", "pillow")},
+    }
+
+    def compute(_: list[int]) -> RowSource:
+        from evaluation.sources.sampled_pixels import SampledPixels  # torch, which a stored sample does without
+
+        photos = _require_readable(target.photos, pixels(preprocessing, target.photos, means))
+        labels = _require_readable(maps, label_maps(preprocessing, maps, means))
+        if (labels.rows == NO_CLASS).all():
+            raise UserError("no pixel of its label maps has a class")
+        return SampledPixels(network, photos.rows, labels.rows, policy, per_photo, seed, f"pixels of {target.name}")
+
+    with _naming(target.name):
+        found = RowStore(means.cache / TABLES).get(key, ["sample"], compute)
+    [rows], width = found.rows, found.notes["width"]
+    logits = rows[:, width:-2]
+    return SourceFeatures(
+        rows[:, :width],
+        logits if logits.shape[1] else None,
+        found.notes["weights"],
+        found.computed,
+        rows[:, -2].astype(np.int64),
+        rows[:, -1].astype(np.int64),
+    )
+
+
+def _require_readable(pictures: Pictures, found: StoredRows) -> StoredRows:
+    for place, reason in found.remarks.items():
+        raise UserError(f"{pictures.kind} {pictures.names[place]!r} cannot be decoded: {reason}")
+    return found
+
+
+@contextmanager
+def _naming(target: str) -> Iterator[None]:
+    """Say what a mistake is about: an option of the extraction, or the target."""
+    try:
+        with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
+            yield
+    except StoreError as error:
+        raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
+    except UserError as error:
+        if str(error).startswith("extraction."):
+            raise
+        raise UserError(f"target {target!r}: {error}") from error

@@ -1,0 +1,86 @@
+"""How features of sampled pixels are computed: a network run photo by photo, of which nothing else is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch.nn import functional
+
+from datamodules.row_computation import require_device
+from datamodules.row_policy import Policy, pass_size
+from metrics.transferability.pixel_sampling import count_pixels, sample_pixels
+from modules.arithmetic import deterministic
+from modules.networks.backbone import build_backbone
+from modules.networks.preprocessing import NO_CLASS
+from modules.networks.spec import NetworkSpec, naming_model
+from output.errors import UserError
+from output.progress import Progress
+
+
+class SampledPixels:
+    """One row of a store: for each sampled pixel its features, the logits of the source head, its label, its photo.
+
+    Args:
+        network: The network, which gives features of every pixel.
+        photos: Prepared photos, uint8 `[photos, 3, crop, crop]`.
+        labels: Their label maps, uint8 `[photos, crop, crop]`.
+        policy: In what way features are computed.
+        per_photo: Pixels of a photo, at most.
+        seed: Of the sample.
+        title: What the progress says.
+    """
+
+    def __init__(
+        self,
+        network: NetworkSpec,
+        photos: NDArray[np.uint8],
+        labels: NDArray[np.uint8],
+        policy: Policy,
+        per_photo: int,
+        seed: int,
+        title: str,
+    ) -> None:
+        self.network, self.photos, self.labels = network, photos, labels
+        self.policy, self.per_photo, self.seed, self.title = policy, per_photo, seed, title
+        self.notes: dict[str, Any] = {}
+        self.remarks: dict[int, str] = {}
+
+    def __len__(self) -> int:
+        """Give the number of rows."""
+        return 1
+
+    def __iter__(self) -> Iterator[NDArray[np.float32]]:
+        """Give the row, float32 `[1, pixels, features + source classes + 2]`."""
+        with deterministic(), torch.inference_mode():
+            yield np.concatenate(list(self._parts()))[None]
+
+    def _parts(self) -> Iterator[NDArray[np.float32]]:
+        device = require_device(self.policy)
+        with naming_model(self.network.name):
+            backbone = build_backbone(self.network).to(device)
+            backbone.try_out(self.network)
+        self.notes = {"width": backbone.width, "weights": backbone.digest()}
+        head, bias = backbone.source_head, backbone.source_bias
+        counts, generator = count_pixels([self.labels], NO_CLASS), np.random.default_rng(self.seed)
+        at_once = pass_size(backbone.preprocessing.crop, device.type)
+        with Progress(self.title, len(self.photos), "photos") as progress:
+            for first in range(0, len(self.photos), at_once):
+                photos = torch.tensor(self.photos[first : first + at_once], device=device)
+                with torch.autocast(device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"):
+                    maps = backbone(photos).float().movedim(-1, 1)
+                if not maps.isfinite().all():
+                    raise UserError(f"model {self.network.name!r} gives NaN or infinite features")
+                for photo, features in enumerate(maps, first):
+                    labels = self.labels[photo][None]
+                    if (labels == NO_CLASS).all():
+                        continue
+                    found = sample_pixels(features[None], labels, self.per_photo, NO_CLASS, generator, counts)
+                    pixels, chosen = (torch.as_tensor(each, device=device) for each in found)
+                    logits = pixels[:, :0] if head is None else functional.linear(pixels, head, bias)
+                    numbers = torch.stack([chosen, torch.full_like(chosen, photo)], 1)
+                    yield torch.cat([pixels, logits, numbers], 1).cpu().numpy()
+                progress.advance(len(photos))

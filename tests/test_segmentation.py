@@ -1,0 +1,164 @@
+"""Sources that classify pixels through the command line: trained, fine-tuned, tabulated and scored."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+import evaluate
+import train
+from callbacks import training
+from contract.documents import read_registry
+from datamodules import DrawnScenes
+from modules.networks.build import build
+from modules.networks.normalization import Normalization
+from modules.networks.pixel_classifier import PixelClassifier
+from modules.photo_training import PhotoTraining
+from tests.material.training import CONFIGS, error_line, run
+
+SCENES = {"subjects": ["fish", "car"], "train_size": 18, "validation_size": 5, "size": 32, "name": "small"}
+NETWORK = "{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
+FEW = [
+    f"--data.photos={json.dumps({'class_path': 'datamodules.DrawnScenes', 'init_args': SCENES})}",
+    *("--data.num_workers=0", "--data.batch_size=5", "--trainer.max_epochs=2"),
+    *("--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"),
+]
+Train = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture
+def pool(tmp_path: Path) -> Path:
+    return tmp_path / "pool.json"
+
+
+@pytest.fixture
+def source(tmp_path: Path, pool: Path) -> dict[str, Any]:
+    """Train a source, which is an entry of the pool."""
+    config = f"--config={CONFIGS / 'segmentation_source.yaml'}"
+    return run(tmp_path / "source", config, *FEW, f"--data.backbone={NETWORK}", f"--results.registry={pool}")
+
+
+@pytest.fixture
+def tune(pool: Path) -> Train:
+    options = [f"--config={CONFIGS / 'segmentation_target.yaml'}", *FEW]
+    backbone = [f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
+    return lambda folder, *more: run(folder, *options, *backbone, f"--results.ledger={folder.parent / 'ledger'}", *more)
+
+
+def refuse(*_: object) -> Tensor:
+    raise AssertionError("trained again")
+
+
+def brute_force_mean_iou(network: torch.nn.Module, normalize: torch.nn.Module, classes: int) -> float:
+    """Count pixel by pixel, over all validation scenes."""
+    photos = DrawnScenes(**SCENES).validation()  # type: ignore[arg-type]
+    assert photos.maps is not None
+    both = np.zeros(classes)
+    either = np.zeros(classes)
+    for place in range(len(photos)):
+        picture = torch.from_numpy(np.array(photos.read(place))).permute(2, 0, 1)[None]
+        with torch.inference_mode():
+            logits = network(normalize(picture)).permute(0, 3, 1, 2)
+            found = torch.nn.functional.interpolate(logits, (32, 32), mode="bilinear").argmax(1)[0].numpy()
+        labels = np.asarray(photos.maps.read(place))[..., 0]
+        for label in range(classes):
+            both[label] += ((found == label) & (labels == label)).sum()
+            either[label] += ((found == label) | (labels == label)).sum()
+    return float((both[either > 0] / either[either > 0]).mean())
+
+
+def test_the_source_of_the_registry_has_the_mean_iou_that_is_told(source: dict[str, Any], pool: Path) -> None:
+    known = read_registry(pool)
+    entry = known.entries["source"]
+    assert (entry.layer, entry.embedding, entry.model_parameters["num_classes"]) == ("pixels", "pool", 3)
+    network, preprocessing = build(known.networks(["source"], seed=0)["source"])
+    assert isinstance(network, PixelClassifier)
+    assert preprocessing is not None
+    assert source["classes"] == ["background", "fish", "car"]
+    assert (source["measure"], source["validation_size"]) == ("mean IoU", 5)
+    # Weights are kept in half precision.
+    assert source["accuracy"] == pytest.approx(brute_force_mean_iou(network, Normalization(preprocessing), 3), abs=0.01)
+    assert entry.notes == f"Trained by Headstart on small, mean IoU {source['accuracy']:.4f}."
+
+
+def test_a_mean_iou_that_is_known_is_not_measured_again(
+    source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = tune(tmp_path / "runs" / "first")
+    assert 0 < first["accuracy"] < 1
+    assert first["measure"] == "mean IoU"
+    monkeypatch.setattr(PhotoTraining, "training_step", refuse)
+    assert tune(tmp_path / "runs" / "second")["accuracy"] == first["accuracy"]
+    (tmp_path / "runs" / "first" / "results.json").unlink()
+    # As a table, from the runs and from the ledger.
+    for given, name in ((tmp_path / "runs" / "second", "runs.csv"), (tmp_path / "runs" / "ledger", "ledger.csv")):
+        evaluate.main(["performances", str(given), f"--output={tmp_path / name}"])
+        with (tmp_path / name).open() as file:
+            [row] = csv.DictReader(file)
+        assert (row["source"], row["target"], float(row["performance"])) == ("source", "small", first["accuracy"])
+
+
+@pytest.mark.parametrize("moment", [1, 6])
+def test_fine_tuning_that_is_cut_off_goes_on(
+    moment: int, source: dict[str, Any], tune: Train, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(training, "SECONDS_BETWEEN", 0.0)
+    whole = tune(tmp_path / "a" / "run")
+    step, steps = PhotoTraining.training_step, list[int]()
+
+    def count(self: PhotoTraining, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
+        steps.append(self.global_step)
+        if len(steps) == moment:
+            raise KeyboardInterrupt
+        return step(self, batch, batch_idx)
+
+    monkeypatch.setattr(PhotoTraining, "training_step", count)
+    with pytest.raises(SystemExit):
+        tune(tmp_path / "b" / "run")
+    assert tune(tmp_path / "b" / "run")["accuracy"] == whole["accuracy"]
+    # 18 scenes in batches of 5: from the beginning of the epoch that it was cut off in.
+    assert steps[moment:] == list(range(4 * ((moment - 1) // 4), 8))
+
+
+def test_the_head_alone(source: dict[str, Any], tune: Train, tmp_path: Path) -> None:
+    found = tune(tmp_path / "head", "--model.trained=head", "--data.precision=float32", "--trainer.max_epochs=30")
+    assert found["trained"] == "head"
+    # As much as the background alone gives, at least.
+    assert 0.25 < found["accuracy"] < 1
+
+
+def test_what_is_of_photos_and_what_is_of_pixels(
+    source: dict[str, Any], pool: Path, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = f"--config={CONFIGS / 'target_accuracy.yaml'}"
+    folders = ["--data.photos=datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
+    chosen = [f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
+    line = error_line(capsys, tmp_path / "run", whole, *folders, *chosen)
+    assert line.startswith("error: data.backbone.name: 'source' classifies pixels, where photos have one class each")
+    comparison = [f"--config={CONFIGS / 'demo.yaml'}", *FEW[:1], "--trainer.logger=false"]
+    with pytest.raises(SystemExit):
+        train.main([*comparison, f"--trainer.default_root_dir={tmp_path / 'run'}"])
+    assert "data.photos: the training photos have a class for every pixel" in capsys.readouterr().err
+
+
+def test_scores_on_pixels(source: dict[str, Any], pool: Path, tmp_path: Path) -> None:
+    target = {"class_path": "datamodules.DrawnScenes", "init_args": {**SCENES, "train_size": 60}}
+    options = [f"--registry={pool}", f"--targets.small={json.dumps(target)}", f"--output={tmp_path / 'scores'}"]
+    evaluate.main(
+        ["transferability", *options, "--pixels=20", "--resamples=2", "--logger=false", "--extraction.num_workers=0"]
+    )
+    document = json.loads((tmp_path / "scores" / "transferability.json").read_text())
+    assert document["pixels"] == 20
+    assert document["metrics"] == ["gbc(covariance=diagonal)", "leep", "n_leep", "log_me", "h_score"]
+    with (tmp_path / "scores" / "scores.csv").open() as file:
+        rows = {row["metric"]: row for row in csv.DictReader(file)}
+    assert all(np.isfinite(float(row["score"])) for row in rows.values())
+    assert float(rows["gbc(covariance=diagonal)"]["score"]) < 0
