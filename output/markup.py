@@ -24,6 +24,11 @@ def escape_markdown(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>#&$~!])", r"\\\1", " ".join(text.split()))
 
 
+def escape_names(rows: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Let Markdown show the texts of a table as they are: the header, and the names, which come before the numbers."""
+    return [list(map(escape_markdown, rows[0])), *([escape_markdown(name), *cells] for name, *cells in rows[1:])]
+
+
 def escape_latex(text: str) -> str:
     """Let LaTeX show a text as it is, but for line breaks; a bracket in front is no option of the line above."""
     escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from evaluation.audit.rankers import MEAN_RANK
@@ -10,6 +10,7 @@ from evaluation.over_targets import with_interval
 from evaluation.stability.report import RATED
 from evaluation.stability.table import metric_titles
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from output.markup import escape_markdown
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 # What knows nothing of the target: the mean rank, and facts, which a table may have as metrics of the catalogue, too.
@@ -44,15 +45,16 @@ def audit_report(document: Document) -> str:
     sizes = (
         f"{len(document['sources'])} sources, {len(document['targets'])} targets, {len(document['metrics'])} metrics"
     )
-    lines = ["# Audit of a transferability table", "", f"{document['table']['path']}: {sizes}.", ""]
-    lines += [f"- {line}" for line in remarks(document)]
-    for title, caption, rows in _tables(document):
+    lines = ["# Audit of a transferability table", "", f"{escape_markdown(document['table']['path'])}: {sizes}.", ""]
+    lines += [f"- {escape_markdown(line)}" for line in remarks(document)]
+    for title, caption, rows in _tables(document, escape_markdown):
         lines += ["", f"## {title}", "", *([caption, ""] if caption else []), *markdown_table(rows)]
     return "\n".join(lines) + "\n"
 
 
-def _tables(document: Document) -> list[tuple[str, str, Cells]]:
-    titles = ranker_titles(document)
+def _tables(document: Document, text: Callable[[str], str] = str) -> list[tuple[str, str, Cells]]:
+    """Give the titles, captions and rows of all tables, with names as `text` writes them."""
+    titles = {name: text(title) for name, title in ranker_titles(document).items()}
     interval = "mean over targets, in brackets its 95 % t interval over targets"
     tables = [("How well each ranker foretells performance", interval, _ranker_table(document, titles))]
     if len(titles) > 1:
@@ -63,9 +65,9 @@ def _tables(document: Document) -> list[tuple[str, str, Cells]]:
     for kind in ("model", "family"):
         if document[f"leave_one_{kind}_out"]:
             about = "mean over targets: from the lowest to the highest, and what was left out there"
-            rows = _left_out_table(document[f"leave_one_{kind}_out"], titles)
+            rows = _left_out_table(document[f"leave_one_{kind}_out"], titles, text)
             tables.append((f"Leave one {kind} out, by weighted Kendall", about, rows))
-    tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"])))
+    tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], text)))
     if document["win_rate_percent"]:
         about = "share of all pools, targets and measures in which a ranker is the best, ties in equal shares"
         tables.append(("Win rate in %", about, _win_table(document, titles)))
@@ -99,21 +101,21 @@ def _beyond_table(document: Document, titles: Mapping[str, str]) -> Cells:
     return rows
 
 
-def _left_out_table(left_out: Document, titles: Mapping[str, str]) -> Cells:
+def _left_out_table(left_out: Document, titles: Mapping[str, str], text: Callable[[str], str]) -> Cells:
     rows = [["ranker", "lowest", "without", "highest", "without"]]
     for name, measures in left_out.items():
         known = {each: value for each, value in measures["weighted_kendall"].items() if value is not None}
         ends = [pick(known, key=known.__getitem__) for pick in (min, max)] if known else []
-        cells = [cell for each in ends for cell in (format_number(known[each], ".3f"), each)]
+        cells = [cell for each in ends for cell in (format_number(known[each], ".3f"), text(each))]
         rows.append([titles[name], *(cells or ["–"] * 4)])
     return rows
 
 
-def _rank_table(ranks: Document) -> Cells:
+def _rank_table(ranks: Document, text: Callable[[str], str]) -> Cells:
     rows = [["source", "mean rank", "standard deviation", "best", "worst"]]
     for name, found in sorted(ranks["sources"].items(), key=lambda item: item[1]["mean"]):
         spread = [format_number(found[key], ".2f") for key in ("mean", "standard_deviation")]
-        rows.append([name, *spread, *(format_number(found[key]) for key in ("best", "worst"))])
+        rows.append([text(name), *spread, *(format_number(found[key]) for key in ("best", "worst"))])
     return rows
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from evaluation.sources.certainty import say_answer
 from evaluation.sources.results import RankedSources, Scored
 from evaluation.sources.targets import SPLITS
+from output.markup import escape_markdown, escape_names
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 
@@ -23,16 +24,23 @@ def print_source_ranking(results: Sequence[RankedSources]) -> None:
 
 def source_report(results: Sequence[RankedSources], document: Mapping[str, Any]) -> str:
     """Write the report in Markdown; the document is the content of `transferability.json`."""
-    lines = ["# Transferability", "", _legend(results)]
+    lines = ["# Transferability", "", escape_markdown(_legend(results))]
     for found in results:
-        lines += ["", f"## {found.target.name}", "", f"{_photos(found)}.", ""]
-        lines += [*(f"{line}  " for line in _answer(found)), ""]
-        lines += markdown_table(ranked_table(found, "source", letters=_letters(found)))
-        lines += ["", *(f"- {line}" for line in _remarks(found))]
-        lines += ["", "Seconds:", "", *markdown_table(_seconds(found))]
+        lines += ["", f"## {escape_markdown(found.target.name)}", "", f"{escape_markdown(_photos(found))}.", ""]
+        lines += [*(f"{escape_markdown(line)}  " for line in _answer(found)), ""]
+        lines += markdown_table(escape_names(ranked_table(found, "source", letters=_letters(found))))
+        lines += ["", *(f"- {escape_markdown(line)}" for line in _remarks(found))]
+        lines += ["", "Seconds:", "", *markdown_table(escape_names(_seconds(found)))]
     versions = ", ".join(f"{name} {version}" for name, version in document["versions"].items())
     weights = [["source", "SHA-256 of the weights"], *map(list, document["digests"]["weights"].items())]
-    lines += ["", "## Settings", "", f"Seed {document['seed']}; {versions}.", "", *markdown_table(weights)]
+    lines += [
+        "",
+        "## Settings",
+        "",
+        f"Seed {document['seed']}; {versions}.",
+        "",
+        *markdown_table(escape_names(weights)),
+    ]
     return "\n".join(lines) + "\n"
 
 

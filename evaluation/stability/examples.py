@@ -52,11 +52,19 @@ class FigureChoice:
         Args:
             examples: Examples of the paper that are shown where no other is chosen.
         """
-        shown = dict(EXAMPLES[name] for name in (*examples, *([self.example] if self.example else [])))
-        given = {name: value for name, value in vars(self).items() if value is not None}
-        parts = {part: FigureChoice(**{**shown.get(part, {}), **given}) for part in get_args(Part)}
+        shown = {part: EXAMPLES[name][1] for part, name in self.shown_examples(examples).items()}
+        parts = {part: FigureChoice(**{**shown.get(part, {}), **self.given}) for part in get_args(Part)}
         # Where pools vary, none is chosen.
         return {part: choice if part == "graph" else replace(choice, pools=None) for part, choice in parts.items()}
+
+    def shown_examples(self, examples: Sequence[Example] = ()) -> dict[Part, Example]:
+        """Give the paper's examples that the figures show, by their parts; `examples` as for `of_parts`."""
+        return {EXAMPLES[name][0]: name for name in (*examples, *([self.example] if self.example else []))}
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options that were given, by name."""
+        return {name: value for name, value in vars(self).items() if value is not None}
 
     def require_known(self, table: TransferTable, pool_size: int, examples: Sequence[Example] = ()) -> None:
         """Check the names; a UserError says which is not in the study, or how many are needed.

@@ -141,6 +141,7 @@ def stability(
         **describe(study, counted),
         "table": {"path": table, "sha256": cells.sha256},
         "performances": performances,
+        "figures": {**figures.given, "examples": figures.shown_examples(examples)},
         "seconds": time.perf_counter() - start,
     }
     tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}

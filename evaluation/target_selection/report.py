@@ -8,6 +8,7 @@ from typing import Any
 from evaluation.sources.report import baseline_remarks, ranked_table, tie_remarks
 from evaluation.target_selection.results import RankedTargets
 from metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from output.markup import escape_markdown, escape_names
 from output.tables import format_number, markdown_table, print_lines, print_table
 
 PRINTED_TARGETS = 10
@@ -45,10 +46,10 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
         f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "
         f"of {document['gbc_axes']}."
     )
-    lines = ["# Target selection", "", settings, "", f"{LEGEND} {TAU_LEGEND}", ""]
-    lines += [f"- {line}" for line in _remarks(results)]
-    lines += ["", "## Metrics", "", *markdown_table(_metric_table(results))]
-    lines += ["", "## Targets", "", *markdown_table(_target_table(results))]
+    lines = ["# Target selection", "", escape_markdown(settings), "", f"{LEGEND} {TAU_LEGEND}", ""]
+    lines += [f"- {escape_markdown(line)}" for line in _remarks(results)]
+    lines += ["", "## Metrics", "", *markdown_table(escape_names(_metric_table(results)))]
+    lines += ["", "## Targets", "", *markdown_table(escape_names(_target_table(results)))]
     return "\n".join(lines) + "\n"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from output.markup import escape_cell, escape_latex, escape_markdown
+from output.markup import escape_cell, escape_latex, escape_markdown, escape_names
 
 
 @pytest.mark.parametrize(
@@ -20,6 +20,11 @@ from output.markup import escape_cell, escape_latex, escape_markdown
 )
 def test_escapes(text: str, markdown: str, latex: str, cell: str) -> None:
     assert (escape_markdown(text), escape_latex(text), escape_cell(text)) == (markdown, latex, cell)
+
+
+def test_names_and_headers_are_escaped_and_numbers_are_not() -> None:
+    rows = [["a_b", "c_d"], ["e_f", "0.5 [0, 1]"]]
+    assert escape_names(rows) == [[r"a\_b", r"c\_d"], [r"e\_f", "0.5 [0, 1]"]]
 
 
 def test_numbers_are_no_formulas() -> None:

@@ -63,6 +63,16 @@ def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(command, "draw_figures", lambda *given: [])
 
 
+@pytest.mark.usefixtures("without_figures")
+def test_the_report_shows_names_as_they_are(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table.csv", {"*m*": [1, 2, 3, 5], "[n](o)": [4, 3, 1, 2]})
+    table.write_text(table.read_text().replace("small", "<b>small"))
+    run(table, tmp_path / "out")
+    report = (tmp_path / "out" / "report.md").read_text()
+    assert "| \\*m\\* | " in report
+    assert not [name for name in ("*m*", "[n](o)", "<b>small") if name in report.replace("\\<", "")]
+
+
 def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
     assert list(found["rankers"]) == ["mean_rank"]

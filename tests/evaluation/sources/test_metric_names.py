@@ -22,6 +22,7 @@ from metrics.transferability.knn import knn_accuracy
 from metrics.transferability.n_leep import n_leep
 from metrics.transferability.pactran import pactran
 from output.errors import UserError
+from output.markup import escape_markdown
 
 FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 2, 2])
 HEAD = np.full((6, 4), 0.25)
@@ -225,7 +226,7 @@ def test_tables_call_a_metric_by_its_path(run: Callable[..., Any], mine: str) ->
     assert cells["resnet18"][f"{mine}.with_head"]["score"] == pytest.approx(2 * 24 + 24, rel=1e-6)
     assert cells["headless"][f"{mine}.with_head"]["reason"].startswith("the model has no source head")
     reason = f"{mine}.refuses has no score for resnet18, headless: line 16: ValueError: too few."
-    assert reason in (scored.folder / "report.md").read_text()
+    assert escape_markdown(reason) in (scored.folder / "report.md").read_text()
 
 
 def test_variants_of_one_metric_stand_side_by_side(run: Callable[..., Any], tmp_path: Path) -> None:
@@ -236,7 +237,7 @@ def test_variants_of_one_metric_stand_side_by_side(run: Callable[..., Any], tmp_
     cells = scored.document["scores"]["photos"]["resnet18"]
     assert cells["gbc"]["score"] != cells["gbc(variant=released)"]["score"]
     assert (
-        "| GBC | GBC (variant=released) | N-LEEP (components_per_class=2) |"
+        "| GBC | GBC (variant=released) | N-LEEP (components\\_per\\_class=2) |"
         in (scored.folder / "report.md").read_text()
     )
     config = tmp_path / "metrics.yaml"

@@ -17,8 +17,8 @@ from metrics.transferability.catalogue import METRICS
 
 ROOT = Path(__file__).parents[3]
 CHOSEN = {name: METRICS[name] for name in ("leep", "num_classes", "gbc")}
-VALUES: dict[str, list[float | None]] = {"bad|ly": [-1.5, 2.0, -0.0], "good": [-0.125, 2.0, None]}
-DOCUMENT = {"seed": 3, "versions": {"torch": "2.13"}, "digests": {"weights": {"good": "34cd", "bad|ly": "56ef"}}}
+VALUES: dict[str, list[float | None]] = {"bad|*ly*": [-1.5, 2.0, -0.0], "good": [-0.125, 2.0, None]}
+DOCUMENT = {"seed": 3, "versions": {"torch": "2.13"}, "digests": {"weights": {"good": "34cd", "bad|*ly*": "56ef"}}}
 
 
 class SomePhotos:
@@ -41,24 +41,24 @@ def results() -> list[RankedSources]:
         }
         for source, values in VALUES.items()
     }
-    return [RankedSources(CHOSEN, scores, {"good": 0.9}, target, {}, {"good": 1.5, "bad|ly": 2.5})]
+    return [RankedSources(CHOSEN, scores, {"good": 0.9}, target, {}, {"good": 1.5, "bad|*ly*": 2.5})]
 
 
 def test_markdown(results: list[RankedSources]) -> None:
     text = source_report(results, DOCUMENT)
     lines = text.splitlines()
     assert "## pets" in lines
-    assert "2,000 training photos of 2 classes (a_folder)." in lines
+    assert "2,000 training photos of 2 classes (a\\_folder)." in lines
     place = lines.index("| source | mean rank | LEEP | NumC | GBC | performance |")
     assert lines[place + 1 : place + 4] == [
         "| --- | ---: | ---: | ---: | ---: | ---: |",
         "| good | 1.00 | -0.125 (1) | 2 | – | 0.9 |",
-        "| bad\\|ly | 2.00 | -1.5 (2) | 2 | 0 | – |",
+        "| bad\\|\\*ly\\* | 2.00 | -1.5 (2) | 2 | 0 | – |",
     ]
     assert "- GBC has no score for good: too few photos." in lines
     assert any(line.startswith("- NumC counts the classes of the target") for line in lines)
     assert "| good | 1.50 | 0.25 | 0.25 | 0.25 | 0.00 |" in lines
-    assert "| bad\\|ly | 56ef |" in lines
+    assert "| bad\\|\\*ly\\* | 56ef |" in lines
     assert "Seed 3; torch 2.13." in lines
 
 
@@ -69,7 +69,7 @@ def test_print_breaks_no_number(
     print_source_ranking(results)
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["good", "1.00", "-0.125", "(1)", "2", "–", "0.9"] in rows
-    assert ["bad|ly", "2.00", "-1.5", "(2)", "2", "0", "–"] in rows
+    assert ["bad|*ly*", "2.00", "-1.5", "(2)", "2", "0", "–"] in rows
 
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:

@@ -364,4 +364,4 @@ def test_a_metric_that_fails_without_a_part_has_no_interval(
     assert (found["score"], found["interval"]) == (1.5, None)
     assert "without part 1 of the photos" in found["no_interval"]
     assert "too few" in found["no_interval"]
-    assert "fussy_metrics.fussy has no interval for resnet18: " in (scored.folder / "report.md").read_text()
+    assert "fussy\\_metrics.fussy has no interval for resnet18: " in (scored.folder / "report.md").read_text()

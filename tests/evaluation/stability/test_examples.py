@@ -57,6 +57,13 @@ def test_each_part_has_its_example_and_what_is_given_wins() -> None:
     assert {part.measure for part in given.values()} == {"kendall"}
 
 
+def test_what_is_shown_and_what_was_given_is_known() -> None:
+    choice = FigureChoice(measure="kendall", example="figure5a")
+    shown = choice.shown_examples(["figure1", "figure3a"])
+    assert shown == {"graph": "figure1", "target": "figure5a"}, "the chosen one wins over that of the preset"
+    assert choice.given == {"measure": "kendall", "example": "figure5a"}
+
+
 def test_every_example_is_one_of_options() -> None:
     assert set(EXAMPLES) == set(get_args(Example))
     for _, options in EXAMPLES.values():

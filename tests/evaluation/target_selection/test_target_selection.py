@@ -121,7 +121,7 @@ def test_a_varying_share_warns_and_is_compared_with_the_number_of_classes(
     for row in read_rows(out):
         if row["metric"] == "num_classes":
             assert float(row["score"]) == -sizes[row["target"]]
-    for text in ((out / "report.md").read_text(), capsys.readouterr().out):
+    for text in ((out / "report.md").read_text().replace("\\", ""), capsys.readouterr().out):
         assert f"the targets have from {min(sizes.values())} to {max(sizes.values())} classes" in text
         assert "--class_share=half" in text
 
