@@ -79,11 +79,12 @@ class StoredScores:
         """
         for name, score in computed.items():
             if _is_known(name):
+                document = asdict(score)
                 with suppress(OSError):
                     file = self._file(identity, name)
                     file.parent.mkdir(parents=True, exist_ok=True)
                     with replacing(file) as partial:
-                        partial.write_text(json.dumps(asdict(score)))
+                        partial.write_text(json.dumps({"score": document, "digest": digest_of(document)}))
 
     def _file(self, identity: Mapping[str, Any], name: str) -> Path:
         digest = digest_of({**identity, "metric": name})
@@ -95,7 +96,11 @@ def _is_known(name: str) -> bool:
 
 
 def _read(file: Path) -> Score:
-    document: dict[str, Any] = json.loads(file.read_text())
+    """Read a score; a ValueError, TypeError or KeyError where the file does not have it as it was written."""
+    stored = json.loads(file.read_text())
+    document: dict[str, Any] = stored["score"]
+    if digest_of(document) != stored["digest"]:
+        raise ValueError(f"{file} was changed")
     document["left_out_terms"] = tuple(map(tuple, document["left_out_terms"]))
     return Score(**{**document, **{key: tuple(document[key]) for key in ("left_out", "terms")}})
 

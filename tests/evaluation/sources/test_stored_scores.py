@@ -114,7 +114,9 @@ def test_what_cannot_be_read_or_written_is_computed(tmp_path: Path) -> None:
     identity = stored.identity(make(), PARTS)
     stored.keep(identity, {"log_me": Score(1.0, 0.0)})
     (file,) = (tmp_path / "scores").rglob("*.json")
-    for text in ("", "[1]", "{}", file.read_text()[:-5]):
+    kept = file.read_text()
+    for text in ("", "[1]", "{}", kept[:-5], kept.replace("1.0", "1.5"), kept.replace("1.0", '"x"')):
+        assert text != kept
         file.write_text(text)
         assert stored.find(identity, ["log_me"]) == {}
     stored.keep(identity, {"log_me": replace(Score(1.0, 0.0), value=2.0)})
