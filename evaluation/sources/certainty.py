@@ -62,18 +62,22 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
     return Certainty(names, tell_apart(np.array([known[name] for name in names]), left_out))
 
 
-def say_answer(first: str, others: Sequence[str], certainties: Mapping[str, Certainty]) -> list[str]:
+def say_answer(
+    first: str, others: Sequence[str], certainties: Mapping[str, Certainty], alike: Sequence[str] = ()
+) -> list[str]:
     """Say which source is first, and by how many metrics the photos tell it from the others.
 
     Args:
         first: The source with the best mean rank.
         others: The other sources, best first.
         certainties: By the titles of the metrics that rank.
+        alike: Those of the others that have the same mean rank as the first.
 
     Returns:
         A sentence, and one for every other source; one for all that no metric tells from the first.
     """
-    lines, same = [f"First by mean rank: {first}."], []
+    it = first if alike else "it"
+    lines, same = [f"First by mean rank: {', '.join([first, *alike])}{', alike' if alike else ''}."], []
     if not certainties:
         return lines
     for other in others:
@@ -89,7 +93,7 @@ def say_answer(first: str, others: Sequence[str], certainties: Mapping[str, Cert
         ]
         ranks = "every metric" if len(better) == len(found) else f"{len(better)} of {len(found)} metrics"
         more = f" ({'; '.join(but)})" if but else ""
-        lines.append(f"The photos tell that it is better than {other} under {ranks}{more}.")
+        lines.append(f"The photos tell that {it} is better than {other} under {ranks}{more}.")
     if same:
-        lines.append(f"No metric can tell it from {', '.join(same)} by these photos.")
+        lines.append(f"No metric can tell {it} from {', '.join(same)} by these photos.")
     return lines

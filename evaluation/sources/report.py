@@ -97,10 +97,12 @@ def _letters(found: RankedSources) -> dict[str, dict[str, str]]:
 def _answer(found: RankedSources) -> list[str]:
     """Say which source is first, and how sure that is; nothing where no metric ranks them."""
     first, *others = found.ranking.names
-    if found.ranking.mean_ranks[first] is None or not others:
+    ranks = found.ranking.mean_ranks
+    if ranks[first] is None or not others:
         return []
+    alike = [name for name in others if ranks[name] == ranks[first]]
     ranking = {name: its for name, its in found.certainties.items() if name in found.ranking.ranks}
-    return say_answer(first, others, {found.metrics[name].title: its for name, its in ranking.items()})
+    return say_answer(first, others, {found.metrics[name].title: its for name, its in ranking.items()}, alike)
 
 
 def _photos(found: RankedSources) -> str:

@@ -47,6 +47,11 @@ def test_the_answer_says_what_the_photos_tell() -> None:
         "No metric can tell it from B by these photos.",
     ]
     assert say_answer("A", ["B"], {}) == ["First by mean rank: A."]
+    assert say_answer("A", ["B", "C"], certainties, ["B"]) == [
+        "First by mean rank: A, B, alike.",
+        "The photos tell that A is better than C under 1 of 2 metrics (worse under LogME).",
+        "No metric can tell A from B by these photos.",
+    ]
 
 
 def test_what_varies_by_rounding_alone_has_a_width_of_0() -> None:

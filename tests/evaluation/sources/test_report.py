@@ -78,3 +78,13 @@ def test_nothing_heavy_is_imported_with_the_modules() -> None:
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+def test_sources_of_the_same_mean_rank_are_first_alike() -> None:
+    photos: Any = SomePhotos()
+    target = Target("pets", "a_folder", "train", photos, "12ab")
+    values = {"one": (1.0, 0.0), "other": (0.0, 1.0), "last": (-1.0, -1.0)}
+    chosen = {name: METRICS[name] for name in ("leep", "gbc")}
+    scores = {name: {m: Score(v, 0.1) for m, v in zip(chosen, its, strict=True)} for name, its in values.items()}
+    found = RankedSources(chosen, scores, {}, target, {}, dict.fromkeys(values, 0.1))
+    assert "First by mean rank: one, other, alike.  " in source_report([found], DOCUMENT).splitlines()
