@@ -1,0 +1,131 @@
+"""The commands of the study of sources, in small: killed at random moments they end with the same tables."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.material.checkout import ROOT, copy_checkout
+
+KILLS = 20
+NAMES = ["animals", "plants", "untrained"]
+STUDY = Path("configs") / "local" / "study"
+# What is measured anew by every command, beside `digests` of files that are the same by content.
+TIMES = {"total_seconds", "features_seconds", "seconds", "elapsed_seconds"}
+
+
+def commands() -> list[str]:
+    """Give the commands of the documentation, in order."""
+    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"## The commands\n.*?```\n(.*?)```", text, flags=re.DOTALL)
+    return str(block).strip().splitlines()
+
+
+def objects(classes: list[str], train_size: int, seed: int) -> dict[str, Any]:
+    sizes = {"train_size": train_size, "validation_size": train_size, "drawing_seed": seed}
+    source = {"class_path": "datamodules.DrawnObjects", "init_args": sizes}
+    return {"class_path": "datamodules.ClassSubset", "init_args": {"source": source, "classes": classes}}
+
+
+def make_small(checkout: Path) -> None:
+    """Let the study have two sources that are trained in seconds and one that is not, on two targets."""
+    folder = checkout / STUDY
+    for name, classes in {"animals": ["fish", "whale"], "plants": ["palm", "pine"]}.items():
+        small = {"photos": objects(classes, 1800, 10), "batch_size": 10}
+        trainer = {"max_epochs": 3, "accelerator": "cpu"}
+        document = {"data": small, "trainer": trainer, "results": {"name": name}}
+        (folder / f"{name}.yaml").write_text(yaml.safe_dump(document))
+    sources = yaml.safe_load((folder / "sources.yaml").read_text())
+    kept = [f"{STUDY}/{name}.yaml" for name in NAMES[:2]]
+    sources["parameters"]["config"]["values"] = kept
+    (folder / "sources.yaml").write_text(yaml.safe_dump(sources))
+    (folder / "whole.yaml").write_text(yaml.safe_dump({"trainer": {"max_epochs": 2, "accelerator": "cpu"}}))
+    registry = json.loads((folder / "pretrained.json").read_text())
+    registry["models"] = [entry for entry in registry["models"] if entry["model_name"] == "untrained"]
+    (folder / "pretrained.json").write_text(json.dumps(registry))
+    pets = {"class_path": "datamodules.DrawnPets", "init_args": {"train_size": 40, "validation_size": 40}}
+    targets = {"drawn_pets": pets, "drawn_held_out": objects(["octopus", "crab", "frog"], 900, 12)}
+    accuracies = yaml.safe_load((folder / "accuracies.yaml").read_text())
+    accuracies["parameters"]["data.photos"]["values"] = [*targets.values()]
+    backbones = accuracies["parameters"]["data.backbone"]["values"]
+    chosen = [each for each in backbones if each["name"] in NAMES]
+    accuracies["parameters"]["data.backbone"]["values"] = chosen
+    (folder / "accuracies.yaml").write_text(yaml.safe_dump(accuracies))
+    scores = yaml.safe_load((folder / "scores.yaml").read_text())
+    (folder / "scores.yaml").write_text(yaml.safe_dump(scores | {"targets": targets, "models": NAMES}))
+
+
+def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
+    named = "drawn_objects, 12 classes", "drawn_objects, 3 classes"
+    first, *words = shlex.split(command.replace(*named))
+    assert first == "python"
+    environment = {**os.environ, "HEADSTART_CACHE": str(cache), "WANDB_MODE": "disabled"}
+    environment.pop("HEADSTART_LEDGER", None)
+    with (checkout / "log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, *words], cwd=checkout, env=environment, stdout=log, stderr=log, start_new_session=True
+        )
+
+
+def tables(checkout: Path) -> dict[str, Any]:
+    """Give what the commands have written that does not say how long they took."""
+    runs = checkout / "runs" / "study"
+    found: dict[str, Any] = {}
+    for path in [*runs.glob("*.csv"), *runs.glob("*/*.csv")]:
+        header, *rows = [line.split(",") for line in path.read_text().splitlines()]
+        kept = [place for place, column in enumerate(header) if column not in TIMES]
+        found[str(path.relative_to(runs))] = [[row[place] for place in kept] for row in [header, *rows]]
+    for path in runs.glob("*/*.json"):
+        if path.name in ("transferability.json", "audit.json", "stability.json", "sources_report.json"):
+            found[str(path.relative_to(runs))] = without_times(json.loads(path.read_text()))
+    return found
+
+
+def without_times(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in TIMES}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+@pytest.mark.slow
+def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    copy_checkout(whole)
+    make_small(whole)
+    copy_checkout(broken)
+    make_small(broken)
+    seconds = {}
+    for command in commands():
+        began = time.monotonic()
+        assert begin(command, whole, tmp_path / "cache").wait() == 0, (whole / "log").read_text()[-2000:]
+        seconds[command] = time.monotonic() - began
+    expected = tables(whole)
+    assert {"whole.csv", "head.csv", "scores-whole/scores.csv", "audit-whole/audit.json"} <= expected.keys()
+    moments, kills, turn = random.Random(0), 0, 0
+    while kills < KILLS:
+        for command in commands():
+            ended = False
+            while not ended:
+                process = begin(command, broken, tmp_path / f"cache {turn}")
+                try:
+                    ended = process.wait(moments.uniform(0.3, 1.3) * seconds[command] if kills < KILLS else None) == 0
+                    assert ended, (broken / "log").read_text()[-2000:]
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+                    kills += 1
+        assert tables(broken) == expected
+        turn += 1
+        (broken / "runs").rename(broken / f"runs {turn}")
