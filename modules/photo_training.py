@@ -115,6 +115,9 @@ class PhotoTraining(LightningModule):
         inputs, labels = batch if self.normalize is None else self._augment(*batch)
         logits, labels = self._compared(inputs, labels)
         loss = functional.cross_entropy(logits, labels, ignore_index=self.ignored, label_smoothing=self.label_smoothing)
+        if not loss.isfinite() and (labels == self.ignored).all():
+            # The mean over no pixel; a batch in which none has a class says nothing.
+            loss = 0 * logits.sum()
         if not loss.isfinite():
             raise UserError(
                 f"model.optimizer: the loss is {loss.item()} in epoch {self.current_epoch + 1}, batch {batch_idx + 1}; "

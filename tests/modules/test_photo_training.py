@@ -203,6 +203,18 @@ def test_pixels_without_a_class_are_not_trained_on(pixels: tuple[Tensor, Tensor]
         torch.testing.assert_close(model.training_step((photos, labels), 0), expected)
 
 
+def test_a_batch_in_which_no_pixel_has_a_class_says_nothing(pixels: tuple[Tensor, Tensor]) -> None:
+    photos, labels = pixels
+    model = PhotoTraining()
+    model.begin(nn.Sequential(nn.Conv2d(3, CLASSES, 1), Last()), Scaled(), CLASSES, SEED, of_pixels=True)
+    model.log = lambda *_: None  # type: ignore[method-assign]
+    loss = model.training_step((photos, torch.full_like(labels, 255)), 0)
+    loss.backward()
+    assert loss.item() == 0
+    gradients = [each.grad for each in model.parameters()]
+    assert all(each is not None and not each.any() for each in gradients)
+
+
 def test_augmentation_moves_label_maps_along(pixels: tuple[Tensor, Tensor]) -> None:
     photos, _ = pixels
     steps = [Shift(3), MirrorHalf(), PermuteChannels(), v2.RandomHorizontalFlip(0.5)]
