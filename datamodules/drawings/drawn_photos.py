@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -81,7 +82,31 @@ def digest_code(code: tuple[ModuleType, ...]) -> str:
     return hashlib.sha256(b"".join(Path(str(module.__file__)).read_bytes() for module in code)).hexdigest()
 
 
-class DrawnPets(PhotoSource):
+class DrawnSource(PhotoSource):
+    """Drawings made on demand, by their indices; none for training is one for validation.
+
+    Attributes:
+        train_size: Number of training drawings.
+        validation_size: Number of validation drawings.
+    """
+
+    train_size: int
+    validation_size: int
+
+    def train(self) -> Photos:
+        """Give the training drawings."""
+        return self.drawings(0, self.train_size)
+
+    def validation(self) -> Photos:
+        """Give the validation drawings."""
+        return self.drawings(FIRST_FOR_VALIDATION, self.validation_size)
+
+    @abstractmethod
+    def drawings(self, first: int, count: int) -> Photos:
+        """Give so many drawings, from an index on."""
+
+
+class DrawnPets(DrawnSource):
     """The embedded default: drawn cats and dogs, for a first look without any download.
 
     Args:
@@ -112,20 +137,13 @@ class DrawnPets(PhotoSource):
         self.validation_size = validation_size
         self.drawing_seed = drawing_seed
 
-    def train(self) -> Drawings:
-        """Give the training drawings."""
-        return self._drawings(0, self.train_size)
-
-    def validation(self) -> Drawings:
-        """Give the validation drawings."""
-        return self._drawings(FIRST_FOR_VALIDATION, self.validation_size)
-
-    def _drawings(self, first: int, count: int) -> Drawings:
+    def drawings(self, first: int, count: int) -> Drawings:
+        """Give so many drawings, cats and dogs in turn, from an index on."""
         indices = range(first, first + count)
         return Drawings(draw_pet, PETS, ("cats", "dogs"), indices, self.drawing_seed, self.difficulty)
 
 
-class DrawnObjects(PhotoSource):
+class DrawnObjects(DrawnSource):
     """The task that the embedded backbone was pre-trained on: drawn objects of 60 classes, none of them a pet.
 
     Args:
@@ -144,13 +162,9 @@ class DrawnObjects(PhotoSource):
         self.validation_size = validation_size
         self.drawing_seed = drawing_seed
 
-    def train(self) -> Drawings:
-        """Give the training drawings."""
-        return object_drawings(0, self.train_size, self.drawing_seed)
-
-    def validation(self) -> Drawings:
-        """Give the validation drawings."""
-        return object_drawings(FIRST_FOR_VALIDATION, self.validation_size, self.drawing_seed)
+    def drawings(self, first: int, count: int) -> Drawings:
+        """Give so many drawings, the classes in turn, from an index of every class on."""
+        return object_drawings(first, count, self.drawing_seed)
 
 
 def object_drawings(first: int, count: int, seed: int) -> Drawings:

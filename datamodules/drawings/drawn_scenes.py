@@ -25,11 +25,11 @@ from datamodules.drawings.canvas import (
     sample_pose,
 )
 from datamodules.drawings.drawn_animals import ANIMALS
-from datamodules.drawings.drawn_photos import FIRST_FOR_VALIDATION, OBJECTS, digest_code
+from datamodules.drawings.drawn_photos import OBJECTS, DrawnSource, digest_code
 from datamodules.drawings.drawn_plants import PLANTS
 from datamodules.drawings.drawn_signs import SIGNS
 from datamodules.drawings.drawn_things import THINGS
-from datamodules.photos.photo_source import Photos, PhotoSource
+from datamodules.photos.photo_source import Photos
 from output.errors import UserError, require_different
 
 PAINTERS = {**PLANTS, **ANIMALS, **THINGS, **SIGNS}
@@ -138,7 +138,7 @@ class Scenes(Photos):
         return hashlib.sha256(drawn.encode()).hexdigest()
 
 
-class DrawnScenes(PhotoSource):
+class DrawnScenes(DrawnSource):
     """Drawn scenes with a class for every pixel: background, and the subjects that are asked for.
 
     Args:
@@ -172,15 +172,12 @@ class DrawnScenes(PhotoSource):
         self.train_size, self.validation_size = train_size, validation_size
         self.name = name
 
-    def train(self) -> Scenes:
-        """Give the training scenes."""
-        return self._scenes(0, self.train_size)
+    def drawings(self, first: int, count: int) -> Scenes:
+        """Give so many scenes, from an index on.
 
-    def validation(self) -> Scenes:
-        """Give the validation scenes."""
-        return self._scenes(FIRST_FOR_VALIDATION, self.validation_size)
-
-    def _scenes(self, first: int, count: int) -> Scenes:
+        Raises:
+            UserError: A subject is none that is drawn, or comes twice.
+        """
         require_different("subjects", self.setting.subjects)
         unknown = [subject for subject in self.setting.subjects if subject not in PAINTERS]
         if unknown:
