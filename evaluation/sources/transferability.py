@@ -20,7 +20,7 @@ from evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, Metr
 from evaluation.sources.pixel_features import pixel_features
 from evaluation.sources.report import print_source_ranking, source_report
 from evaluation.sources.results import RankedSources
-from evaluation.sources.scores import Metrics, compare_sources, score_source
+from evaluation.sources.scores import Metrics, Score, compare_sources, score_source
 from evaluation.sources.source_features import SourceFeatures, source_features, source_job
 from evaluation.sources.stored_scores import StoredScores
 from evaluation.sources.targets import Split, Target, read_target
@@ -140,20 +140,14 @@ def transferability(
     with Progress("metrics", len(jobs) * len(chosen) * (1 + resamples), "scores") as progress:
         for target in found:
             its = {source: features[target.name, source] for source in networks}
-            results.append(
-                _score(
-                    target,
-                    its,
-                    facts,
-                    chosen,
-                    int(resamples),
-                    int(seed),
-                    performed,
-                    seconds[target.name],
-                    stored,
-                    progress,
-                )
-            )
+            scores = {
+                source: _score(each, facts[source], chosen, int(resamples), int(seed), stored, progress)
+                for source, each in its.items()
+            }
+            known_there = {source: value for (source, name), value in performed.items() if name == target.name}
+            weights = {source: each.weights for source, each in its.items()}
+            compared = compare_sources(chosen, scores)
+            results.append(RankedSources(chosen, compared, known_there, target, weights, seconds[target.name]))
     _require_scores(results)
     made_with = {
         "seed": int(seed),
@@ -185,32 +179,24 @@ def transferability(
 
 
 def _score(
-    target: Target,
-    features: Mapping[str, SourceFeatures],
-    facts: Mapping[str, SourceFacts],
+    source: SourceFeatures,
+    facts: SourceFacts,
     metrics: Metrics,
     resamples: int,
     seed: int,
-    performances: Mapping[tuple[str, str], float],
-    seconds: Mapping[str, float],
     stored: StoredScores,
     progress: Progress,
-) -> RankedSources:
-    """Score all sources on one target, and keep the scores that were not there."""
-    scores = {}
-    for source, its in features.items():
-        given = Inputs(its.features, its.labels, its.probabilities(), seed, facts=facts[source])
-        parts = its.divide(resamples, seed)
-        identity = stored.identity(given, parts)
-        known = stored.find(identity, list(metrics))
-        progress.advance(len(known) * (int(parts.max()) + 2))
-        missing = {name: metric for name, metric in metrics.items() if name not in known}
-        computed = score_source(missing, given, parts, progress) if missing else {}
-        stored.keep(identity, computed)
-        scores[source] = {name: {**known, **computed}[name] for name in metrics}
-    performed = {source: value for (source, name), value in performances.items() if name == target.name}
-    weights = {source: its.weights for source, its in features.items()}
-    return RankedSources(metrics, compare_sources(metrics, scores), performed, target, weights, seconds)
+) -> dict[str, Score]:
+    """Score one source on one target, and keep the scores that were not there."""
+    given = Inputs(source.features, source.labels, source.probabilities(), seed, facts=facts)
+    parts = source.divide(resamples, seed)
+    identity = stored.identity(given, parts)
+    known = stored.find(identity, list(metrics))
+    progress.advance(len(known) * (int(parts.max()) + 2))
+    missing = {name: metric for name, metric in metrics.items() if name not in known}
+    computed = score_source(missing, given, parts, progress) if missing else {}
+    stored.keep(identity, computed)
+    return {name: {**known, **computed}[name] for name in metrics}
 
 
 def _find_features(
