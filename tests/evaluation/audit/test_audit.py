@@ -18,6 +18,7 @@ from evaluation.audit import findings
 from evaluation.audit.facts import Facts
 from evaluation.audit.rankers import rank_sources, without
 from evaluation.stability.table import read_table
+from tests.material.mistakes import error_of
 
 SOURCES = ["small", "middle", "large", "huge"]
 TARGETS = ["t0", "t1", "t2"]
@@ -309,12 +310,7 @@ def test_mistakes_are_one_line(
     write_table(Path("table.csv"))
     for name, text in changes.items():
         Path(name).write_text(text)
-    with pytest.raises(SystemExit) as end:
-        run(Path("table.csv"), Path("out"), *options)
-    assert end.value.code == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {message}")
-    assert error.count("\n") == 1
+    assert error_of(lambda: run(Path("table.csv"), Path("out"), *options), capsys).startswith(f"error: {message}")
     assert not Path("out").exists()
 
 

@@ -19,6 +19,7 @@ import evaluate
 from evaluation.sources_report import sources_report as command
 from evaluation.sources_report.files import MARKDOWN, over_targets_rows
 from output.tables import markdown_table
+from tests.material.mistakes import error_of
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -229,12 +230,7 @@ def test_mistakes_are_one_line(
     tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     table = write_table(tmp_path / "table.csv", ["gbc", "own"])
-    with pytest.raises(SystemExit) as end:
-        run(table, tmp_path / "out", *options)
-    assert end.value.code == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {message}")
-    assert error.count("\n") == 1
+    assert error_of(lambda: run(table, tmp_path / "out", *options), capsys).startswith(f"error: {message}")
     assert not (tmp_path / "out").exists()
 
 

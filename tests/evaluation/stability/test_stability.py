@@ -16,6 +16,7 @@ from PIL import Image
 
 import evaluate
 from evaluation.stability import stability as command
+from tests.material.mistakes import error_of
 
 SOURCES, TARGETS = 6, 4
 PERFORMANCES = np.array([0.1, 0.3, 0.4, 0.7, 0.8, 0.9])
@@ -316,12 +317,7 @@ def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: 
 def test_mistakes_are_one_line(
     table: Path, tmp_path: Path, options: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(SystemExit) as end:
-        run(table, tmp_path / "out", *options)
-    assert end.value.code == 1
-    error = capsys.readouterr().err
-    assert error.startswith(f"error: {message}")
-    assert error.count("\n") == 1
+    assert error_of(lambda: run(table, tmp_path / "out", *options), capsys).startswith(f"error: {message}")
 
 
 def test_output_that_cannot_be_written_is_one_line(
