@@ -189,7 +189,7 @@ METRICS: dict[str, TransferabilityMetric] = {
         is_single=True,
         is_default=False,
     ),
-    # The others are to stand in for it, and it takes longer than all of them together.
+    # The others are to stand in for it.
     "linear_probe": TransferabilityMetric(
         "linear probe",
         "accuracy of logistic regression over five folds, the slow reference",

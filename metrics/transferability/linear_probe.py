@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.arrays import Array, check_integer, like, namespace, to_host
-from metrics.transferability.feature_statistics import FeatureStatistics
+from metrics.transferability.feature_statistics import FeatureStatistics, decompose
 
 PENALTY = 1.0
-GRADIENT_TOLERANCE = 1e-5
+GRADIENT_TOLERANCE = 1e-7
 ITERATIONS = 1000
+# The mean of p (1 - p) that scales are set for; iterations are nearly the same for 0.01 to 0.25.
+CURVATURE = 0.02
 
 
 def linear_probe_accuracy(
@@ -82,10 +84,23 @@ def _predicted(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> NDAr
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
     deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
     present, codes = np.unique(statistics.labels[~chosen], return_inverse=True)
-    weight, intercept = fit_logistic((rows - mean) / deviation, codes, len(present), PENALTY)
-    scores = ((held - mean) / deviation) @ weight + intercept
+    rows, held = (rows - mean) / deviation, (held - mean) / deviation
+    # The penalty keeps the weights among the axes along which rows differ, and a rotation leaves it as it is.
+    axes = _principal_axes(rows)
+    weight, intercept = fit_logistic(rows @ axes, codes, len(present), PENALTY)
+    scores = (held @ axes) @ weight + intercept
     predicted: NDArray[np.bool_] = present[to_host(scores.argmax(1))] == statistics.labels[chosen]
     return predicted
+
+
+def _principal_axes(rows: Array) -> Array:
+    """Find the orthonormal axes along which centred rows `[samples, features]` differ, `[features, rank]`."""
+    samples, features = rows.shape
+    rounding = max(samples, features) * np.finfo(np.float64).eps
+    squares, vectors = decompose(rows.T @ rows if features <= samples else rows @ rows.T, rounding)
+    rank = int((squares > 0).sum())
+    vectors = vectors[:, :rank]
+    return vectors if features <= samples else rows.T @ vectors / namespace(rows).sqrt(squares[:rank])
 
 
 def fit_logistic(
@@ -93,12 +108,16 @@ def fit_logistic(
 ) -> tuple[Array, Array]:
     """Fit logistic regression, `penalty |W|^2 / 2 + sum of cross-entropies`, the intercepts unpenalised.
 
+    Along every feature, the weights are fitted in units in which the sum is about equally curved: where features are
+    principal components, whose spreads differ by orders of magnitude, that takes tens of iterations instead of
+    hundreds to thousands.
+
     Args:
-        rows: `[samples, features]`.
+        rows: `[samples, features]`, principal components for speed.
         labels: From 0, `[samples]`.
         classes: How many.
         penalty: Weight of the squares.
-        tolerance: Largest element of the gradient per sample at the end.
+        tolerance: Largest element of the gradient per sample at the end, in those units.
 
     Returns:
         Weights `[features, classes]` and intercepts `[classes]`.
@@ -108,17 +127,20 @@ def fit_logistic(
     xp = namespace(rows)
     samples, features = rows.shape
     targets = like(np.eye(classes)[labels], rows)
+    units = 1 / xp.sqrt(penalty + CURVATURE * (rows**2).sum(0))[:, None]
+    intercept_unit = (CURVATURE * samples) ** -0.5
+    scaled, penalties = rows * units.T, penalty * units**2
 
     def objective(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         matrix = like(parameters.reshape(features + 1, classes), rows)
         weight = matrix[:-1]
-        scores = rows @ weight + matrix[-1]
+        scores = scaled @ weight + matrix[-1] * intercept_unit
         scores -= xp.amax(scores, 1)[:, None]
         exponentials = xp.exp(scores)
         sums = exponentials.sum(1)[:, None]
-        loss = xp.log(sums).sum() - (scores * targets).sum() + penalty / 2 * (weight**2).sum()
+        loss = xp.log(sums).sum() - (scores * targets).sum() + (penalties * weight**2).sum() / 2
         errors = exponentials / sums - targets
-        gradient = xp.concatenate([rows.T @ errors + penalty * weight, errors.sum(0)[None]])
+        gradient = xp.concatenate([scaled.T @ errors + penalties * weight, errors.sum(0)[None] * intercept_unit])
         return float(loss) / samples, to_host(gradient).ravel() / samples
 
     result = minimize(
@@ -129,4 +151,4 @@ def fit_logistic(
         options={"maxiter": ITERATIONS, "gtol": tolerance, "ftol": 0.0},
     )
     matrix = like(result.x.reshape(features + 1, classes), rows)
-    return matrix[:-1], matrix[-1]
+    return matrix[:-1] * units, matrix[-1] * intercept_unit
