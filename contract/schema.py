@@ -220,7 +220,6 @@ def json_schemas() -> dict[str, dict[str, Any]]:
 
 _RULES = {
     "missing": "is required",
-    "extra_forbidden": "is not a field of the contract",
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "tuple_type": "must be a list",
@@ -228,13 +227,24 @@ _RULES = {
 }
 
 
-def check_document(document: object, adapter: TypeAdapter[T]) -> tuple[T | None, list[Problem]]:
-    """Check a parsed document's types, fields and bounds, and give it typed, or None and all problems at once."""
+def check_document(
+    document: object, adapter: TypeAdapter[T], of: str = "the contract"
+) -> tuple[T | None, list[Problem]]:
+    """Check a parsed document's types, fields and bounds.
+
+    Args:
+        document: The document.
+        adapter: Its type.
+        of: What the fields are of, for messages.
+
+    Returns:
+        The document typed, or None, and all problems at once.
+    """
     try:
         return adapter.validate_python(document), []
     except ValidationError as error:
         found = error.errors(include_url=False)
-        return None, [_describe(detail) for detail in found if not _counts_valid_entries_alone(detail)]
+        return None, [_describe(detail, of) for detail in found if not _counts_valid_entries_alone(detail)]
 
 
 def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
@@ -249,16 +259,18 @@ def describe_version(asked: object) -> Problem:
     return Problem("/contract_version", value, rule)
 
 
-def _describe(detail: ErrorDetails) -> Problem:
+def _describe(detail: ErrorDetails, of: str) -> Problem:
     place = [part for part in detail["loc"] if part not in TAGS]
     if place == ["contract_version"]:
         return describe_version(detail["input"])
     value = "" if detail["type"] == "missing" else short_json(detail["input"])
-    return Problem(join_pointer(place), value, _rule(detail))
+    return Problem(join_pointer(place), value, _rule(detail, of))
 
 
-def _rule(detail: ErrorDetails) -> str:
+def _rule(detail: ErrorDetails, of: str) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
+    if kind == "extra_forbidden":
+        return f"is not a field of {of}"
     if kind == "too_short":
         return f"must have at least {context['min_length']} items, not {len(detail['input'])}"
     if kind == "too_long":

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from contract.challenge import Challenge
+from contract.challenge_breaches import find_breaches
 from contract.documents import Catalog, Registry
 from contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
@@ -53,7 +55,12 @@ class Submission:
 
 
 def read_submission(
-    path: Path, registry: Registry, catalog: Catalog, team: Team | None = None, max_bytes: int = DEFAULT_MAX_BYTES
+    path: Path,
+    registry: Registry,
+    catalog: Catalog,
+    team: Team | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    challenge: Challenge | None = None,
 ) -> Submission:
     """Read and check a submission of either team, which its key tells.
 
@@ -63,6 +70,7 @@ def read_submission(
         catalog: The stimuli that there are.
         team: The team that it must be of; None for either.
         max_bytes: The largest size of the file in bytes.
+        challenge: The challenge whose rules hold beside the contract's, but for its deadline and quotas.
 
     Returns:
         The submission.
@@ -89,6 +97,8 @@ def read_submission(
         broken = {problem.pointer for problem in problems}
         models = found == "blue"
         problems += _search_models(entries, registry, broken) if models else _search_stimuli(entries, catalog, broken)
+        if challenge is not None:
+            problems += find_breaches(challenge, found, KEYS[found], entries)
     if checked is None or problems:
         raise ContractError(document, sorted(problems, key=_entry))
     digest = hashlib.sha256(content).hexdigest()

@@ -4,7 +4,7 @@
 
 prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
 (document, JSON pointer, value, rule) and exits with 1. Where the registry or the catalog breaks the contract, the
-submission is not looked at, and each of the two takes one line.
+submission is not looked at, and each of the two takes one line. With --challenge its rules hold, too.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from typing import Literal, get_args
 # Run by its path, from any folder and without an installation, the script finds the project beside itself.
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from contract.challenge import challenge_path, read_challenge, shipped_challenges
 from contract.documents import (
     CATALOG_VARIABLE,
     REGISTRY_VARIABLE,
@@ -34,7 +35,7 @@ from contract.problems import ContractError
 from contract.schema import CONTRACT_VERSION, Team
 from contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
 
-Document = Literal["registry", "catalog", "submission"]
+Document = Literal["registry", "catalog", "challenge", "submission"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -64,10 +65,13 @@ def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Docu
         registry = read_registry(registry_path(options.registry))
     with _noting("catalog", errors):
         catalog = read_catalog(catalog_path(options.catalog))
+    challenge = None
+    with _noting("challenge", errors):
+        challenge = options.challenge and read_challenge(challenge_path(options.challenge))
     if not errors:
         with _noting("submission", errors):
             path = Path(options.submission)
-            return read_submission(path, registry, catalog, options.team, options.max_bytes), errors
+            return read_submission(path, registry, catalog, options.team, options.max_bytes, challenge), errors
     return None, errors
 
 
@@ -93,6 +97,8 @@ def _parse(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--team", choices=get_args(Team), help="Team that it must be of; either by default.")
     parser.add_argument("--registry", help=f"Model registry; by default {REGISTRY_VARIABLE} or the project's own.")
     parser.add_argument("--catalog", help=f"Stimuli catalog; by default {CATALOG_VARIABLE} or the project's own.")
+    shipped = f"Challenge whose rules hold: a YAML file, or one of {', '.join(shipped_challenges())}."
+    parser.add_argument("--challenge", help=shipped)
     size = "Largest size of a submission in bytes (default: %(default)s)."
     parser.add_argument("--max_bytes", type=_positive, default=DEFAULT_MAX_BYTES, help=size)
     parser.add_argument("--json", action="store_true", help="Print the verdict and all problems as JSON.")

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
+from contract.challenge import challenge_path, read_challenge
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.submissions import DEFAULT_MAX_BYTES, read_submission
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
@@ -31,6 +32,7 @@ def cka(
     measure: MeasureName = DEFAULT_MEASURE,
     registry: str | None = None,
     catalog: str | None = None,
+    challenge: str | None = None,
     output: str | None = None,
     overwrite: bool = False,
     log_dir: str | None = None,
@@ -52,6 +54,8 @@ def cka(
         measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        challenge: Challenge whose rules a submission has to keep beside the contract's: a YAML file, or the name of one
+            in configs/challenge. Deadline and quotas are not for whoever scores, and not looked at.
         output: Folder for score.json (cka.json without a submission) and heatmap.png, or for files that begin with
             the name of another measure; by default runs/cka, and runs/cka-layers where layers are compared.
         overwrite: Replace results of another configuration that lie in the folder.
@@ -80,11 +84,13 @@ def cka(
     if remote and save_embeddings:
         raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
     known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
+    rules = None if challenge is None else read_challenge(challenge_path(challenge))
     engines = Engines(workers, ray)
     other = None if measure == DEFAULT_MEASURE else measure
     compute: Callable[[], tuple[dict[str, Any], RowsByModel]]
     if models is not None:
-        _refuse({"team": team, "log_dir": log_dir}, "it is for submissions, and models are compared without one")
+        for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
+        _refuse(for_submissions, "it is for submissions, and models are compared without one")
         check_compared(models, layers, known)
         names = models
         made_from = {"measure": other, "model": layers and models[0], "pairwise/names": layers or models}
@@ -92,8 +98,13 @@ def cka(
     else:
         _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
         _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
-        checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes))
-        made_from = {"team": checked.team, "digests/submission": checked.sha256}
+        checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes), rules)
+        made_from = {
+            "team": checked.team,
+            "digests/submission": checked.sha256,
+            "challenge": None if rules is None else rules.name,
+            "digests/challenge": None if rules is None else rules.digest,
+        }
         names = list(checked.models or known.entries)
         compute = partial(score, checked, known, stimuli, extraction, engines)
         if remote:
@@ -105,6 +116,9 @@ def cka(
     document, embeddings = compute()
     # As they are here: those of a machine that is hired have other versions.
     document["digests"]["networks"] = shared["digests/networks"]
+    if rules is not None:
+        document["challenge"] = rules.name
+        document["digests"]["challenge"] = rules.digest
     document["timings"]["total_seconds"] = time.perf_counter() - start
     files = write_score(document, files, log, embeddings)
     if overwrite and not save_embeddings:

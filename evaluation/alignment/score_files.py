@@ -28,6 +28,7 @@ MOST_PRINTED = 10
 # What of a score goes into the log; the matrix stays in the score's own file.
 LOGGED = (
     "contract_version",
+    "challenge",
     "team",
     "score",
     "n_models",
@@ -91,7 +92,11 @@ def write_score(
                 _write_arrays(path, embeddings)
             if "team" in document:
                 time = datetime.now(UTC).isoformat(timespec="seconds")
-                record = {**{key: document[key] for key in LOGGED}, "output": str(folder), "time": time}
+                record = {
+                    **{key: document[key] for key in LOGGED if key in document},
+                    "output": str(folder),
+                    "time": time,
+                }
                 return [*files, append_score(log, record)]
     except OSError as error:
         raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
@@ -101,8 +106,9 @@ def write_score(
 def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
     """Print the content of `score.json` or `cka.json`, and where the files are."""
     if "team" in document:
+        held = f", challenge {document['challenge']}" if "challenge" in document else ""
         version = document["contract_version"]
-        print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}")
+        print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}{held}")
     measure, pairwise = _measure(document), document["pairwise"]
     names = pairwise["names"]
     if len(names) <= MOST_PRINTED:

@@ -200,3 +200,26 @@ def test_loads_nothing_heavy() -> None:
     }
     assert "pydantic" in loaded
     assert heavy.isdisjoint(loaded)
+
+
+def test_a_challenges_own_rules(folder: Path, validate: Any) -> None:
+    rules = "name: ours\ntitle: Ours\nteams: {blue: {count: {exactly: 2}}}\n"
+    (folder / "ours.yaml").write_text(rules)
+    assert validate("blue.json", "--challenge=contract")[0] == 0
+    code, lines = validate("blue.json", "--challenge=ours.yaml")
+    rule = "must have exactly 2 models in this challenge, not 3"
+    assert (code, lines) == (1, [f"submission blue.json: /models: {rule}"])
+    code, lines = validate("red.json", "--challenge=realign_2026", "--json")
+    (problem,) = json.loads("\n".join(lines))["problems"]
+    assert (code, problem["pointer"]) == (1, "/differentiating_images")
+    assert problem["rule"] == "must have exactly 1000 stimuli in this challenge, not 2"
+
+
+def test_a_challenge_that_is_none(folder: Path, validate: Any) -> None:
+    (folder / "ours.yaml").write_text("name: ours\nteams: {}\n")
+    code, lines = validate("blue.json", "--challenge=ours.yaml")
+    assert code == 1
+    assert lines == ["challenge ours.yaml: 2 problems: /title: is required; /teams {}: needs blue or red"]
+    code, lines = validate("blue.json", "--challenge=none")
+    assert code == 1
+    assert lines[0].startswith("challenge none: 1 problem: there is no such file")

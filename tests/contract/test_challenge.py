@@ -1,0 +1,217 @@
+"""The configuration of a challenge, and what it says of times and scores."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from contract.challenge import (
+    CHALLENGES,
+    Challenge,
+    TeamRules,
+    challenge_path,
+    choose_standing,
+    find_untimely,
+    read_challenge,
+    shipped_challenges,
+)
+from contract.problems import ContractError, Problem
+
+MINIMAL: dict[str, Any] = {"name": "ours", "title": "Our challenge", "teams": {"red": {}}}
+NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
+
+
+def write(folder: Path, content: Any) -> Path:
+    path = folder / "challenge.yaml"
+    path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+    return path
+
+
+def refuse(folder: Path, content: Any) -> list[Problem]:
+    with pytest.raises(ContractError, match=r"^challenge \S+challenge\.yaml: \d+ problems?: ") as caught:
+        read_challenge(write(folder, content))
+    return caught.value.problems
+
+
+def test_shipped_challenges() -> None:
+    assert shipped_challenges() == ["contract", "realign_2026"]
+    found = {name: read_challenge(challenge_path(name)) for name in shipped_challenges()}
+    assert [challenge.name for challenge in found.values()] == list(found)
+    counts = [(team.count.exactly, team.count.least) for team in rules(found["contract"])]
+    assert counts == [(None, 2), (None, 2)]
+    assert [team.count.exactly for team in rules(found["realign_2026"])] == [20, 1000]
+
+
+def rules(challenge: Challenge) -> list[TeamRules]:
+    blue, red = challenge.rules("blue"), challenge.rules("red")
+    assert blue is not None
+    assert red is not None
+    return [blue, red]
+
+
+def test_a_file_of_the_users_is_preferred_to_a_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert challenge_path("contract") == CHALLENGES / "contract.yaml"
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "contract").write_text("")
+    assert challenge_path("contract") == Path("contract")
+
+
+def test_missing_file_names_the_shipped_ones(tmp_path: Path) -> None:
+    with pytest.raises(ContractError, match=r"there is no such file; .*: contract, realign_2026$"):
+        read_challenge(challenge_path(str(tmp_path / "none.yaml")))
+
+
+def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
+    text = """
+        name: spring
+        title: "Spring: the challenge"
+        description: |
+          Two paragraphs.
+
+          Here is the second.
+        deadline: 2026-03-31T23:59:59-12:00
+        time_zone: Europe/Berlin
+        teams:
+          blue:
+            count: {least: 3, most: 5}
+            families: {vit: ["vit_*", "deit?"], convolutional: [resnet*]}
+            most_per_family: 2
+            unmixed_families: [[vit, convolutional]]
+            submissions: 10
+            submissions_per_day: 2
+            standing: last
+          red:
+            count: {exactly: 4}
+            datasets: [photos]
+    """
+    challenge = read_challenge(write(tmp_path, text))
+    assert challenge.deadline == datetime(2026, 4, 1, 11, 59, 59, tzinfo=UTC)
+    blue, red = rules(challenge)
+    assert blue.model_dump() == {
+        "count": {"exactly": None, "least": 3, "most": 5},
+        "families": {"vit": ("vit_*", "deit?"), "convolutional": ("resnet*",)},
+        "most_per_family": 2,
+        "unmixed_families": (("vit", "convolutional"),),
+        "submissions": 10,
+        "submissions_per_day": 2,
+        "standing": "last",
+    }
+    assert red.model_dump() == {
+        "count": {"exactly": 4, "least": None, "most": None},
+        "datasets": ("photos",),
+        "submissions": None,
+        "submissions_per_day": None,
+        "standing": "best",
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "pointer", "words"),
+    [
+        ({"title": None}, "/title", "string"),
+        ({"name": "two words"}, "/name", "letters, digits"),
+        ({"colour": "red"}, "/colour", "is not a field of a challenge"),
+        ({"deadline": "2026-03-01T12:00:00"}, "/deadline", "has no time zone"),
+        ({"deadline": "soon"}, "/deadline", "isoformat"),
+        ({"time_zone": "Mars/Base"}, "/time_zone", "is no name of a time zone"),
+        ({"time_zone": "../etc"}, "/time_zone", "is no name of a time zone"),
+        ({"time_zone": 1}, "/time_zone", "string"),
+        ({"teams": {}}, "/teams", "needs blue or red"),
+        ({"teams": {"green": {}}}, "/teams/green", "is not a field of a challenge"),
+        ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),
+        ({"teams": {"red": {"count": {"exactly": 1}}}}, "/teams/red/count/exactly", "2"),
+        ({"teams": {"red": {"count": {"exactly": 9, "most": 9}}}}, "/teams/red/count", "exactly beside"),
+        ({"teams": {"red": {"count": {"least": 9, "most": 8}}}}, "/teams/red/count", "least 9 above most 8"),
+        ({"teams": {"red": {"submissions_per_day": 0}}}, "/teams/red/submissions_per_day", "1"),
+        ({"teams": {"red": {"submissions": True}}}, "/teams/red/submissions", "integer"),
+        ({"teams": {"red": {"standing": "first"}}}, "/teams/red/standing", "'best' or 'last'"),
+        ({"teams": {"red": {"datasets": []}}}, "/teams/red/datasets", "at least 1"),
+        ({"teams": {"blue": {"families": {"a": ["a*"]}}}}, "/teams/blue", "needs most_per_family or unmixed"),
+        ({"teams": {"blue": {"most_per_family": 1}}}, "/teams/blue", "needs families"),
+        ({"teams": {"blue": {"unmixed_families": [["a", "b"]]}}}, "/teams/blue", "names a, b"),
+    ],
+)
+def test_mistakes_of_a_host(tmp_path: Path, changed: dict[str, Any], pointer: str, words: str) -> None:
+    (problem,) = refuse(tmp_path, {**MINIMAL, **changed})
+    assert problem.pointer == pointer
+    assert words in problem.rule
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a: [", "is not YAML"),
+        ("a: \x07", "is not YAML"),
+        ("", "must be an object"),
+        ("deadline: 2026-13-41", "YAML"),
+        ("&a [*a]", "YAML"),
+        ("? [a]\n: b", "YAML"),
+    ],
+)
+def test_files_that_are_no_challenge(tmp_path: Path, text: str, words: str) -> None:
+    assert words in refuse(tmp_path, text)[0].rule
+
+
+def test_all_mistakes_are_named_at_once(tmp_path: Path) -> None:
+    found = refuse(tmp_path, {"name": "", "teams": {"red": {"count": 3, "best_of": 2}}})
+    assert {problem.pointer for problem in found} == {"/name", "/title", "/teams/red/count", "/teams/red/best_of"}
+
+
+def test_digest_is_of_what_is_said(tmp_path: Path) -> None:
+    plain = read_challenge(write(tmp_path, MINIMAL))
+    turned = read_challenge(
+        write(tmp_path, "# remark\nteams: {red: }\ntitle: Our challenge\nname: ours\n".replace(": }", ": {}}"))
+    )
+    other = read_challenge(write(tmp_path, {**MINIMAL, "deadline": NOON}))
+    assert plain.digest == turned.digest != other.digest
+
+
+def test_the_deadline_itself_is_in_time(tmp_path: Path) -> None:
+    aware = NOON.astimezone(timezone(timedelta(hours=-5)))
+    challenge = read_challenge(write(tmp_path, {**MINIMAL, "deadline": aware.isoformat(), "time_zone": "Asia/Tokyo"}))
+    assert not challenge.is_over(NOON)
+    assert find_untimely(challenge, "red", [], NOON) == []
+    late = NOON + timedelta(microseconds=1)
+    assert challenge.is_over(late)
+    (problem,) = find_untimely(challenge, "red", [], late)
+    rule = "the deadline was 2026-03-01T07:00:00-05:00, and it is 2026-03-01T21:00:00.000001+09:00"
+    assert (problem.pointer, problem.rule) == ("", rule)
+
+
+def test_without_a_deadline_it_is_never_over(tmp_path: Path) -> None:
+    assert not read_challenge(write(tmp_path, MINIMAL)).is_over(datetime.max.replace(tzinfo=UTC))
+
+
+def test_days_end_at_midnight_of_the_time_zone(tmp_path: Path) -> None:
+    red = {"submissions_per_day": 2}
+    challenge = read_challenge(write(tmp_path, {**MINIMAL, "time_zone": "Asia/Tokyo", "teams": {"red": red}}))
+    # Midnight in Tokyo is 15:00 in UTC.
+    before, after = datetime(2026, 3, 1, 14, 59, tzinfo=UTC), datetime(2026, 3, 1, 15, tzinfo=UTC)
+    assert find_untimely(challenge, "red", [before], before) == []
+    (problem,) = find_untimely(challenge, "red", [before, before - timedelta(hours=9)], before)
+    assert problem.rule.startswith("2 submissions may be handed in on one day, and all of 2026-03-01 (Asia/Tokyo) are")
+    assert find_untimely(challenge, "red", [before, before - timedelta(hours=9)], after) == []
+
+
+def test_submissions_altogether(tmp_path: Path) -> None:
+    challenge = read_challenge(write(tmp_path, {**MINIMAL, "teams": {"red": {"submissions": 3}}}))
+    earlier = [NOON - timedelta(days=days) for days in (1, 2)]
+    assert find_untimely(challenge, "red", earlier, NOON) == []
+    (problem,) = find_untimely(challenge, "red", [*earlier, NOON], NOON)
+    assert problem.rule == "3 submissions may be handed in, and all of them are"
+
+
+def test_a_team_that_a_challenge_does_not_have(tmp_path: Path) -> None:
+    (problem,) = find_untimely(read_challenge(write(tmp_path, MINIMAL)), "blue", [], NOON)
+    assert problem.rule == "the challenge 'ours' takes no submissions of the Blue Team"
+
+
+def test_standing_score() -> None:
+    scores = [0.2, 0.9, 0.9, 0.1]
+    assert choose_standing(TeamRules(standing="best"), scores) == 1
+    assert choose_standing(TeamRules(standing="last"), scores) == 3
+    assert choose_standing(TeamRules(), []) is None

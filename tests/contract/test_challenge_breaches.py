@@ -1,0 +1,135 @@
+"""Submissions that keep the contract and break a challenge's own rules."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.challenge import CHALLENGE, Challenge
+from contract.documents import Catalog, Registry
+from contract.problems import ContractError, Problem
+from contract.schema import ModelEntry, Stimulus
+from contract.submissions import Submission, read_submission
+
+MODELS = ["resnet18", "resnet50", "vit_tiny", "vit_small", "deit_base", "mixer"]
+COMMON: dict[str, Any] = {
+    "source": "timm",
+    "weights": None,
+    "layer": "fc",
+    "embedding": "flatten",
+    "input_size": (64, 64),
+    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
+    "output_dim": 8,
+}
+FAMILIES = {"resnet": ["resnet*"], "vit": ["vit_*", "deit_*"], "all of them": ["*"]}
+
+
+def make_challenge(**teams: Any) -> Challenge:
+    return CHALLENGE.validate_python({"name": "ours", "title": "Ours", "teams": teams})
+
+
+def read(folder: Path, document: dict[str, Any], challenge: Challenge) -> Submission:
+    entries = {name: ModelEntry(model_name=name, **COMMON) for name in MODELS}
+    stimuli = [Stimulus(dataset_name=f"set{i // 4}", image_identifier=f"{i}.png") for i in range(12)]
+    path = folder / "entry.json"
+    path.write_text(json.dumps(document))
+    return read_submission(
+        path, Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), tuple(stimuli), ""), challenge=challenge
+    )
+
+
+def breaches(folder: Path, document: dict[str, Any], challenge: Challenge) -> list[Problem]:
+    with pytest.raises(ContractError) as caught:
+        read(folder, document, challenge)
+    return caught.value.problems
+
+
+def blue(*models: Any) -> dict[str, Any]:
+    return {"models": list(models)}
+
+
+def red(*places: int) -> dict[str, Any]:
+    stimuli = [{"dataset_name": f"set{i // 4}", "image_identifier": f"{i}.png"} for i in places]
+    return {"differentiating_images": stimuli}
+
+
+@pytest.mark.parametrize(
+    ("count", "allowed", "words"),
+    [
+        ({"exactly": 3}, {3}, "exactly 3"),
+        ({"least": 4}, {4, 5, 6}, "at least 4"),
+        ({"most": 3}, {2, 3}, "at most 3"),
+        ({"least": 3, "most": 4}, {3, 4}, ""),
+        ({}, {2, 3, 4, 5, 6}, ""),
+    ],
+)
+def test_counts(tmp_path: Path, count: dict[str, int], allowed: set[int], words: str) -> None:
+    challenge = make_challenge(blue={"count": count}, red={"count": count})
+    for given in range(2, 7):
+        for document, key, things in [
+            (blue(*MODELS[:given]), "models", "models"),
+            (red(*range(given)), "differentiating_images", "stimuli"),
+        ]:
+            if given in allowed:
+                read(tmp_path, document, challenge)
+            else:
+                (problem,) = breaches(tmp_path, document, challenge)
+                assert problem.pointer == f"/{key}"
+                assert words in problem.rule
+                assert problem.rule.endswith(f"{things} in this challenge, not {given}")
+
+
+def test_data_sets(tmp_path: Path) -> None:
+    challenge = make_challenge(red={"datasets": ["set0", "set2"]})
+    assert len(read(tmp_path, red(0, 1, 11), challenge).stimuli) == 3
+    found = breaches(tmp_path, red(0, 5, 11, 7), challenge)
+    rule = "is not a dataset of this challenge; it takes set0, set2"
+    assert found == [Problem(f"/differentiating_images/{i}/dataset_name", '"set1"', rule) for i in (1, 3)]
+
+
+def test_models_of_one_family(tmp_path: Path) -> None:
+    challenge = make_challenge(blue={"families": FAMILIES | {"all of them": ["x"]}, "most_per_family": 2})
+    read(tmp_path, blue("resnet18", "vit_tiny", "resnet50", "deit_base", "mixer"), challenge)
+    (problem,) = breaches(tmp_path, blue("vit_tiny", "mixer", "deit_base", {"model_name": "vit_small"}), challenge)
+    rule = "is number 3 of the family 'vit', of which 2 may be in a submission"
+    assert problem == Problem("/models/3/model_name", '"vit_small"', rule)
+
+
+def test_a_model_may_be_of_several_families(tmp_path: Path) -> None:
+    challenge = make_challenge(blue={"families": FAMILIES, "most_per_family": 1})
+    found = breaches(tmp_path, blue("resnet18", "resnet50"), challenge)
+    assert [problem.rule.split("'")[1] for problem in found] == ["resnet", "all of them"]
+
+
+def test_families_that_may_not_be_mixed(tmp_path: Path) -> None:
+    challenge = make_challenge(blue={"families": FAMILIES, "unmixed_families": [["resnet", "vit"]]})
+    read(tmp_path, blue("resnet18", "resnet50", "mixer"), challenge)
+    read(tmp_path, blue("vit_tiny", "deit_base", "mixer"), challenge)
+    found = breaches(tmp_path, blue("mixer", "vit_tiny", "resnet18", "resnet50"), challenge)
+    rule = "is of the family 'resnet', which may not be mixed with 'vit' of /models/1"
+    assert found == [Problem("/models/2", '"resnet18"', rule), Problem("/models/3", '"resnet50"', rule)]
+
+
+def test_a_team_that_the_challenge_does_not_have(tmp_path: Path) -> None:
+    (problem,) = breaches(tmp_path, blue(*MODELS), make_challenge(red={}))
+    assert (problem.pointer, problem.rule) == ("/models", "the challenge 'ours' takes no submissions of the Blue Team")
+
+
+def test_breaches_stand_beside_those_of_the_contract(tmp_path: Path) -> None:
+    challenge = make_challenge(blue={"count": {"exactly": 2}, "families": FAMILIES, "most_per_family": 1})
+    found = breaches(tmp_path, {**blue("resnet18", "resnet18", 5, "resnet", None), "us": 1}, challenge)
+    assert [problem.pointer for problem in found] == ["/us", "/models", *[f"/models/{i}" for i in (1, 2, 3, 3, 3, 4)]]
+
+
+def test_a_challenge_never_loosens_the_contract(tmp_path: Path) -> None:
+    (problem,) = breaches(tmp_path, blue("resnet18"), make_challenge(blue={}))
+    assert problem.rule.startswith("must have at least 2")
+
+
+@pytest.mark.parametrize("entries", [None, "resnet18", 5, {"a": 1}])
+def test_entries_that_are_no_list(tmp_path: Path, entries: Any) -> None:
+    (problem,) = breaches(tmp_path, {"models": entries}, make_challenge(blue={"count": {"exactly": 4}}))
+    assert problem == Problem("/models", problem.value, "must be a list")
