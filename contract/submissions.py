@@ -79,7 +79,33 @@ def read_submission(
         ContractError: The file cannot be read, is no clean JSON, or breaks the contract; all problems are named.
     """
     document = f"submission {path}"
-    content = read_limited(path, max_bytes, document)
+    return check_submission(read_limited(path, max_bytes, document), document, registry, catalog, team, challenge)
+
+
+def check_submission(
+    content: bytes,
+    document: str,
+    registry: Registry,
+    catalog: Catalog,
+    team: Team | None = None,
+    challenge: Challenge | None = None,
+) -> Submission:
+    """Check a submission that was read, or came over a network.
+
+    Args:
+        content: Its bytes.
+        document: What it is called in messages.
+        registry: As of `read_submission`, and so are the rest.
+        catalog: The stimuli that there are.
+        team: The team that it must be of; None for either.
+        challenge: The challenge whose rules hold beside the contract's, but for its deadline and quotas.
+
+    Returns:
+        The submission.
+
+    Raises:
+        ContractError: As `read_submission`.
+    """
     parsed = parse_json(content, document)
     found = _tell_team(parsed)
     if isinstance(found, list):
