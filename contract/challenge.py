@@ -11,19 +11,16 @@ from typing import Annotated, Any, Literal
 from zoneinfo import ZoneInfo
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
 from contract.names import DATASET_PATTERN, TEXT_PATTERN
 from contract.problems import ContractError, Problem
-from contract.schema import MAX_ENTRIES, MIN_ENTRIES, Team, check_document
+from contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
 from contract.untrusted_json import read_limited
+from contract.versions import VERSIONS, Version
 
 CHALLENGES = Path(__file__).resolve().parents[1] / "configs" / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
-
-
-class _Rules(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 def _read_time(given: object) -> object:
@@ -44,16 +41,14 @@ def _check_time_zone(name: str) -> str:
     return name
 
 
-# YAML has lists alone: strict models would take no list for a tuple.
-_AS_LIST = Field(strict=False)
 _Line = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)]
 _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTERN)]
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
 _Limit = Annotated[int, Field(ge=1)]
-_Lines = Annotated[tuple[_Line, ...], _AS_LIST, Field(min_length=1)]
+_Lines = Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=1)]
 
 
-class Count(_Rules):
+class Count(Document):
     """How many models or stimuli a submission has."""
 
     exactly: Annotated[_Number | None, Field(description="So many, and no other number.")] = None
@@ -69,7 +64,7 @@ class Count(_Rules):
         return self
 
 
-class TeamRules(_Rules):
+class TeamRules(Document):
     """What holds for the submissions of either team."""
 
     count: Annotated[Count, Field(description="How many models or stimuli a submission has.")] = Count()
@@ -89,14 +84,17 @@ class BlueRules(TeamRules):
 
     families: Annotated[
         dict[_Line, _Lines],
-        Field(description="Patterns of model names, with * and ?, by the name of the family that they tell."),
-    ] = {}
+        Field(
+            default_factory=dict,
+            description="Patterns of model names, with * and ?, by the name of the family that they tell.",
+        ),
+    ]
     most_per_family: Annotated[
         _Limit | None, Field(description="Models of one family that a submission may have; null for any number.")
     ] = None
     unmixed_families: Annotated[
-        tuple[Annotated[tuple[_Line, ...], _AS_LIST, Field(min_length=2)], ...],
-        _AS_LIST,
+        tuple[Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=2)], ...],
+        AS_LIST,
         Field(description="Lists of families, of each of which a submission may have models of one family alone."),
     ] = ()
 
@@ -116,12 +114,12 @@ class RedRules(TeamRules):
     """What holds for submissions of stimuli."""
 
     datasets: Annotated[
-        Annotated[tuple[_Slug, ...], _AS_LIST, Field(min_length=1)] | None,
+        Annotated[tuple[_Slug, ...], AS_LIST, Field(min_length=1)] | None,
         Field(description="Data sets that stimuli may come from; null for all of the catalog."),
     ] = None
 
 
-class ByTeam(_Rules):
+class ByTeam(Document):
     """The rules of the teams that a challenge has."""
 
     blue: BlueRules | None = None
@@ -134,12 +132,18 @@ class ByTeam(_Rules):
         return self
 
 
-class Challenge(_Rules):
+class Challenge(Document):
     """A challenge under the contract, whose own rules hold beside it; they never loosen it."""
 
     name: Annotated[_Slug, Field(description="What results call the challenge.")]
     title: Annotated[_Line, Field(description="What people call it.")]
     description: Annotated[str, Field(max_length=10_000, description="What it is about, in sentences.")] = ""
+    contract_versions: Annotated[
+        tuple[Version, ...],
+        AS_LIST,
+        Field(min_length=1, description="Versions of the contract that submissions may be written for."),
+        AfterValidator(lambda given: tuple(version for version in VERSIONS if version in given)),
+    ] = VERSIONS
     deadline: Annotated[
         datetime | None,
         BeforeValidator(_read_time),

@@ -11,8 +11,9 @@ from typing import Any
 
 from contract.names import canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
-from contract.schema import CATALOG_LINE, REGISTRY, ModelEntry, ModelRegistry, Stimulus, check_document
+from contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
 from contract.untrusted_json import parse_json, read_limited
+from contract.versions import REGISTRIES, check_versioned
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
 from modules.networks.taps import PIXELS
@@ -41,7 +42,9 @@ class Registry:
     sha256: str
     _networks: dict[Any, NetworkSpec] = field(default_factory=dict, init=False, repr=False, compare=False)
 
-    def networks(self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = ()) -> dict[str, NetworkSpec]:
+    def networks(
+        self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = (), random_weights: bool = False
+    ) -> dict[str, NetworkSpec]:
         """Tell which networks the entries of some names mean.
 
         The constructor is the one that `model_parameters` name under the library's own argument (`name` for
@@ -52,6 +55,7 @@ class Registry:
             names: Names of entries.
             seed: Seed of random weights, together with the name: two entries never share theirs.
             allowed_modules: Python modules and packages that custom networks may come from.
+            random_weights: Whether all have random weights, whatever their entries name.
 
         Returns:
             Networks by name, the same ones whenever they are asked for: their files are read once.
@@ -62,8 +66,9 @@ class Registry:
         found = {}
         for name in names:
             with naming_model(name):
-                key = name, seed, *allowed_modules
-                found[name] = self._networks.get(key) or self._network(self.entries[name], seed, allowed_modules)
+                key = name, seed, random_weights, *allowed_modules
+                entry = self.entries[name].model_copy(update={"weights": None} if random_weights else {})
+                found[name] = self._networks.get(key) or self._network(entry, seed, allowed_modules)
                 # What can be told without running a network is told before the first one runs.
                 found[name].identity  # noqa: B018
                 self._networks[key] = found[name]
@@ -92,7 +97,7 @@ class Registry:
             name=entry.model_name,
             library=entry.source,
             model=entry.model_parameters.get(argument),
-            weights=self.weights_file(entry.model_name) or entry.weights,
+            weights=None if entry.weights is None else self.weights_file(entry.model_name) or entry.weights,
             arguments={key: value for key, value in entry.model_parameters.items() if key != argument},
             seed=int.from_bytes(drawn[:8]),
             preprocessing=Preprocessing(**entry.preprocess.model_dump()),
@@ -149,9 +154,8 @@ def read_registry(path: Path) -> Registry:
     document = f"model registry {path}"
     content = read_limited(path, REGISTRY_MAX_BYTES, document)
     parsed = parse_json(content, document)
-    outcome = check_document(parsed, REGISTRY)
-    checked, problems = outcome
-    models = checked.models if isinstance(checked, ModelRegistry) else checked or ()
+    checked, _, problems = check_versioned(parsed, REGISTRIES)
+    models: tuple[ModelEntry, ...] = getattr(checked, "models", checked) or ()
     prefix = "" if isinstance(parsed, list) else "/models"
     problems.extend(_find_repeated_models(models, prefix))
     if problems:

@@ -1,11 +1,13 @@
 """The evaluation contract's documents as typed models, and what is wrong with a parsed one in the contract's words.
 
-The JSON Schema files are generated from the models.
+The forms are those of version 1.1; `contract.plain_forms` has those of 1.0, and `contract.versions` tells which one a
+document is judged by. The JSON Schema files are generated from both.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import (
@@ -19,6 +21,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from contract.names import DATASET_PATTERN, IDENTIFIER_PATTERN, LONGEST_NAME, PATTERN_RULES, TEXT_PATTERN
@@ -46,15 +49,18 @@ NAME, OBJECT, LIST = "a name", "an object", "a list"
 TAGS = frozenset({NAME, OBJECT, LIST})
 
 
-class _Document(BaseModel):
+class Document(BaseModel):
+    """A part of a document: strictly typed, with no other fields than its own."""
+
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
 # JSON has lists alone: strict models would take no list for a tuple.
-_AS_LIST = Field(strict=False)
+AS_LIST = Field(strict=False)
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)]
-_Version = Annotated[Literal["1.0"], Field(description="Version of the contract that the document is written for.")]
-_Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
+VERSION = Field(description="Version of the contract that the document is written for.")
+_Version = Annotated[Literal["1.1"], VERSION]
+Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
 _Mean = Annotated[float, Field(allow_inf_nan=False)]
 _Deviation = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Remarks = Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN)]
@@ -62,18 +68,32 @@ _Arguments = Annotated[
     dict[str, Any],
     BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=dict[str, Any] | None),
 ]
-_ModelName = Annotated[_Text, Field(description="Unique key of the model in the registry.")]
+ModelName = Annotated[_Text, Field(description="Unique key of the model in the registry.")]
 
 
-class Preprocess(_Document):
+OutputDim = Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM)]
+
+
+def _given(kind: str) -> Callable[[T], T]:
+    """Refuse null for what may be left out: whoever writes the field means a value."""
+
+    def check(value: T) -> T:
+        if value is None:
+            raise ValueError(f"must be {kind}, or be left out")
+        return value
+
+    return check
+
+
+class Preprocess(Document):
     """How a stimulus is prepared: shorter side resized, square centre crop, scaled to [0, 1], standardised."""
 
-    mean: Annotated[tuple[_Mean, _Mean, _Mean], _AS_LIST, Field(description="Means of the red, green, blue channel.")]
+    mean: Annotated[tuple[_Mean, _Mean, _Mean], AS_LIST, Field(description="Means of the red, green, blue channel.")]
     std: Annotated[
-        tuple[_Deviation, _Deviation, _Deviation], _AS_LIST, Field(description="Deviations of the channels, positive.")
+        tuple[_Deviation, _Deviation, _Deviation], AS_LIST, Field(description="Deviations of the channels, positive.")
     ]
-    resize: Annotated[_Side, Field(description="Shorter side after resizing, in pixels.")]
-    crop: Annotated[_Side, Field(description="Side of the centre crop in pixels, at most resize.")]
+    resize: Annotated[Side, Field(description="Shorter side after resizing, in pixels.")]
+    crop: Annotated[Side, Field(description="Side of the centre crop in pixels, at most resize.")]
     interpolation: Annotated[Literal["bilinear", "bicubic"], Field(description="Interpolation of the resizing.")] = (
         "bilinear"
     )
@@ -87,10 +107,10 @@ class Preprocess(_Document):
         return crop
 
 
-class ModelEntry(_Document):
+class ModelEntry(Document):
     """How a model is loaded, and where its embedding is taken."""
 
-    model_name: _ModelName
+    model_name: ModelName
     source: Annotated[Source, Field(description="Library, or custom code, that the model comes from.")]
     weights: Annotated[
         Annotated[str, Field(min_length=1, max_length=LONGEST_NAME, pattern=TEXT_PATTERN)] | None,
@@ -99,10 +119,19 @@ class ModelEntry(_Document):
     layer: Annotated[_Text, Field(description="Module path or alias of the layer, such as fc, classifier.4, visual.")]
     embedding: Annotated[Embedding, Field(description="How the layer's output becomes one row per stimulus.")]
     input_size: Annotated[
-        tuple[_Side, _Side], _AS_LIST, Field(description="Height and width in pixels, both equal to preprocess.crop.")
-    ]
+        tuple[Side, Side] | None,
+        AS_LIST,
+        BeforeValidator(_given("a list"), json_schema_input_type=tuple[Side, Side]),
+        Field(description="Height and width in pixels, both equal to preprocess.crop, and that by default."),
+    ] = None
     preprocess: Preprocess
-    output_dim: Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM, description="Width of the embedding.")]
+    output_dim: Annotated[
+        OutputDim | None,
+        BeforeValidator(_given("a valid integer"), json_schema_input_type=OutputDim),
+        Field(
+            description="Width of the embedding; where it is left out, that of the layer's output, as first measured."
+        ),
+    ] = None
     model_parameters: Annotated[_Arguments, Field(description="Arguments of the model's constructor; null is {}.")] = {}
     forward_args: Annotated[_Arguments, Field(description="Arguments of the forward call; null is {}.")] = {}
     notes: Annotated[
@@ -115,13 +144,20 @@ class ModelEntry(_Document):
     @classmethod
     def _gives_input_size(cls, preprocess: Preprocess, info: ValidationInfo) -> Preprocess:
         crop = preprocess.crop
-        height, width = info.data.get("input_size", (crop, crop))
+        height, width = info.data.get("input_size") or (crop, crop)
         if (height, width) != (crop, crop):
             raise ValueError(f"crop {crop} must be both sides of input_size, [{height}, {width}]")
         return preprocess
 
+    @model_validator(mode="after")
+    def _take_input_size_from_crop(self) -> ModelEntry:
+        if self.input_size is None:
+            # Of an instance that is about to be frozen.
+            object.__setattr__(self, "input_size", (self.preprocess.crop, self.preprocess.crop))
+        return self
 
-class Stimulus(_Document):
+
+class Stimulus(Document):
     """One image of a dataset."""
 
     dataset_name: Annotated[
@@ -138,26 +174,32 @@ class Stimulus(_Document):
     ]
 
 
-class SubmittedModel(_Document):
-    """The longer form of a submitted model, which must agree with the registry."""
+class PlainSubmittedModel(Document):
+    """What both versions' longer form of a submitted model says."""
 
-    model_name: _ModelName
+    model_name: ModelName
     source: Annotated[_Text | None, Field(description="As in the registry, where given; null says nothing.")] = None
     model_parameters: Annotated[
         dict[str, Any] | None, Field(description="As in the registry, where given; null is {}.")
     ] = None
 
 
-def _form(value: object) -> str:
+class SubmittedModel(PlainSubmittedModel):
+    """The longer form of a submitted model, which must agree with the registry."""
+
+    layer_name: Annotated[
+        _Text | None, Field(description="As the registry's layer, where given; null says nothing.")
+    ] = None
+
+
+def form_of(value: object) -> str:
     """Tell the forms of a document or entry apart before it is validated."""
     forms = {str: NAME, dict: OBJECT, list: LIST}
     return next((form for kind, form in forms.items() if isinstance(value, kind)), "another")
 
 
-_Entries = Annotated[
-    tuple[ModelEntry, ...], _AS_LIST, Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
-]
-_SUBMITTED = Field(
+ENTRIES = Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
+SUBMITTED = Field(
     min_length=MIN_ENTRIES,
     max_length=MAX_ENTRIES,
     description="At least two of the registry's models or the catalog's stimuli, none twice.",
@@ -165,57 +207,39 @@ _SUBMITTED = Field(
 )
 
 
-class ModelRegistry(_Document):
+class ModelRegistry(Document):
     """The models that submissions are scored with."""
 
-    contract_version: _Version = "1.0"
-    models: _Entries
+    contract_version: _Version = "1.1"
+    models: Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES]
 
 
 _SubmittedForm = Annotated[
-    Annotated[_ModelName, Tag(NAME)] | Annotated[SubmittedModel, Tag(OBJECT)], Discriminator(_form)
+    Annotated[ModelName, Tag(NAME)] | Annotated[SubmittedModel, Tag(OBJECT)], Discriminator(form_of)
 ]
 
 
-class BlueSubmission(_Document):
+class BlueSubmission(Document):
     """Models that a Blue Team takes for alike."""
 
-    contract_version: _Version = "1.0"
-    models: Annotated[tuple[_SubmittedForm, ...], _AS_LIST, _SUBMITTED]
+    contract_version: _Version = "1.1"
+    models: Annotated[tuple[_SubmittedForm, ...], AS_LIST, SUBMITTED]
 
 
-class RedSubmission(_Document):
+class RedSubmission(Document):
     """Stimuli that a Red Team takes for telling models apart."""
 
-    contract_version: _Version = "1.0"
-    differentiating_images: Annotated[tuple[Stimulus, ...], _AS_LIST, _SUBMITTED]
+    contract_version: _Version = "1.1"
+    differentiating_images: Annotated[tuple[Stimulus, ...], AS_LIST, SUBMITTED]
 
 
-_RegistryForm = Annotated[Annotated[ModelRegistry, Tag(OBJECT)] | Annotated[_Entries, Tag(LIST)], Discriminator(_form)]
+RegistryForm = Annotated[
+    Annotated[ModelRegistry, Tag(OBJECT)] | Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES, Tag(LIST)],
+    Discriminator(form_of),
+]
 
-# The four documents; of the catalog, which is JSON lines, one line.
-REGISTRY: TypeAdapter[ModelRegistry | tuple[ModelEntry, ...]] = TypeAdapter(_RegistryForm)
+# Of the catalog, which is JSON lines, one line; it is the same in both versions.
 CATALOG_LINE: TypeAdapter[Stimulus] = TypeAdapter(Stimulus)
-SUBMISSIONS: dict[Team, TypeAdapter[Any]] = {"blue": TypeAdapter(BlueSubmission), "red": TypeAdapter(RedSubmission)}
-
-
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """Describe the four documents as JSON Schema, by name, each with the contract's version.
-
-    A schema says what it can: that a crop fits into what it is cut from, that names are in the registry and that none
-    comes twice in another spelling is checked by the code alone.
-    """
-    submissions = {f"{team}_submission": adapter for team, adapter in SUBMISSIONS.items()}
-    adapters: dict[str, TypeAdapter[Any]] = {"model_registry": REGISTRY, "stimuli_catalog": CATALOG_LINE, **submissions}
-    return {
-        name: {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "$id": f"headstart:contract:{CONTRACT_VERSION}:{name}",
-            "contract_version": CONTRACT_VERSION,
-            **adapter.json_schema(),
-        }
-        for name, adapter in adapters.items()
-    }
 
 
 _RULES = {
@@ -252,17 +276,8 @@ def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def describe_version(asked: object) -> Problem:
-    """Refuse a document of another version of the contract, with a problem that names both."""
-    value = short_json(asked)
-    rule = f"contract version {value} is asked for, and the version here is {short_json(CONTRACT_VERSION)}"
-    return Problem("/contract_version", value, rule)
-
-
 def _describe(detail: ErrorDetails, of: str) -> Problem:
     place = [part for part in detail["loc"] if part not in TAGS]
-    if place == ["contract_version"]:
-        return describe_version(detail["input"])
     value = "" if detail["type"] == "missing" else short_json(detail["input"])
     return Problem(join_pointer(place), value, _rule(detail, of))
 

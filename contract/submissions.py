@@ -6,7 +6,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,16 +17,13 @@ from contract.documents import Catalog, Registry
 from contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
 from contract.problems import ContractError, Problem, short_json
 from contract.schema import (
-    CONTRACT_VERSION,
     MAX_ENTRIES,
-    SUBMISSIONS,
     ModelEntry,
     Stimulus,
     Team,
-    check_document,
-    describe_version,
 )
 from contract.untrusted_json import parse_json, read_limited
+from contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned, describe_version
 
 DEFAULT_MAX_BYTES = 1_000_000
 KEYS: dict[Team, str] = {"blue": "models", "red": "differentiating_images"}
@@ -45,6 +42,7 @@ class Submission:
         stimuli: Stimuli of the catalog, of the Red Team.
         sha256: Digest of the file's bytes.
         content: The file's bytes.
+        contract_version: The version of the contract that it names; the oldest whose form it has where it names none.
     """
 
     team: Team
@@ -52,6 +50,7 @@ class Submission:
     stimuli: tuple[Stimulus, ...]
     sha256: str
     content: bytes
+    contract_version: Version
 
 
 def read_submission(
@@ -107,7 +106,8 @@ def check_submission(
         ContractError: As `read_submission`.
     """
     parsed = parse_json(content, document)
-    found = _tell_team(parsed)
+    accepted = VERSIONS if challenge is None else challenge.contract_versions
+    found = _tell_team(parsed, accepted)
     if isinstance(found, list):
         raise ContractError(document, found)
     entries = parsed[KEYS[found]]
@@ -115,7 +115,8 @@ def check_submission(
         # Before the schema, which would describe every wrong entry of hundreds of thousands.
         rule = f"must have at most {MAX_ENTRIES} items, not {len(entries)}"
         raise ContractError(document, [Problem(f"/{KEYS[found]}", "", rule)])
-    checked, problems = check_document(parsed, SUBMISSIONS[found])
+    forms = {each: by_team[found] for each, by_team in SUBMISSIONS.items()}
+    checked, version, problems = check_versioned(parsed, forms, accepted)
     if team not in (None, found):
         rule = f"this is a {found.title()} Team submission, and one of the {str(team).title()} Team is asked for"
         problems.insert(0, Problem(f"/{KEYS[found]}", "", rule))
@@ -129,9 +130,9 @@ def check_submission(
         raise ContractError(document, sorted(problems, key=_entry))
     digest = hashlib.sha256(content).hexdigest()
     if found == "red":
-        return Submission(found, (), checked.differentiating_images, digest, content)
+        return Submission(found, (), checked.differentiating_images, digest, content, version)
     names = tuple(entry if isinstance(entry, str) else entry.model_name for entry in checked.models)
-    return Submission(found, names, (), digest, content)
+    return Submission(found, names, (), digest, content, version)
 
 
 def _entry(problem: Problem) -> int:
@@ -140,7 +141,7 @@ def _entry(problem: Problem) -> int:
     return int(place[1]) if place else -1
 
 
-def _tell_team(parsed: object) -> Team | list[Problem]:
+def _tell_team(parsed: object, accepted: Sequence[Version]) -> Team | list[Problem]:
     """Tell the team by the document's key, or say why that cannot be told."""
     choice = 'either "models" (Blue Team) or "differentiating_images" (Red Team)'
     if not isinstance(parsed, dict):
@@ -148,9 +149,9 @@ def _tell_team(parsed: object) -> Team | list[Problem]:
     found = [team for team, key in KEYS.items() if key in parsed]
     if len(found) == 1:
         return found[0]
-    version = parsed.get("contract_version", CONTRACT_VERSION)
+    version = parsed.get("contract_version", accepted[-1])
     # Another version may well have other keys.
-    problems = [] if version == CONTRACT_VERSION else [describe_version(version)]
+    problems = [] if version in accepted else [describe_version(version, accepted)]
     return [*problems, Problem("", short_json(parsed), f"must have {choice}{', not both' if found else ''}")]
 
 
@@ -183,8 +184,8 @@ def _search_models(entries: list[Any], registry: Registry, broken: set[str]) -> 
 
 def _find_disagreements(entry: dict[str, Any], known: ModelEntry, place: str, broken: set[str]) -> Iterator[Problem]:
     """Compare the longer form of a submitted model with the registry, where it says something."""
-    expected = {"source": known.source, "model_parameters": known.model_parameters}
-    meant_by_null: dict[str, Any] = {"source": known.source, "model_parameters": {}}
+    expected = {"source": known.source, "model_parameters": known.model_parameters, "layer_name": known.layer}
+    meant_by_null: dict[str, Any] = {**expected, "model_parameters": {}}
     for field, there in expected.items():
         given = entry.get(field, there)
         given = meant_by_null[field] if given is None else given

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import shutil
 import sys
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -68,6 +69,7 @@ class Means:
         only_stored: Whether nothing is to be computed.
         before: Pictures that were computed before, of which the progress tells, too.
         after: Pictures that are still to be computed afterwards.
+        check_widths: Refuses columns of the taps, as they are found before a picture goes through the network.
     """
 
     cache: Path
@@ -76,6 +78,7 @@ class Means:
     only_stored: bool = False
     before: int = 0
     after: int = 0
+    check_widths: Callable[[Sequence[int]], None] | None = None
 
 
 class NotStoredError(Exception):

@@ -97,7 +97,10 @@ def _run(
         _require_computable(means, missing)
         from datamodules.row_computation import ComputedRows, load
 
-        return ComputedRows(pictures, missing, preprocessing, policy, means, load(network, taps, policy, boundary))
+        loaded = load(network, taps, policy, boundary)
+        if means.check_widths is not None and loaded.widths is not None:
+            means.check_widths(loaded.widths)
+        return ComputedRows(pictures, missing, preprocessing, policy, means, loaded)
 
     return _find(key, pictures, means, compute)
 

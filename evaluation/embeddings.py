@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
+from contract.documents import Registry
 from contract.schema import ModelEntry
 from datamodules.photos.photo_source import Pictures
 from datamodules.row_policy import Means, NotStoredError, Policy
@@ -18,13 +21,17 @@ from engines.choose import choose_engine, require_one_engine
 from engines.collect import collect
 from engines.ray_cluster import Needs
 from engines.task import Ask, Task
-from modules.networks.spec import NetworkSpec
+from modules.networks.spec import CUSTOM, NetworkSpec
 from modules.networks.taps import Tap
 from output.errors import UserError, naming
 from output.processors import count_processors, processors
 from store.cache import cache_folder
+from store.first_measured import first_measured
 from store.row_store import StoredRows
 from store.segments import StoreError
+
+# Folder in the cache, of what output_dim is where a registry leaves it out.
+MEASURED_WIDTHS = "measured_widths"
 
 
 @dataclass(frozen=True)
@@ -40,6 +47,8 @@ class Extraction:
             cache directory.
         seed: Seed of models without weights; together with a model's name it gives its random weights.
         allow_modules: Python modules that models of source `custom` may come from; none by default.
+        random_weights: Whether all models get random weights, whatever the registry names: a rehearsal of a scoring
+            where pre-trained weights cannot be had.
     """
 
     precision: Literal["float32", "bfloat16"] = "float32"
@@ -48,6 +57,18 @@ class Extraction:
     cache_dir: str | None = None
     seed: int = 0
     allow_modules: list[str] = field(default_factory=list)
+    random_weights: bool = False
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What results say of it: what scores depend on."""
+        random = {"random_weights": True} if self.random_weights else {}
+        return {"precision": self.precision, "seed": self.seed, **random}
+
+
+def networks_of(names: Sequence[str], registry: Registry, options: Extraction) -> dict[str, NetworkSpec]:
+    """Tell which networks entries of a registry mean; arguments and errors as of `Registry.networks`."""
+    return registry.networks(names, options.seed, options.allow_modules, options.random_weights)
 
 
 def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[Tap]:
@@ -171,9 +192,33 @@ def embed(
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
     title = f"embeddings of {network.name}"
-    means = Means(cache_folder(options.cache_dir), title, options.num_workers, only_stored, before, after)
+    cache = cache_folder(options.cache_dir)
+    check = partial(_check_measured_widths, network, taps, cache / MEASURED_WIDTHS)
+    means = Means(cache, title, options.num_workers, only_stored, before, after, check)
     try:
         with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
-            return rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
+            found = rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
+    check(found.notes["widths"])
+    return found
+
+
+def _check_measured_widths(network: NetworkSpec, taps: Sequence[Tap], folder: Path, widths: Sequence[int]) -> None:
+    """Hold the embedding of an entry without output_dim to the width that was measured first.
+
+    Weights and a library's version have no part in what is measured: an update that changes a width shall be noticed.
+    """
+    of_library = {"weights"} if network.library == CUSTOM else {"weights", "code"}
+    identity = {name: value for name, value in network.identity.items() if name not in of_library}
+    crop = None if network.preprocessing is None else network.preprocessing.crop
+    for tap, width in zip(taps, widths, strict=False):
+        if tap.strategy is None or tap.width is not None:
+            continue
+        key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
+        first = first_measured(folder, key, width)
+        if width != first:
+            raise UserError(
+                f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
+                f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
+            )

@@ -41,7 +41,8 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
 def _list_models(registry: str | None) -> dict[str, str]:
     entries = read_registry(registry_path(registry)).entries.values()
     return {
-        each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, width {each.output_dim}"
+        each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, "
+        f"width {each.output_dim or 'as first measured'}"
         for each in entries
     }
 

@@ -114,14 +114,14 @@ def _positive(text: str) -> int:
 def _verdict(submission: Submission) -> str:
     blue = submission.team == "blue"
     count = f"{len(submission.models)} models" if blue else f"{len(submission.stimuli)} stimuli"
-    return f"valid: {submission.team.title()} Team submission of {count} under contract {CONTRACT_VERSION}"
+    return f"valid: {submission.team.title()} Team submission of {count} under contract {submission.contract_version}"
 
 
 def _as_json(options: argparse.Namespace, submission: Submission | None, errors: dict[Document, ContractError]) -> str:
     found = [(kind, problem) for kind, error in errors.items() for problem in error.problems]
     document = {
         "valid": submission is not None,
-        "contract_version": CONTRACT_VERSION,
+        "contract_version": CONTRACT_VERSION if submission is None else submission.contract_version,
         "team": options.team if submission is None else submission.team,
         "submission": options.submission,
         "problems": [{"document": kind, **asdict(problem)} for kind, problem in found],

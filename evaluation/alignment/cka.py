@@ -100,6 +100,7 @@ def cka(
         _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
         checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes), rules)
         made_from = {
+            "contract_version": checked.contract_version,
             "team": checked.team,
             "digests/submission": checked.sha256,
             "challenge": None if rules is None else rules.name,
@@ -112,7 +113,7 @@ def cka(
             compute = partial(score_on_modal, checked, known, stimuli, extraction)
     files = result_files(folder, measure, models is None, save_embeddings)
     shared = conditions(known, stimuli, names, extraction)
-    refuse_other_results(files, {**made_from, **shared}, overwrite)
+    refuse_other_results(files, {**shared, **made_from}, overwrite)
     document, embeddings = compute()
     # As they are here: those of a machine that is hired have other versions.
     document["digests"]["networks"] = shared["digests/networks"]

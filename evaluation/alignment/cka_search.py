@@ -85,7 +85,7 @@ def cka_search(
             "standard_deviation": float(draws.std(ddof=1)),
             "highest": float(draws.max()),
         },
-        "extraction": {"precision": extraction.precision, "seed": extraction.seed},
+        "extraction": extraction.told,
         "digests": {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
     }
     submission: dict[str, Any] = {"contract_version": CONTRACT_VERSION}

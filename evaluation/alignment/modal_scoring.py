@@ -14,7 +14,7 @@ from typing import Any
 from contract.documents import Catalog, Registry, read_catalog, read_registry
 from contract.submissions import Submission, read_submission
 from evaluation.alignment.scoring import RowsByModel, score
-from evaluation.embeddings import Extraction
+from evaluation.embeddings import Extraction, networks_of
 from output.errors import UserError
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
@@ -76,7 +76,7 @@ def score_on_modal(
         raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
     names = submission.models or tuple(registry.entries)
     # A file of weights that is missing here cannot be mounted there.
-    registry.networks(names, options.seed, options.allow_modules)
+    networks_of(names, registry, options)
     try:
         app = modal.App(APP)
         function = app.function(
@@ -142,7 +142,7 @@ def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Seque
     )
     for entry in (registry.entries[name] for name in names):
         file = registry.weights_file(entry.model_name)
-        if file is not None and entry.weights is not None:
+        if file is not None and entry.weights is not None and not options.random_weights:
             image = image.add_local_file(file, _remote_path(entry.weights))
     return image
 

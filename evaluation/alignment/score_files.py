@@ -107,6 +107,7 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
     """Print the content of `score.json` or `cka.json`, and where the files are."""
     if "team" in document:
         held = f", challenge {document['challenge']}" if "challenge" in document else ""
+        held += ", with random weights" if document["extraction"].get("random_weights") else ""
         version = document["contract_version"]
         print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}{held}")
     measure, pairwise = _measure(document), document["pairwise"]

@@ -17,7 +17,7 @@ from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.stimulus_files import locate_stimuli
 from contract.submissions import Submission
 from datamodules.photos.stimuli import Stimuli
-from evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all
+from evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all, networks_of
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError, require_different
 
@@ -66,7 +66,7 @@ def represent(
     """
     start = time.perf_counter()
     pictures = Stimuli([f"{each.dataset_name}/{each.image_identifier}" for each in stimuli], locate_stimuli(stimuli))
-    networks = registry.networks(names, options.seed, options.allow_modules)
+    networks = networks_of(names, registry, options)
     jobs = {
         name: Job(network, choose_taps(registry.entries[name], layers), pictures, options)
         for name, network in networks.items()
@@ -98,10 +98,10 @@ def naming_models(names: Sequence[str]) -> Iterator[None]:
 
 def conditions(registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> dict[str, Any]:
     """Tell what a result of some models depends on besides what is compared, by its place in the result."""
-    networks = registry.networks(names, options.seed, options.allow_modules)
+    networks = networks_of(names, registry, options)
     return {
         "contract_version": CONTRACT_VERSION,
-        "extraction": {"precision": options.precision, "seed": options.seed},
+        "extraction": options.told,
         "digests/registry": registry.sha256,
         "digests/catalog": catalog.sha256,
         "digests/networks": {name: network.digest for name, network in networks.items()},
@@ -181,7 +181,11 @@ def score(
     described = _describe(found, registry, catalog, options, DEFAULT_MEASURE)
     described["digests"]["submission"] = submission.sha256
     mean = described["mean_cka_biased"]
-    header = {"contract_version": CONTRACT_VERSION, "team": submission.team, "score": mean if blue else 1 - mean}
+    header = {
+        "contract_version": submission.contract_version,
+        "team": submission.team,
+        "score": mean if blue else 1 - mean,
+    }
     return {**header, **described}, found.rows
 
 
@@ -202,7 +206,7 @@ def _describe(
             "biased": biased.tolist(),
             "debiased": None if debiased is None else debiased.tolist(),
         },
-        "extraction": {"precision": options.precision, "seed": options.seed},
+        "extraction": options.told,
         "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": found.weights},
         "timings": {
             "embeddings_seconds": found.seconds,

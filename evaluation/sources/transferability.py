@@ -14,7 +14,7 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from contract.documents import read_registries, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored
+from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored, networks_of
 from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.pixel_features import pixel_features
@@ -113,7 +113,7 @@ def transferability(
     sampled = {"pixels": int(pixels)} if of_pixels else {}
     described = {target.name: target.describe() for target in found}
     config: dict[str, Any] = {"metrics": list(chosen), "split": split, **sampled, "targets": described}
-    networks = known.networks(sources, extraction.seed, extraction.allow_modules)
+    networks = networks_of(sources, known, extraction)
     digests: dict[str, Any] = {
         "registry": known.sha256,
         "networks": {name: network.digest for name, network in networks.items()},

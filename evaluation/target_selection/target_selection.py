@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from contract.documents import read_registry, registry_path
 from datamodules import import_photo_sources
 from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import Extraction
+from evaluation.embeddings import Extraction, networks_of
 from evaluation.sources.known_facts import known_facts
 from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
 from evaluation.sources.source_features import source_features, source_job
@@ -109,7 +109,7 @@ def target_selection(
         "seed": int(seed),
         "metrics": list(chosen),
     }
-    networks = known.networks([source], extraction.seed, extraction.allow_modules)
+    networks = networks_of([source], known, extraction)
     digests: dict[str, Any] = {
         "registry": known.sha256,
         "networks": {source: networks[source].digest},

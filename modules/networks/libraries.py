@@ -17,6 +17,8 @@ from modules.networks.spec import NetworkSpec
 from output.errors import UserError
 
 DEFAULT = "DEFAULT"
+# What registries of timm's models call the weights that the tag in a model's name tells, whatever they were trained on.
+IMAGENET = "imagenet"
 _NO_SEPARATOR = r"[^_\-./:@ ]"
 
 
@@ -147,19 +149,19 @@ class Timm(Library):
         return [*timm.list_models(), *timm.list_models(pretrained=True)]
 
     def identifiers(self, model: str) -> list[str]:
-        """List the tags of a model, or the one that its name has."""
+        """List the tags of a model, or the one that its name has; where there is but one, `imagenet` is it, too."""
         import timm
 
         architecture, _, tag = model.partition(".")
         tagged = timm.list_models(f"{architecture}.*", pretrained=True)
         tags = [tag] if tag else [name.partition(".")[2] for name in tagged]
-        return [*tags, DEFAULT] if tags else []
+        return [*tags, DEFAULT, *([IMAGENET] if len(tags) == 1 else [])] if tags else []
 
     def create(self, model: str, weights: str | None, parameters: Mapping[str, Any]) -> nn.Module:
         """Create a model."""
         import timm
 
-        name = model if weights in {None, DEFAULT} else f"{model.partition('.')[0]}.{weights}"
+        name = model if weights in {None, DEFAULT, IMAGENET} else f"{model.partition('.')[0]}.{weights}"
         network: nn.Module = timm.create_model(name, pretrained=weights is not None, **parameters)
         return network
 

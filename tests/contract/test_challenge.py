@@ -44,6 +44,12 @@ def test_shipped_challenges() -> None:
     counts = [(team.count.exactly, team.count.least) for team in rules(found["contract"])]
     assert counts == [(None, 2), (None, 2)]
     assert [team.count.exactly for team in rules(found["realign_2026"])] == [20, 1000]
+    assert [challenge.contract_versions for challenge in found.values()] == [("1.0",), ("1.0", "1.1")]
+
+
+def test_versions_are_in_the_order_of_their_age(tmp_path: Path) -> None:
+    challenge = read_challenge(write(tmp_path, {**MINIMAL, "contract_versions": ["1.1", "1.0", "1.1"]}))
+    assert challenge.contract_versions == ("1.0", "1.1")
 
 
 def rules(challenge: Challenge) -> list[TeamRules]:
@@ -120,6 +126,8 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"time_zone": "Mars/Base"}, "/time_zone", "is no name of a time zone"),
         ({"time_zone": "../etc"}, "/time_zone", "is no name of a time zone"),
         ({"time_zone": 1}, "/time_zone", "string"),
+        ({"contract_versions": ["2.0"]}, "/contract_versions/0", "'1.0' or '1.1'"),
+        ({"contract_versions": []}, "/contract_versions", "at least 1"),
         ({"teams": {}}, "/teams", "needs blue or red"),
         ({"teams": {"green": {}}}, "/teams/green", "is not a field of a challenge"),
         ({"teams": {"red": {"families": {}}}}, "/teams/red/families", "is not a field of a challenge"),

@@ -133,3 +133,15 @@ def test_a_challenge_never_loosens_the_contract(tmp_path: Path) -> None:
 def test_entries_that_are_no_list(tmp_path: Path, entries: Any) -> None:
     (problem,) = breaches(tmp_path, {"models": entries}, make_challenge(blue={"count": {"exactly": 4}}))
     assert problem == Problem("/models", problem.value, "must be a list")
+
+
+def test_versions_that_a_challenge_takes(tmp_path: Path) -> None:
+    named = blue("mixer", {"model_name": "vit_tiny", "layer_name": "fc"})
+    both = make_challenge(blue={})
+    plain = both.model_copy(update={"contract_versions": ("1.0",)})
+    assert read(tmp_path, named, both).contract_version == "1.1"
+    assert read(tmp_path, blue("mixer", "vit_tiny"), plain).contract_version == "1.0"
+    (problem,) = breaches(tmp_path, named, plain)
+    assert (problem.pointer, problem.rule) == ("/models/1/layer_name", "is not a field of the contract")
+    (problem,) = breaches(tmp_path, {"contract_version": "1.1", **blue("mixer", "vit_tiny")}, plain)
+    assert problem.rule == 'contract version "1.1" is asked for, and the version here is "1.0"'

@@ -9,20 +9,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
+from contract import plain_forms, schema
 from contract.names import canonical_name, canonical_stimulus
 from contract.problems import Problem
-from contract.schema import (
-    CATALOG_LINE,
-    CONTRACT_VERSION,
-    REGISTRY,
-    BlueSubmission,
-    ModelEntry,
-    ModelRegistry,
-    RedSubmission,
-    Stimulus,
-    check_document,
-    json_schemas,
-)
+from contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
+from contract.versions import REGISTRIES, VERSIONS, Version, json_schemas
 
 # The contract's own example.
 RESNET50: dict[str, Any] = {
@@ -36,6 +27,8 @@ RESNET50: dict[str, Any] = {
     "output_dim": 2048,
 }
 ENTRY: TypeAdapter[ModelEntry] = TypeAdapter(ModelEntry)
+PLAIN_ENTRY: TypeAdapter[ModelEntry] = TypeAdapter(plain_forms.ModelEntry)
+MAY_BE_LEFT_OUT = ("input_size", "output_dim")
 
 
 def changed(path: str, value: Any) -> dict[str, Any]:
@@ -82,14 +75,23 @@ def test_optional_fields() -> None:
 @pytest.mark.parametrize("field", ["model_parameters", "forward_args", "notes"])
 def test_null_is_an_optional_field_that_is_not_given(field: str) -> None:
     assert ModelEntry.model_validate({**RESNET50, field: None}) == ModelEntry.model_validate(RESNET50)
-    forms = json_schemas()["model_registry"]["$defs"]["ModelEntry"]["properties"][field]["anyOf"]
-    assert {"type": "null"} in forms
+    for version in VERSIONS:
+        forms = json_schemas(version)["model_registry"]["$defs"]["ModelEntry"]["properties"][field]["anyOf"]
+        assert {"type": "null"} in forms
 
 
 @pytest.mark.parametrize("field", RESNET50)
 def test_every_required_field_is_required(field: str) -> None:
-    problem = one_problem({name: value for name, value in RESNET50.items() if name != field})
-    assert problem == Problem(f"/{field}", "", "is required")
+    without = {name: value for name, value in RESNET50.items() if name != field}
+    assert one_problem(without, PLAIN_ENTRY) == Problem(f"/{field}", "", "is required")
+    if field not in MAY_BE_LEFT_OUT:
+        assert one_problem(without) == Problem(f"/{field}", "", "is required")
+
+
+def test_what_may_be_left_out_since_version_1_1() -> None:
+    entry = ModelEntry.model_validate({name: RESNET50[name] for name in RESNET50 if name not in MAY_BE_LEFT_OUT})
+    assert (entry.input_size, entry.output_dim) == ((224, 224), None)
+    assert entry.model_copy(update={"output_dim": 2048}) == ModelEntry.model_validate(RESNET50)
 
 
 @pytest.mark.parametrize(
@@ -110,6 +112,7 @@ def test_every_required_field_is_required(field: str) -> None:
         ("input_size", [224], "is required"),
         ("input_size", [224, 224, 3], "at most 2 items, not 3"),
         ("input_size", 224, "must be a list"),
+        ("input_size", None, "must be a list"),
         ("input_size", [224.0, 224], "must be a valid integer"),
         ("input_size", [True, 224], "must be a valid integer"),
         ("input_size", ["224", 224], "must be a valid integer"),
@@ -143,10 +146,11 @@ def test_every_required_field_is_required(field: str) -> None:
     ],
 )
 def test_wrong_entries(path: str, value: Any, words: str) -> None:
-    problem = one_problem(changed(path, value))
-    assert words in problem.rule
-    pointer = "/" + path.replace(".", "/")
-    assert problem.pointer.startswith(pointer) or (problem.pointer, path) == ("/preprocess", "input_size")
+    for adapter in (ENTRY, PLAIN_ENTRY):
+        problem = one_problem(changed(path, value), adapter)
+        assert words in problem.rule
+        pointer = "/" + path.replace(".", "/")
+        assert problem.pointer.startswith(pointer) or (problem.pointer, path) == ("/preprocess", "input_size")
 
 
 def test_all_problems_of_an_entry_at_once() -> None:
@@ -163,10 +167,11 @@ def test_documents_are_immutable() -> None:
     assert len({stimulus, Stimulus(dataset_name="d", image_identifier="a")}) == 1
 
 
-def test_one_version_everywhere() -> None:
-    for model in (ModelRegistry, BlueSubmission, RedSubmission):
+@pytest.mark.parametrize(("forms", "version"), [(plain_forms, "1.0"), (schema, "1.1")])
+def test_one_version_everywhere(forms: Any, version: Version) -> None:
+    for model in (forms.ModelRegistry, forms.BlueSubmission, forms.RedSubmission):
         field = model.model_fields["contract_version"]
-        assert (field.default, get_args(field.annotation)) == (CONTRACT_VERSION, (CONTRACT_VERSION,))
+        assert (field.default, get_args(field.annotation)) == (version, (version,))
 
 
 @pytest.mark.parametrize(
@@ -231,7 +236,8 @@ def test_over_long_and_empty_identifiers() -> None:
 
 @pytest.mark.parametrize("document", [5, None, "models", True])
 def test_registry_is_a_list_or_an_object(document: Any) -> None:
-    assert one_problem(document, REGISTRY).rule == "must be an object or a list"
+    for adapter in REGISTRIES.values():
+        assert one_problem(document, adapter).rule == "must be an object or a list"
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
 def test_blue_submission(read: Read) -> None:
     content = json.dumps({"models": ["vit_tiny", "resnet50"]}).encode()
     digest = hashlib.sha256(content).hexdigest()
-    assert read(content) == Submission("blue", ("vit_tiny", "resnet50"), (), digest, content)
+    assert read(content) == Submission("blue", ("vit_tiny", "resnet50"), (), digest, content, "1.0")
 
 
 def test_red_submission(read: Read, documents: tuple[Registry, Catalog]) -> None:
@@ -93,7 +93,9 @@ def test_red_submission(read: Read, documents: tuple[Registry, Catalog]) -> None
 
 @pytest.mark.parametrize("document", [{"models": ["resnet50", "resnet101"]}, red(*STIMULI)])
 def test_version_may_be_named(read: Read, document: dict[str, Any]) -> None:
-    assert read({"contract_version": "1.0", **document}).team in ("blue", "red")
+    for version in ("1.0", "1.1"):
+        assert read({"contract_version": version, **document}).contract_version == version
+    assert read(document).contract_version == "1.0"
 
 
 @pytest.mark.parametrize("version", ["2.0", "1", 1.0, None, "", {"a": 1}])
@@ -105,7 +107,8 @@ def test_version_may_be_named(read: Read, document: dict[str, Any]) -> None:
 def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any) -> None:
     problem = refuse({**document, "contract_version": version})[0]
     assert problem.pointer == "/contract_version"
-    assert problem.rule == f'contract version {json.dumps(version)} is asked for, and the version here is "1.0"'
+    rule = f'contract version {json.dumps(version)} is asked for, and the versions here are "1.0" and "1.1"'
+    assert problem.rule == rule
 
 
 @pytest.mark.parametrize(
@@ -117,6 +120,8 @@ def test_another_version(refuse: Refuse, document: dict[str, Any], version: Any)
         {"model_name": "resnet101", "source": "torchvision", "model_parameters": None},
         {"model_name": "resnet101", "source": None},
         {"model_name": "resnet101", "source": "torchvision", "model_parameters": {}},
+        {"model_name": "resnet101", "layer_name": "fc"},
+        {"model_name": "resnet101", "layer_name": None},
     ],
 )
 def test_longer_form_that_agrees(read: Read, entry: dict[str, Any]) -> None:
@@ -130,6 +135,7 @@ def test_longer_form_that_agrees(read: Read, entry: dict[str, Any]) -> None:
         ({"model_name": "resnet101", "model_parameters": {"depth": 2}}, "model_parameters", "{}"),
         ({"model_name": "vit_tiny", "model_parameters": None}, "model_parameters", '{"depth": 2'),
         ({"model_name": "vit_tiny", "model_parameters": {}}, "model_parameters", '{"depth": 2'),
+        ({"model_name": "vit_tiny", "layer_name": "head"}, "layer_name", '"fc"'),
         (
             {"model_name": "vit_tiny", "model_parameters": {"depth": 2, "flag": 1, "sizes": [1, 2.5]}},
             "model_parameters",
@@ -151,6 +157,8 @@ def test_longer_form_that_disagrees(refuse: Refuse, entry: dict[str, Any], field
         ({"model_name": "vit_tiny", "weights": "x"}, "/models/1/weights", "is not a field of the contract"),
         ({"model_name": 5}, "/models/1/model_name", "must be a valid string"),
         ({"model_name": "vit_tiny", "source": ["timm"]}, "/models/1/source", "must be a valid string"),
+        ({"model_name": "vit_tiny", "layer_name": 5}, "/models/1/layer_name", "must be a valid string"),
+        ({"model_name": "vit_tiny", "layer_name": ""}, "/models/1/layer_name", "must not be empty"),
         ({"model_name": "vit_tiny", "model_parameters": [1]}, "/models/1/model_parameters", "must be an object"),
         (5, "/models/1", "must be a name or an object"),
         (None, "/models/1", "must be a name or an object"),
@@ -190,6 +198,14 @@ def test_models_that_come_twice(refuse: Refuse, spelling: Any) -> None:
         (place, "the same model as /models/0; models must be unique")
     ]
     assert {problem.pointer for problem in found} == {place}
+
+
+def test_layers_are_named_since_version_1_1(read: Read, refuse: Refuse) -> None:
+    document = {"models": ["resnet50", {"model_name": "vit_tiny", "layer_name": "fc"}]}
+    assert read(document).contract_version == "1.1"
+    assert read({"contract_version": "1.1", **document}).contract_version == "1.1"
+    (problem,) = refuse({"contract_version": "1.0", **document})
+    assert problem == Problem("/models/1/layer_name", '"fc"', "is not a field of the contract")
 
 
 @pytest.mark.parametrize("key", ["models", "differentiating_images"])

@@ -221,6 +221,9 @@ def test_torchvision_weights(monkeypatch: pytest.MonkeyPatch) -> None:
         ("timm_test_vit", "DEFAULT", "timm/test_vit.r160_in1k"),
         ("test_vit.r160_in1k", "r160_in1k", "timm/test_vit.r160_in1k"),
         ("test_vit.r160_in1k", "DEFAULT", "timm/test_vit.r160_in1k"),
+        ("test_vit.r160_in1k", "imagenet", "timm/test_vit.r160_in1k"),
+        ("timm_test_vit", "imagenet", "timm/test_vit.r160_in1k"),
+        ("vit_tiny_patch16_224.augreg_in21k", "imagenet", "timm/vit_tiny_patch16_224.augreg_in21k"),
         ("vit_tiny_patch16_224", "augreg_in21k", "timm/vit_tiny_patch16_224.augreg_in21k"),
         ("vit_tiny_patch16_224.augreg_in21k", "DEFAULT", "timm/vit_tiny_patch16_224.augreg_in21k"),
     ],
@@ -238,6 +241,13 @@ def test_timm_weights(monkeypatch: pytest.MonkeyPatch, name: str, weights: str, 
     monkeypatch.setattr("timm.models._builder.load_state_dict_from_hf", give)
     assert weights_digest(build(name, "timm", weights)) == weights_digest(network)
     assert asked == [expected]
+
+
+def test_imagenet_is_no_weights_where_several_may_be_meant() -> None:
+    message = refusal("vit_tiny_patch16_224", "timm", "imagenet")
+    assert "has no 'imagenet'; allowed are augreg_in21k, augreg_in21k_ft_in1k, DEFAULT, null" in message
+    message = refusal("squeezenet1_1", weights="imagenet", parameters={})
+    assert "has no 'imagenet'; allowed are IMAGENET1K_V1, DEFAULT, null" in message
 
 
 def test_unknown_tags() -> None:

@@ -1,0 +1,33 @@
+"""Numbers that later measurements of the same thing are held to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from output.files import write_texts
+from store.json_digest import digest_of
+
+
+def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
+    """Give the number that was measured first, and keep this one where there was none.
+
+    Args:
+        folder: Folder of such numbers, created where it is missing.
+        key: What was measured; JSON values.
+        number: What was measured now.
+
+    Returns:
+        What was measured first; the number itself where what was kept cannot be read.
+
+    Raises:
+        UserError: The number cannot be written.
+    """
+    path = folder / f"{digest_of(key)}.json"
+    try:
+        return int(json.loads(path.read_text())["number"])
+    except (OSError, ValueError, TypeError, KeyError):
+        write_texts(folder, {path.name: json.dumps({"number": number, "key": dict(key)}) + "\n"})
+        return number

@@ -1,0 +1,110 @@
+"""What registries and submissions may leave out and add since version 1.1 of the contract, as it is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.documents import read_registry
+from evaluation.embeddings import Extraction, networks_of
+from modules.networks.build import build
+from modules.networks.weights import weights_digest
+from tests.material.arena import ENTRIES, Arena, make_entry
+
+MODELS = [entry["model_name"] for entry in ENTRIES]
+MAY_BE_LEFT_OUT = ("input_size", "output_dim")
+
+MODULE = """
+from torch import nn
+import elsewhere
+
+def network():
+    return nn.Sequential(nn.AvgPool2d(8), nn.Flatten(), nn.Linear(48, elsewhere.WIDTH))
+"""
+
+
+def shortened(entry: dict[str, Any], *fields: str) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in fields}
+
+
+def test_without_output_dim_the_layers_output_is_taken(arena: Arena) -> None:
+    arena.write("registry.json", [shortened(entry, *MAY_BE_LEFT_OUT) for entry in ENTRIES[:2]])
+    short = arena.score(arena.blue(*MODELS[:2]))
+    arena.write("registry.json", [ENTRIES[0], {**ENTRIES[1], "output_dim": 1000}])
+    whole = arena.score(arena.blue(*MODELS[:2]))
+    assert short["pairwise"] == whole["pairwise"]
+    assert short["digests"]["weights"] == whole["digests"]["weights"]
+
+
+@pytest.fixture
+def custom(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> Callable[[int], None]:
+    """Write a registry with a network whose width lies in a file of which its package knows nothing."""
+    monkeypatch.syspath_prepend(arena.folder)
+    arena.write("mine.py", MODULE)
+    entry = make_entry("mine", "2", "flatten", 4, source="custom", model_parameters={"name": "mine.network"})
+    arena.write("registry.json", [*ENTRIES[:1], shortened(entry, "output_dim")])
+
+    def set_width(width: int) -> None:
+        import sys
+
+        for module in ("mine", "elsewhere"):
+            sys.modules.pop(module, None)
+        arena.write("elsewhere.py", f"WIDTH = {width}  {'#' * width}\n")
+
+    return set_width
+
+
+def test_measured_width_is_held_to(arena: Arena, custom: Callable[[int], None], refused: Callable[..., str]) -> None:
+    allowed = "--extraction.allow_modules=[mine]"
+    custom(5)
+    arena.score(arena.red([0, 1, 2]), allowed)
+    custom(7)
+    text = refused(lambda: arena.score(arena.red([5, 6, 7]), allowed))
+    assert "model 'mine': layer '2' gives 7 columns, and gave 5 when its output_dim" in text
+    entry = make_entry("mine", "2", "flatten", 7, source="custom", model_parameters={"name": "mine.network"})
+    arena.write("registry.json", [*ENTRIES[:1], entry])
+    arena.score(arena.red([5, 6, 7]), allowed)
+
+
+def test_layers_that_are_named_are_no_entrys(arena: Arena) -> None:
+    options = [f"--models=[{MODELS[0]}]", "--layers=[features.3, features.6]", "--logger=false"]
+    arena.evaluate("cka", *options)
+    assert not list(Path(arena.folder).rglob("measured_widths"))
+
+
+def test_submission_that_names_layers(arena: Arena, refused: Callable[..., str]) -> None:
+    named = [{"model_name": entry["model_name"], "layer_name": entry["layer"]} for entry in ENTRIES]
+    document = arena.score(arena.write("named.json", {"models": named}))
+    plain = arena.score(arena.blue(*MODELS), output="plain")
+    assert (document["contract_version"], plain["contract_version"]) == ("1.1", "1.0")
+    assert document["score"] == plain["score"]
+    named[2]["layer_name"] = "features"
+    text = refused(lambda: arena.score(arena.write("named.json", {"models": named})))
+    assert '/models/2/layer_name "features": disagrees with the registry: "classifier"' in text
+
+
+def test_random_weights_instead_of_pretrained_ones(
+    arena: Arena, capsys: pytest.CaptureFixture[str], refused: Callable[..., str]
+) -> None:
+    random = arena.score(arena.blue(*MODELS))
+    arena.write("registry.json", [{**entry, "weights": "DEFAULT"} for entry in ENTRIES])
+    capsys.readouterr()
+    again = ("--extraction.random_weights=true", "--overwrite=false")
+    assert "extraction" in refused(lambda: arena.score(arena.blue(*MODELS), *again))
+    document = arena.score(arena.blue(*MODELS), "--extraction.random_weights=true")
+    assert "under contract 1.0, with random weights" in capsys.readouterr().out
+    assert document["pairwise"] == random["pairwise"]
+    assert document["timings"]["rows_computed"] == 0
+    assert document["extraction"] == {**random["extraction"], "random_weights": True}
+
+
+def test_random_weights_need_no_file(arena: Arena) -> None:
+    arena.write("registry.json", [{**ENTRIES[1], "weights": "missing.safetensors"}, ENTRIES[0]])
+    known = read_registry(arena.registry)
+    (drawn,) = networks_of(MODELS[1:2], known, Extraction(random_weights=True)).values()
+    arena.write("registry.json", ENTRIES)
+    (same,) = networks_of(MODELS[1:2], read_registry(arena.registry), Extraction()).values()
+    assert weights_digest(build(drawn)[0]) == weights_digest(build(same)[0])

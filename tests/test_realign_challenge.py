@@ -1,0 +1,78 @@
+"""The documents of a challenge that was held, as they were used there, where they lie beside the checkout."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+
+import evaluate
+from contract.challenge import challenge_path, read_challenge
+from contract.documents import Catalog, read_registry
+from contract.submissions import read_submission
+from modules.networks.libraries import IMAGENET, LIBRARIES
+from scripts.validate_submission import main as validate
+
+ROOT = Path(__file__).parent.parent
+SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
+REGISTRY, SUBMISSION = (
+    SHARED / "data" / "realign_challenge" / f"blue_team_{name}.json" for name in ("model_registry", "submission")
+)
+PHOTOS = SHARED / "data" / "ants_and_bees" / "validation"
+# Of the registry, in the order of their parameters, the smallest: 0.3 to 4 million of them.
+SMALL = ["test_byobnet.r160_in1k", "lcnet_050.ra2_in1k", "mobilevitv2_050.cvnets_in1k", "repghostnet_050.in1k"]
+
+pytestmark = pytest.mark.skipif(
+    not REGISTRY.is_file(), reason="needs the documents of HEADSTART_SHARED, by default ../shared"
+)
+
+
+def test_registry_as_it_was_used() -> None:
+    registry = read_registry(REGISTRY)
+    written = {entry["model_name"]: entry for entry in json.loads(REGISTRY.read_text())}
+    assert len(written) == 141
+    assert list(registry.entries) == list(written)
+    for name, entry in registry.entries.items():
+        crop = written[name]["preprocess"]["crop"]
+        assert (entry.input_size, entry.output_dim, entry.weights) == ((crop, crop), None, IMAGENET)
+        assert {*timm.list_models(pretrained=True), *timm.list_models()} >= {name}
+        assert IMAGENET in LIBRARIES["timm"].identifiers(name)
+
+
+def test_blue_submission_as_it_was_used() -> None:
+    registry, catalog = read_registry(REGISTRY), Catalog(Path("none"), (), "")
+    challenge = read_challenge(challenge_path("realign_2026"))
+    submission = read_submission(SUBMISSION, registry, catalog, "blue", challenge=challenge)
+    layers = {entry["model_name"]: entry["layer_name"] for entry in json.loads(SUBMISSION.read_text())["models"]}
+    assert (submission.models, submission.contract_version) == (tuple(layers), "1.1")
+    assert layers == {name: registry.entries[name].layer for name in layers}
+
+
+def test_validator_takes_both(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        validate([str(SUBMISSION), f"--registry={REGISTRY}", "--challenge=realign_2026", "--team=blue"])
+    assert ended.value.code == 0
+    assert capsys.readouterr().out == "valid: Blue Team submission of 20 models under contract 1.1\n"
+
+
+@pytest.mark.slow
+def test_small_entries_are_scored_with_random_weights(tmp_path: Path) -> None:
+    layers = {entry["model_name"]: entry["layer"] for entry in json.loads(REGISTRY.read_text())}
+    models = [{"model_name": name, "layer_name": layers[name]} for name in SMALL]
+    (tmp_path / "submission.json").write_text(json.dumps({"models": models}))
+    photos = sorted(PHOTOS.rglob("*.jpg"))[::10]
+    lines = [{"dataset_name": PHOTOS.name, "image_identifier": path.relative_to(PHOTOS).as_posix()} for path in photos]
+    (tmp_path / "catalog.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = [f"--submission={tmp_path / 'submission.json'}", f"--registry={REGISTRY}", "--logger=false"]
+    options += [f"--catalog={tmp_path / 'catalog.jsonl'}", f"--output={tmp_path}", "--extraction.random_weights=true"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HACKATHON_DATASET_ROOT", str(PHOTOS.parent))
+        evaluate.main(["cka", *options])
+    document: dict[str, Any] = json.loads((tmp_path / "score.json").read_text())
+    assert (document["n_models"], document["n_stimuli"]) == (4, len(photos))
+    assert document["extraction"]["random_weights"] is True
+    assert 0 < document["score"] < 1
