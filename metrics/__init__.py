@@ -13,6 +13,10 @@ from metrics.similarity.cka import biased_and_debiased_cka as biased_and_debiase
 from metrics.similarity.cka import linear_cka as linear_cka
 from metrics.similarity.cka import mean_pairwise_cka as mean_pairwise_cka
 from metrics.similarity.cka import pairwise_cka as pairwise_cka
+from metrics.similarity.cka_null import CalibratedCka as CalibratedCka
+from metrics.similarity.cka_null import CkaNull as CkaNull
+from metrics.similarity.cka_null import calibrated_cka as calibrated_cka
+from metrics.similarity.cka_null import cka_null as cka_null
 from metrics.transferability.etran import etran as etran
 from metrics.transferability.etran import etran_terms as etran_terms
 from metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics

@@ -77,7 +77,7 @@ class CentredEmbedding:
         """What embeddings must have in common: the number of rows and the device."""
         return len(self.values), str(self.mean.device)
 
-    def centred(self, rows: slice, workspace: Workspace) -> Array:
+    def centred(self, rows: slice | NDArray[np.intp], workspace: Workspace) -> Array:
         """Centre some rows at the mean of all, in float64 `[rows, d]`, and put them into the workspace."""
         values = self.values[rows]
         centred = workspace.take(self.mean, *values.shape)

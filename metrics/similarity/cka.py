@@ -49,9 +49,14 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
         ValueError: If an embedding is not 2-D, not real or not finite, if the numbers of rows differ or are too
             small, or if CKA is undefined: all rows equal, or a debiased self term of 0 (as with equidistant rows).
     """
+    return float(pair_products(x, y, debiased).cka(["x", "y"], debiased)[0, 1])
+
+
+def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramProducts:
+    """Compute the products of two embeddings, as `linear_cka` takes them; messages call them x and y."""
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
     pair[1].check_alike(pair[0].place, "x")
-    return float(_products(pair).cka(["x", "y"], debiased)[0, 1])
+    return _products(pair)
 
 
 def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDArray[np.float64]:
@@ -73,8 +78,8 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
     Raises:
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there is none.
     """
-    read = read_embeddings(embeddings, debiased)
-    return _products(read).cka([x.name for x in read], debiased)
+    read, products = read_and_multiply(embeddings, debiased)
+    return products.cka([x.name for x in read], debiased)
 
 
 def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
@@ -90,8 +95,16 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np
     Raises:
         ValueError: As `pairwise_cka` for the biased estimate.
     """
-    read = read_embeddings(embeddings)
-    return _products(read).estimates([x.name for x in read])
+    read, products = read_and_multiply(embeddings)
+    return products.estimates([x.name for x in read])
+
+
+def read_and_multiply(
+    embeddings: Iterable[Embedding], debiased: bool = False
+) -> tuple[list[CentredEmbedding], GramProducts]:
+    """Check embeddings, as `pairwise_cka` takes them, and compute the products of all pairs."""
+    read = read_embeddings(embeddings, debiased)
+    return read, _products(read)
 
 
 def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> float:

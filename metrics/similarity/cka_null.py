@@ -1,0 +1,150 @@
+"""Linear CKA against its null: what it would be if the stimuli of one embedding were shuffled.
+
+Biased CKA grows with the widths and shrinks with the number of stimuli, whatever the embeddings have in common. What
+a pair reads by its sizes alone is the distribution of its CKA over all permutations of the rows of one embedding. Mean
+and standard deviation of this **null** are exact (`metrics.similarity.permutation_moments`); its tail is that of the
+Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation and skewness, as in
+Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for multivariate inference",
+Computational Statistics & Data Analysis 20, 1995. The calibrated value is that of Gröger, Wen and Brbić, "Revisiting
+the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this tail in place of one of
+drawn permutations:
+
+    calibrated = max(0, (CKA - q) / (1 - q))
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
+
+from metrics.similarity.centred_embedding import Embedding
+from metrics.similarity.cka import pair_products, read_and_multiply
+from metrics.similarity.cubic_sums import cubic_sums
+from metrics.similarity.permutation_moments import mean_and_variance, skewness
+
+Matrix = NDArray[np.float64]
+
+LEVEL = 0.95
+# Below, the gamma distribution is the normal one to all digits that count, and its shape exceeds what SciPy takes.
+SYMMETRIC = 1e-4
+
+
+class CkaNull(NamedTuple):
+    """Mean and standard deviation of biased linear CKA over all permutations of the samples."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True)
+class CalibratedCka:
+    """The linear CKA of all pairs of m embeddings with its null; every matrix is symmetric, `[m, m]`.
+
+    Off the diagonal and on it alike, a null is that of one embedding and another whose rows are shuffled; on the
+    diagonal both are the same.
+
+    Attributes:
+        biased: Biased CKA.
+        debiased: Debiased CKA; None where it is undefined for one embedding or more.
+        null_mean: Mean of biased CKA under permutations.
+        null_sd: Standard deviation under permutations; 0 where all give the same, as for two stimuli.
+        null_skewness: Skewness under permutations; 0 where the standard deviation is.
+        null_quantile: The quantile of the null at `level`, at most 1.
+        level: Which quantile a calibrated value of 0 stands for.
+        z: Standard deviations from the null's mean to the biased CKA; NaN where the standard deviation is 0.
+        p: How often permutations give as high a CKA; 1 where all give the same.
+        calibrated: `max(0, (biased - null_quantile) / (1 - null_quantile))`; 0 where the quantile is 1.
+    """
+
+    biased: Matrix
+    debiased: Matrix | None
+    null_mean: Matrix
+    null_sd: Matrix
+    null_skewness: Matrix
+    null_quantile: Matrix
+    level: float
+    z: Matrix
+    p: Matrix
+    calibrated: Matrix
+
+
+def cka_null(x: Embedding, y: Embedding) -> CkaNull:
+    """Compute mean and standard deviation of the biased linear CKA of two embeddings whose samples are permuted.
+
+    They are exact, over all n! permutations of the rows of one of them, and cost no more than the CKA itself.
+
+    Args:
+        x: Embedding, `[n, dx]`, n at least 2.
+        y: Embedding of as many samples, `[n, dy]`.
+
+    Returns:
+        `(mean, sd)`. For two samples sd is 0: every permutation gives the same CKA, 1.
+
+    Raises:
+        ValueError: As `metrics.linear_cka`.
+    """
+    products = pair_products(x, y)
+    products.normed(["x", "y"], debiased=False)  # refuses what has no CKA
+    mean, variance = mean_and_variance(products)
+    return CkaNull(float(mean[0, 1]), math.sqrt(variance[0, 1]))
+
+
+def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> CalibratedCka:
+    """Compute the linear CKA of every pair of m embeddings, and how far it lies above its null.
+
+    Mean and standard deviation of a null follow from what the CKA is computed from. Its skewness, which shapes the
+    tail, is exact up to 384 stimuli, and estimated from 384 drawn ones beyond.
+
+    Args:
+        embeddings: As of `metrics.pairwise_cka`.
+        level: Which quantile of the null a calibrated value of 0 stands for, between 0 and 1.
+
+    Returns:
+        CKA by both estimates, the nulls, and the biased CKA against them.
+
+    Raises:
+        ValueError: As `metrics.pairwise_cka` for the biased estimate; or the level is not between 0 and 1.
+    """
+    if not 0 < level < 1:
+        raise ValueError(f"level: {level} is given, but a quantile lies between 0 and 1")
+    read, products = read_and_multiply(embeddings)
+    biased, debiased = products.estimates([x.name for x in read])
+    null_mean, variance = mean_and_variance(products)
+    null_sd = np.sqrt(variance)
+    sums = [cubic_sums(x, squares) for x, squares in zip(read, products.grams.diagonal(), strict=True)]
+    null_skewness = skewness(products, sums)
+    quantile = np.minimum(null_mean + null_sd * _pearson_quantile(level, null_skewness), 1)
+    z = np.divide(biased - null_mean, null_sd, out=np.full_like(biased, np.nan), where=null_sd > 0)
+    p = np.where(null_sd > 0, _pearson_tail(z, null_skewness), 1.0)
+    above = np.maximum(biased - quantile, 0)
+    calibrated = np.divide(above, 1 - quantile, out=np.zeros_like(above), where=quantile < 1)
+    return CalibratedCka(biased, debiased, null_mean, null_sd, null_skewness, quantile, level, z, p, calibrated)
+
+
+def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
+    """Give the probability of more than z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    shape, steps = _gamma(skew)
+    # A negative skewness mirrors the distribution, so that its upper tail is the lower one of the gamma distribution.
+    upper, lower = (side(shape, np.maximum(shape + np.sign(skew) * z * steps, 0)) for side in (gammaincc, gammainc))
+    tail: Matrix = np.where(np.abs(skew) < SYMMETRIC, ndtr(-z), np.where(skew > 0, upper, lower))
+    return tail
+
+
+def _pearson_quantile(level: float, skew: Matrix) -> Matrix:
+    """Give the quantile at a level of the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    shape, steps = _gamma(skew)
+    gamma = np.where(skew > 0, gammaincinv(shape, level), gammainccinv(shape, level))
+    quantile: Matrix = np.where(np.abs(skew) < SYMMETRIC, ndtri(level), np.sign(skew) * (gamma - shape) / steps)
+    return quantile
+
+
+def _gamma(skew: Matrix) -> tuple[Matrix, Matrix]:
+    """Give shape and standard deviation of the gamma distribution of scale 1 of a skewness, whatever its sign."""
+    shape = 4 / np.maximum(np.abs(skew), SYMMETRIC) ** 2
+    return shape, np.sqrt(shape)

@@ -1,0 +1,207 @@
+"""The null of linear CKA against all permutations and against drawn ones, and what is computed from it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+
+from metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
+from metrics.similarity import cka, cubic_sums
+
+Array = NDArray[np.float64]
+# Few rows and two widths: Gram form, feature form, and a single column.
+SMALL = pytest.mark.parametrize("shape", [(3, 2, 5), (4, 1, 2), (5, 9, 7), (6, 2, 1), (6, 20, 30), (7, 3, 4)])
+
+
+def embeddings(n: int, *widths: int, seed: int = 0) -> list[Array]:
+    """Draw embeddings away from the origin, whose rows differ in length and whose columns in spread."""
+    generator = np.random.default_rng(seed)
+    lengths = generator.exponential(size=(n, 1))
+    return [
+        lengths + generator.standard_normal((n, d)) * np.arange(1, d + 1) ** -0.5 + generator.normal(0, 5, d)
+        for d in widths
+    ]
+
+
+def gram(x: Array) -> Array:
+    """Compute the Gram matrix of centred rows, of length 1, so that inner products are CKA."""
+    centred = x - x.mean(axis=0)
+    product: Array = centred @ centred.T
+    return product / float(np.linalg.norm(product))
+
+
+def under_permutations(x: Array, y: Array, orders: list[tuple[int, ...]]) -> Array:
+    k, l = gram(x), gram(y)  # noqa: E741
+    return np.array([(k * l[np.ix_(order, order)]).sum() for order in orders])
+
+
+@SMALL
+def test_moments_are_those_over_all_permutations(shape: tuple[int, int, int]) -> None:
+    x, y = embeddings(*shape)
+    values = under_permutations(x, y, list(itertools.permutations(range(shape[0]))))
+    mean, sd = cka_null(x, y)
+    assert mean == pytest.approx(values.mean(), abs=1e-12)
+    assert sd == pytest.approx(values.std(), abs=1e-12)
+    assert calibrated_cka([x, y]).null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=1e-9)
+
+
+def test_permuted_cka_is_what_the_moments_are_of() -> None:
+    x, y = embeddings(6, 3, 8)
+    values = [linear_cka(x, y[list(order)]) for order in itertools.permutations(range(6))]
+    assert cka_null(x, y) == pytest.approx((np.mean(values), np.std(values)), abs=1e-12)
+
+
+def test_moments_are_those_of_drawn_permutations() -> None:
+    generator = np.random.default_rng(0)
+    x, y = (generator.standard_normal((60, d)) * np.arange(1, d + 1) ** -0.1 for d in (40, 90))
+    values = under_permutations(x, y, [tuple(generator.permutation(60)) for _ in range(20_000)])
+    null = cka_null(x, y)
+    assert null.mean == pytest.approx(values.mean(), abs=1e-4)
+    assert null.sd == pytest.approx(values.std(), rel=0.01)
+    found = calibrated_cka([x, y])
+    assert found.null_skewness[0, 1] == pytest.approx(stats.skew(values), abs=0.1)
+    assert found.null_quantile[0, 1] == pytest.approx(np.quantile(values, 0.95), abs=0.1 * null.sd)
+
+
+@pytest.mark.parametrize("form", ["_gram_form", "_feature_form"])
+def test_both_forms_give_the_same(form: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = embeddings(30, 9, 20)
+    expected = cka_null(x, y)
+    monkeypatch.setattr(cka, "_products", getattr(cka, form))
+    assert cka_null(x, y) == pytest.approx(expected, rel=1e-10)
+    assert calibrated_cka([x, y]).null_sd[0, 1] == pytest.approx(expected.sd, rel=1e-10)
+
+
+@pytest.mark.parametrize("scale", [1e-70, 1e-3, 1e70])
+def test_scale_and_place_do_not_count(scale: float) -> None:
+    x, y = embeddings(30, 9, 20)
+    before, after = calibrated_cka([x, y]), calibrated_cka([scale * x, y])
+    for name in ("null_mean", "null_sd", "null_skewness", "p", "calibrated"):
+        np.testing.assert_allclose(getattr(after, name), getattr(before, name), rtol=1e-8, atol=1e-12)
+
+
+def test_matrices_hold_what_pairs_give() -> None:
+    many = embeddings(25, 3, 40, 7)
+    found = calibrated_cka(iter(many))
+    biased, debiased = biased_and_debiased_cka(many)
+    np.testing.assert_array_equal(found.biased, biased)
+    assert found.debiased is not None
+    np.testing.assert_array_equal(found.debiased, debiased)
+    for (i, x), (j, y) in itertools.product(enumerate(many), repeat=2):
+        assert (found.null_mean[i, j], found.null_sd[i, j]) == pytest.approx(cka_null(x, y), rel=1e-10)
+    np.testing.assert_allclose(found.z, (biased - found.null_mean) / found.null_sd)
+    expected = np.maximum(0, (biased - found.null_quantile) / (1 - found.null_quantile))
+    np.testing.assert_allclose(found.calibrated, expected, atol=1e-15)
+    np.testing.assert_array_equal(found.calibrated.diagonal(), 1)
+    for matrix in (found.null_mean, found.null_sd, found.null_skewness, found.p, found.calibrated):
+        np.testing.assert_array_equal(matrix, matrix.T)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9, 0.99])
+def test_tails_are_those_of_the_pearson_distribution(level: float) -> None:
+    many = embeddings(30, 1, 6, 40)
+    found = calibrated_cka(many, level)
+    assert found.level == level
+    tail = stats.pearson3(found.null_skewness, loc=found.null_mean, scale=found.null_sd)
+    np.testing.assert_allclose(found.null_quantile, np.minimum(tail.ppf(level), 1), rtol=1e-9)
+    np.testing.assert_allclose(found.p, tail.sf(found.biased), rtol=1e-6, atol=1e-14)
+
+
+def test_a_negative_skewness_mirrors_the_tail() -> None:
+    # Rows of equal length: those that are near in one are near in few permutations, those that are far in many.
+    for seed in range(200):
+        many = embeddings(4, 2, 2, seed=seed)
+        found = calibrated_cka(many, 0.8)
+        if found.null_skewness[0, 1] < -0.1:
+            break
+    tail = stats.pearson3(found.null_skewness[0, 1], loc=found.null_mean[0, 1], scale=found.null_sd[0, 1])
+    assert found.null_skewness[0, 1] < -0.1
+    assert found.p[0, 1] == pytest.approx(tail.sf(found.biased[0, 1]), abs=1e-9)
+    assert found.null_quantile[0, 1] == pytest.approx(min(tail.ppf(0.8), 1), rel=1e-9)
+
+
+def test_unrelated_embeddings_are_told_from_related_ones() -> None:
+    generator = np.random.default_rng(0)
+    draws = [[generator.standard_normal((16, d)) for d in (300, 200)] for _ in range(200)]
+    found = [calibrated_cka(pair) for pair in draws]
+    assert found[0].biased[0, 1] > 0.9
+    above = [each.calibrated[0, 1] > 0 for each in found]
+    # 5 % of 200, within three standard deviations.
+    assert 1 <= sum(above) <= 19
+    x = draws[0][0]
+    related = calibrated_cka([x, x + generator.standard_normal(x.shape)])
+    assert related.p[0, 1] < 1e-5
+    assert 0.1 < related.calibrated[0, 1] < related.biased[0, 1]
+
+
+def test_skewness_of_many_stimuli_is_estimated_from_few() -> None:
+    x, y = embeddings(1200, 30, 50)
+    estimated = calibrated_cka([x, y])
+    centred = [each - each.mean(axis=0) for each in (x, y)]
+    # Of many stimuli, the null is that of a weighted sum of squares of normal variables.
+    eigenvalues = [np.linalg.eigvalsh(each.T @ each) for each in centred]
+    second, third = (math.prod(float((each**power).sum()) for each in eigenvalues) for power in (2, 3))
+    assert estimated.null_skewness[0, 1] == pytest.approx(8**0.5 * third / second**1.5, rel=0.1)
+
+
+def test_estimates_from_drawn_rows_are_near(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = embeddings(300, 40, 300, 5)
+    exact = calibrated_cka(many)
+    monkeypatch.setattr(cubic_sums, "ROWS", 150)
+    estimated = calibrated_cka(many)
+    assert not np.array_equal(estimated.null_skewness, exact.null_skewness)
+    np.testing.assert_allclose(estimated.null_skewness, exact.null_skewness, rtol=0.25)
+    np.testing.assert_allclose(estimated.null_quantile, exact.null_quantile, atol=0.01)
+    np.testing.assert_array_equal(calibrated_cka(many).p, estimated.p)
+
+
+def test_two_stimuli_have_a_null_without_spread() -> None:
+    x, y = embeddings(2, 3, 4)
+    mean, sd = cka_null(x, y)
+    assert mean == pytest.approx(1)
+    assert sd == 0
+    found = calibrated_cka([x, y])
+    assert np.isnan(found.z).all()
+    np.testing.assert_array_equal(found.p, 1)
+    np.testing.assert_array_equal(found.calibrated, 0)
+
+
+def test_rows_at_one_distance_have_a_null_without_spread() -> None:
+    (y,) = embeddings(6, 4)
+    null = cka_null(np.eye(6), y)
+    assert null.mean == pytest.approx(linear_cka(np.eye(6), y), rel=1e-12)
+    assert null.sd == 0
+    found = calibrated_cka([np.eye(6), y])
+    assert math.isnan(found.z[0, 1])
+    assert found.p[0, 1] == 1
+    assert found.null_sd[1, 1] > 0
+
+
+def test_what_is_wrong_is_named() -> None:
+    x, y = embeddings(8, 3, 4)
+    with pytest.raises(ValueError, match=r"^y: CKA is undefined where all rows are equal"):
+        cka_null(x, np.ones((8, 2)))
+    with pytest.raises(ValueError, match=r"^y: 7 rows"):
+        cka_null(x, y[1:])
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: CKA is undefined where all rows are equal"):
+        calibrated_cka([x, np.ones((8, 2))])
+    for level in (0, 1, math.nan):
+        with pytest.raises(ValueError, match=r"^level: "):
+            calibrated_cka([x, y], level)
+
+
+def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for an accelerator: tensors are kept as tensors.
+    many = embeddings(30, 9, 20)
+    expected = calibrated_cka(many)
+    monkeypatch.setattr(cubic_sums, "ROWS", 30)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    found = calibrated_cka([torch.from_numpy(each) for each in many])
+    np.testing.assert_allclose(found.p, expected.p, rtol=1e-9)
+    np.testing.assert_allclose(found.calibrated, expected.calibrated, rtol=1e-9)
