@@ -13,6 +13,8 @@ from metrics.similarity.cka import biased_and_debiased_cka as biased_and_debiase
 from metrics.similarity.cka import linear_cka as linear_cka
 from metrics.similarity.cka import mean_pairwise_cka as mean_pairwise_cka
 from metrics.similarity.cka import pairwise_cka as pairwise_cka
+from metrics.similarity.cka_jackknife import CkaIntervals as CkaIntervals
+from metrics.similarity.cka_jackknife import cka_intervals as cka_intervals
 from metrics.similarity.cka_null import CalibratedCka as CalibratedCka
 from metrics.similarity.cka_null import CkaNull as CkaNull
 from metrics.similarity.cka_null import calibrated_cka as calibrated_cka

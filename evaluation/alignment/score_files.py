@@ -35,6 +35,7 @@ LOGGED = (
     "n_stimuli",
     "mean_cka_biased",
     "mean_cka_debiased",
+    "mean_cka_calibrated",
     "extraction",
     "digests",
 )
@@ -94,6 +95,7 @@ def write_score(
                 time = datetime.now(UTC).isoformat(timespec="seconds")
                 record = {
                     **{key: document[key] for key in LOGGED if key in document},
+                    "ci95": document["ci95"]["score"],
                     "output": str(folder),
                     "time": time,
                 }
@@ -109,7 +111,8 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
         held = f", challenge {document['challenge']}" if "challenge" in document else ""
         held += ", with random weights" if document["extraction"].get("random_weights") else ""
         version = document["contract_version"]
-        print(f"{document['team'].title()} Team score {document['score']:.6f} under contract {version}{held}")
+        score, ends = f"{document['score']:.6f}", _interval(document["ci95"]["score"])
+        print(f"{document['team'].title()} Team score {score} under contract {version}{held}{ends}")
     measure, pairwise = _measure(document), document["pairwise"]
     names = pairwise["names"]
     if len(names) <= MOST_PRINTED:
@@ -119,13 +122,21 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
         print_table(f"{SIMILARITY_MEASURES[measure].title} (biased)", rows)
         print()
     biased, debiased = (document[mean_key(measure, estimate)] for estimate in ("biased", "debiased"))
+    # That of a score stands beside it.
+    ends = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
+    calibrated = document.get("mean_cka_calibrated")
     print(
         f"mean pairwise {SIMILARITY_MEASURES[measure].title} {biased:.6f} (biased), "
         f"{'undefined' if debiased is None else f'{debiased:.6f}'} (debiased), "
+        f"{'' if calibrated is None else f'{calibrated:.6f} (calibrated), '}"
         f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
-        f"on {document['n_stimuli']} stimuli"
+        f"on {document['n_stimuli']} stimuli{ends}"
     )
     print(f"wrote {', '.join(map(str, files))}")
+
+
+def _interval(ends: Sequence[float] | None) -> str:
+    return "" if ends is None else f", 95 % interval over stimuli {ends[0]:.4f} to {ends[1]:.4f}"
 
 
 def _measure(document: Mapping[str, Any]) -> str:

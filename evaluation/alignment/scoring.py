@@ -17,6 +17,7 @@ from contract.schema import CONTRACT_VERSION, Stimulus
 from contract.stimulus_files import locate_stimuli
 from contract.submissions import Submission
 from datamodules.photos.stimuli import Stimuli
+from evaluation.alignment.certainty import cka_and_certainty
 from evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all, networks_of
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from output.errors import UserError, require_different
@@ -180,12 +181,11 @@ def score(
     found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options, engines=engines)
     described = _describe(found, registry, catalog, options, DEFAULT_MEASURE)
     described["digests"]["submission"] = submission.sha256
-    mean = described["mean_cka_biased"]
-    header = {
-        "contract_version": submission.contract_version,
-        "team": submission.team,
-        "score": mean if blue else 1 - mean,
-    }
+    mean, ends = described["mean_cka_biased"], described["ci95"]["mean"]
+    if not blue:
+        mean, ends = 1 - mean, ends and [1 - ends[1], 1 - ends[0]]
+    described["ci95"]["score"] = ends
+    header = {"contract_version": submission.contract_version, "team": submission.team, "score": mean}
     return {**header, **described}, found.rows
 
 
@@ -194,8 +194,12 @@ def _describe(
 ) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
+    certainty: dict[str, Any] = {}
     with naming_models(list(found.rows)):
-        biased, debiased = SIMILARITY_MEASURES[measure].pairwise(found.rows.values())
+        if measure == DEFAULT_MEASURE:
+            biased, debiased, certainty = cka_and_certainty(found.rows.values())
+        else:
+            biased, debiased = SIMILARITY_MEASURES[measure].pairwise(found.rows.values())
     return {
         "n_models": len(found.weights),
         "n_stimuli": found.stimuli,
@@ -206,6 +210,7 @@ def _describe(
             "biased": biased.tolist(),
             "debiased": None if debiased is None else debiased.tolist(),
         },
+        **certainty,
         "extraction": options.told,
         "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": found.weights},
         "timings": {

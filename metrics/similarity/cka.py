@@ -152,9 +152,14 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
 @np.errstate(over="ignore", invalid="ignore")
 def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Compute the products of all pairs by the form that takes fewer multiplications; `GramProducts` tells overflow."""
+    return _gram_form(embeddings) if gram_form_is_cheaper(embeddings) else _feature_form(embeddings)
+
+
+def gram_form_is_cheaper(embeddings: Sequence[CentredEmbedding]) -> bool:
+    """Tell whether products of rows take fewer multiplications than products of the features of all pairs."""
     n, m, width = len(embeddings[0].values), len(embeddings), sum(x.width for x in embeddings)
     # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
-    return _gram_form(embeddings) if n * (width + m * m / 2) <= width * width else _feature_form(embeddings)
+    return n * (width + m * m / 2) <= width * width
 
 
 def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:

@@ -15,7 +15,7 @@ drawn permutations:
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
-from metrics.similarity.centred_embedding import Embedding
+from metrics.similarity.centred_embedding import CentredEmbedding, Embedding
 from metrics.similarity.cka import pair_products, read_and_multiply
 from metrics.similarity.cubic_sums import cubic_sums
+from metrics.similarity.gram_products import GramProducts
 from metrics.similarity.permutation_moments import mean_and_variance, skewness
 
 Matrix = NDArray[np.float64]
@@ -113,7 +114,11 @@ def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> Cal
     """
     if not 0 < level < 1:
         raise ValueError(f"level: {level} is given, but a quantile lies between 0 and 1")
-    read, products = read_and_multiply(embeddings)
+    return calibrate(*read_and_multiply(embeddings), level)
+
+
+def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: float = LEVEL) -> CalibratedCka:
+    """Compute what `calibrated_cka` does, from the products of embeddings."""
     biased, debiased = products.estimates([x.name for x in read])
     null_mean, variance = mean_and_variance(products)
     null_sd = np.sqrt(variance)

@@ -15,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 from evaluation.alignment.score_files import print_score
+from metrics import calibrated_cka, cka_intervals, cka_null
 from tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
@@ -238,3 +239,40 @@ def test_the_similarities_of_few_models_are_printed(
     assert max(map(len, out.partition("mean pairwise")[0].splitlines()), default=0) <= 80
     shown = [f"{value:.3f}" for row in similarity for value in row]
     assert sorted(word for word in out.split() if word in shown) == (sorted(shown) if printed else [])
+
+
+def test_null_and_calibrated_values_and_intervals_are_those_of_the_embeddings(
+    arena: Arena, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = arena.score(arena.blue(*MODELS), "--save_embeddings=true")
+    rows = list(dumped(arena.folder / "out").values())
+    found, intervals = calibrated_cka(rows), cka_intervals(rows)
+    for name in ("null_mean", "null_sd", "z", "p", "calibrated"):
+        np.testing.assert_allclose(document[name], getattr(found, name), rtol=1e-12)
+    assert (document["null_mean"][0][1], document["null_sd"][0][1]) == pytest.approx(cka_null(rows[0], rows[1]))
+    assert document["mean_cka_calibrated"] == pytest.approx(np.mean(found.calibrated[np.triu_indices(3, 1)]))
+    assert document["calibration"] == {"level": 0.95, "seed": 0}
+    ends = document["ci95"]
+    np.testing.assert_allclose([ends["low"], ends["high"]], [intervals.low, intervals.high], rtol=1e-12)
+    assert ends["mean"] == ends["score"] == pytest.approx(intervals.mean)
+    assert ends["score"][0] < document["score"] < ends["score"][1]
+    out = capsys.readouterr().out
+    assert f"95 % interval over stimuli {ends['score'][0]:.4f} to {ends['score'][1]:.4f}\n" in out
+    assert f"{document['mean_cka_calibrated']:.6f} (calibrated)" in out
+    record = json.loads((arena.folder / "out" / "scores.jsonl").read_text().splitlines()[-1])
+    assert record["ci95"] == ends["score"]
+    assert record["mean_cka_calibrated"] == document["mean_cka_calibrated"]
+
+
+def test_the_interval_of_a_red_score_is_of_one_minus_the_mean(arena: Arena) -> None:
+    ends = arena.score(arena.red([0, 3, 10, 11, 17]))["ci95"]
+    assert ends["score"] == pytest.approx([1 - ends["mean"][1], 1 - ends["mean"][0]])
+
+
+def test_two_stimuli_have_neither_null_nor_interval(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
+    document = arena.score(arena.red([0, 1]))
+    assert document["ci95"]["score"] is document["ci95"]["mean"] is document["z"][0][1] is None
+    assert document["ci95"]["low"][0][1] is None
+    assert document["null_sd"][0][1] == 0
+    assert document["calibrated"][0][1] == document["mean_cka_calibrated"] == 0
+    assert "interval" not in capsys.readouterr().out

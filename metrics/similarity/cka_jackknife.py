@@ -1,0 +1,164 @@
+"""How far the linear CKA of embeddings hangs on which stimuli were shown: the jackknife that leaves out one at a time.
+
+Without row i, and centred anew, the inner product of two centred Gram matrices K and L is
+
+    HSIC_(-i) = <K, L> - 2 n / (n - 1) p_i + (n / (n - 1))^2 k_ii l_ii,    p_i = sum_j k_ij l_ij
+
+because the rows of both sum to 0. So the CKA of all pairs without each of the stimuli follows from one more pass over
+the Gram matrices. Its variance is `(n - 1) / n sum_i (CKA_(-i) - mean)^2` (Efron and Tibshirani, "An Introduction to
+the Bootstrap", 1993, equation 11.5), and the interval that of Student's t with n - 1 degrees of freedom (Tukey, "Bias
+and confidence in not-quite large samples", Annals of Mathematical Statistics 29, 1958).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from metrics.arrays import Array, namespace, to_host
+from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
+from metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
+from metrics.similarity.gram_products import DEGENERATE, GramProducts
+
+Matrix = NDArray[np.float64]
+Vector = NDArray[np.float64]
+# Of the CKA without each row from that of all: sums and sums of squares `[m, m]`, and means over pairs `[n]`.
+Differences = tuple[Matrix, Matrix, Vector]
+
+COVERAGE = 0.95
+
+
+@dataclass(frozen=True)
+class CkaIntervals:
+    """95 % intervals of biased linear CKA over stimuli, within 0 and 1; NaN where CKA without a stimulus is undefined.
+
+    Attributes:
+        low: Lower ends for every pair of m embeddings, `[m, m]`; 1 on the diagonal.
+        high: Upper ends.
+        mean: Both ends for the mean over pairs; NaN where there is no pair.
+    """
+
+    low: Matrix
+    high: Matrix
+    mean: tuple[float, float]
+
+
+def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
+    """Compute the linear CKA's intervals over stimuli, of every pair of m embeddings and of the mean over pairs.
+
+    Args:
+        embeddings: Embeddings of the same stimuli, `[n, d_i]` each, as of `metrics.pairwise_cka`.
+
+    Returns:
+        The intervals around the biased estimate.
+
+    Raises:
+        ValueError: As `metrics.pairwise_cka` for the biased estimate.
+    """
+    read, products = read_and_multiply(embeddings)
+    products.normed([x.name for x in read], debiased=False)
+    return jackknife(read, products)
+
+
+def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> CkaIntervals:
+    """Compute the intervals as `cka_intervals` does, from the products of embeddings that have a CKA."""
+    n, m = products.n, len(embeddings)
+    biased = products.cka([x.name for x in embeddings], debiased=False)
+    without = _without_by_rows if gram_form_is_cheaper(embeddings) else _without_by_pairs
+    with np.errstate(invalid="ignore", divide="ignore"):
+        sums, squares, joint = without(embeddings, products, biased)
+    width = float(stdtrit(n - 1, (1 + COVERAGE) / 2))
+    each = width * np.sqrt(np.maximum(squares - sums**2 / n, 0) * (n - 1) / n)
+    np.fill_diagonal(each, 0)
+    low, high = np.clip([biased - each, biased + each], 0, 1)
+    if m == 1:
+        return CkaIntervals(low, high, (np.nan, np.nan))
+    half = width * float(np.sqrt(((joint - joint.mean()) ** 2).sum() * (n - 1) / n))
+    centre = float(biased[np.triu_indices(m, 1)].mean())
+    return CkaIntervals(low, high, (max(centre - half, 0.0), min(centre + half, 1.0)))
+
+
+def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Matrix) -> Differences:
+    """Compute the differences from stripes of rows of all Gram matrices."""
+    n, m = products.n, len(embeddings)
+    sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.empty(n)
+    pairs = np.triu_indices(m, 1)
+    step = max(1, BLOCK_BYTES // (8 * m * (n + 3 * m)))
+    left, right, stripes = Workspace(), Workspace(), Workspace()
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        stripe = stripes.take(embeddings[0].mean, rows.stop - start, m, n)
+        for place, x in enumerate(embeddings):
+            _multiply_blocks(x, rows, stripe[:, place], left, right)
+        by_row = to_host(stripe @ namespace(stripe).swapaxes(stripe, 1, 2))
+        diagonals = to_host(namespace(stripe).stack([stripe[r, :, start + r] for r in range(len(stripe))]))
+        outer = diagonals[:, :, None] * diagonals[:, None, :]
+        without = _without(products.grams, by_row, outer, n)
+        own = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
+        differences = without / np.sqrt(own[:, :, None] * own[:, None, :]) - biased
+        sums += differences.sum(axis=0)
+        squares += (differences**2).sum(axis=0)
+        joint[rows] = differences[:, pairs[0], pairs[1]].mean(axis=1) if m > 1 else 0
+    return sums, squares, joint
+
+
+def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Array, left: Workspace, right: Workspace) -> None:
+    """Fill a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
+    n, first = len(x.values), x.centred(rows, left)
+    step = max(len(first), BLOCK_BYTES // (16 * x.width))
+    for start in range(0, n, step):
+        columns = slice(start, min(start + step, n))
+        out[:, columns] = first @ x.centred(columns, right).T
+
+
+def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProducts, biased: Matrix) -> Differences:
+    """Compute the differences from the products of the features of every pair."""
+    n, m = products.n, len(embeddings)
+    sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.zeros(n)
+    diagonals, own = np.empty((m, n)), np.empty((m, n))
+    for i, x in enumerate(embeddings):
+        by_row, diagonals[i] = _row_products(x, x)
+        without = _without(products.grams[i, i], by_row, diagonals[i] ** 2, n)
+        own[i] = _defined(without, products.grams[i, i])
+    for i, j in combinations(range(m), 2):
+        by_row, _ = _row_products(embeddings[i], embeddings[j])
+        without = _without(products.grams[i, j], by_row, diagonals[i] * diagonals[j], n)
+        differences = without / np.sqrt(own[i] * own[j]) - biased[i, j]
+        sums[i, j] = sums[j, i] = differences.sum()
+        squares[i, j] = squares[j, i] = (differences**2).sum()
+        joint += differences / (m * (m - 1) / 2)
+    return sums, squares, joint
+
+
+def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Vector, Vector]:
+    """Give `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
+    n, spaces = len(x.values), (Workspace(), Workspace())
+    step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
+    blocks = [slice(start, start + step) for start in range(0, n, step)]
+    product: Array = 0.0
+    for rows in blocks:
+        product += x.centred(rows, spaces[0]).T @ y.centred(rows, spaces[1])
+    by_row, lengths = np.empty(n), np.empty(n)
+    for rows in blocks:
+        first, second = x.centred(rows, spaces[0]), y.centred(rows, spaces[1])
+        by_row[rows] = to_host(((first @ product) * second).sum(1))
+        lengths[rows] = to_host((first * first).sum(1))
+    return by_row, lengths
+
+
+def _without(whole: Matrix | float, by_row: Matrix, diagonals: Matrix, n: int) -> Matrix:
+    """Give the inner products of Gram matrices without each row, once they are centred anew."""
+    ratio = n / (n - 1)
+    left: Matrix = whole - 2 * ratio * by_row + ratio**2 * diagonals
+    return left
+
+
+def _defined(own: Matrix, whole: Matrix | float) -> Matrix:
+    """Put NaN for self terms that are made of rounding errors: what remains without a row is one point."""
+    kept: Matrix = np.where(own > DEGENERATE * whole, own, np.nan)
+    return kept

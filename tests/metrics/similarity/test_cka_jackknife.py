@@ -1,0 +1,120 @@
+"""Intervals of linear CKA over stimuli: leaving out rows by hand, and how often intervals hold."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+from numpy.typing import NDArray
+from scipy import stats
+
+from metrics import arrays, cka_intervals, linear_cka, pairwise_cka
+from metrics.similarity import cka_jackknife
+
+Array = NDArray[np.float64]
+PAIRS = list(itertools.combinations(range(3), 2))
+
+
+def embeddings(n: int, *widths: int, seed: int = 0) -> list[Array]:
+    """Draw embeddings that share some structure and lie away from the origin."""
+    generator = np.random.default_rng(seed)
+    shared = generator.standard_normal((n, 3))
+    return [
+        shared @ generator.standard_normal((3, d)) + generator.standard_normal((n, d)) + generator.normal(0, 5, d)
+        for d in widths
+    ]
+
+
+def half_width(values: list[float]) -> float:
+    """Compute t times the jackknife's standard error of values without each row."""
+    n = len(values)
+    variance = (n - 1) / n * ((np.array(values) - np.mean(values)) ** 2).sum()
+    return float(stats.t.ppf(0.975, n - 1) * variance**0.5)
+
+
+@pytest.mark.parametrize("form", ["_without_by_rows", "_without_by_pairs"])
+@pytest.mark.parametrize("block_bytes", [1, 2**28])
+@pytest.mark.parametrize("n", [4, 5, 23])
+def test_both_forms_equal_leaving_out_rows(
+    n: int, block_bytes: int, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many = embeddings(n, 3, 40, 5)
+    monkeypatch.setattr(cka_jackknife, "BLOCK_BYTES", block_bytes)
+    for name in ("_without_by_rows", "_without_by_pairs"):
+        monkeypatch.setattr(cka_jackknife, name, getattr(cka_jackknife, form))
+    found = cka_intervals(iter(many))
+    matrix = pairwise_cka(many)
+    without = {
+        (i, j): [linear_cka(np.delete(many[i], r, axis=0), np.delete(many[j], r, axis=0)) for r in range(n)]
+        for i, j in PAIRS
+    }
+    for (i, j), values in without.items():
+        half = half_width(values)
+        assert found.low[i, j] == found.low[j, i] == pytest.approx(max(matrix[i, j] - half, 0), abs=1e-9)
+        assert found.high[i, j] == found.high[j, i] == pytest.approx(min(matrix[i, j] + half, 1), abs=1e-9)
+    half = half_width(list(np.mean(list(without.values()), axis=0)))
+    mean = np.mean([matrix[pair] for pair in PAIRS])
+    assert found.mean == pytest.approx((max(mean - half, 0), min(mean + half, 1)), abs=1e-9)
+    for ends in (found.low, found.high):
+        np.testing.assert_array_equal(ends.diagonal(), 1)
+
+
+def test_the_cheaper_form_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [cka_intervals(embeddings(n, 30, 20)).mean for n in (200, 20)]
+    for n, unused, mean in zip((200, 20), ("_without_by_rows", "_without_by_pairs"), expected, strict=True):
+        with monkeypatch.context() as patch:
+            patch.delattr(cka_jackknife, unused)
+            assert cka_intervals(embeddings(n, 30, 20)).mean == mean
+
+
+def test_intervals_hold_the_cka_of_the_population() -> None:
+    generator = np.random.default_rng(0)
+    maps = [generator.standard_normal((2, 3)), generator.standard_normal((2, 4))]
+
+    def draw(n: int) -> list[Array]:
+        shared = generator.standard_normal((n, 2))
+        return [shared @ each + generator.standard_normal((n, each.shape[1])) for each in maps]
+
+    x, y = draw(200_000)
+    truth = linear_cka(x, y)
+    held = 0
+    for _ in range(200):
+        low, high = cka_intervals(draw(200)).mean
+        held += low <= truth <= high
+    # 95 % of 200, within three standard deviations and a little for the bias of CKA.
+    assert 178 <= held <= 199
+
+
+def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:
+    x, y = np.zeros((5, 2)), embeddings(5, 4)[0]
+    x[0] = 1
+    found = cka_intervals([x, y])
+    assert np.isnan([found.low[0, 1], *found.mean]).all()
+    assert np.isnan(cka_intervals(embeddings(2, 3, 4)).mean).all()
+
+
+def test_one_embedding_has_no_mean() -> None:
+    found = cka_intervals(embeddings(9, 4))
+    np.testing.assert_array_equal(found.low, [[1]])
+    assert np.isnan(found.mean).all()
+
+
+def test_what_is_wrong_is_named() -> None:
+    x, y = embeddings(8, 3, 4)
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: CKA is undefined where all rows are equal"):
+        cka_intervals([x, np.ones((8, 2))])
+    with pytest.raises(ValueError, match=r"^embeddings\[1\]: 7 rows"):
+        cka_intervals([x, y[1:]])
+
+
+@pytest.mark.parametrize("n", [9, 90])
+def test_tensors_elsewhere_are_computed_with_there(n: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Stands in for an accelerator: tensors are kept as tensors.
+    many = embeddings(n, 9, 20)
+    expected = cka_intervals(many)
+    monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
+    found = cka_intervals([torch.from_numpy(each) for each in many])
+    np.testing.assert_allclose(found.low, expected.low, atol=1e-12)
+    assert found.mean == pytest.approx(expected.mean, abs=1e-12)
