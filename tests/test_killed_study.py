@@ -1,4 +1,4 @@
-"""The commands of the study of sources, in small: killed at random moments they end with the same tables."""
+"""The commands of studies of sources, in small: killed at random moments they end with the same tables."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Set
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +21,35 @@ import yaml
 
 from tests.material.checkout import ROOT, copy_checkout
 
-KILLS = 20
 NAMES = ["animals", "plants", "untrained"]
 STUDY = Path("configs") / "local" / "study"
 # What every command measures anew, and the digest of a table with such a column.
 TIMES = {"total_seconds", "features_seconds", "seconds", "left_out_seconds", "table"}
 
 
-def commands() -> list[str]:
-    """Give the commands of the documentation, in order."""
-    text = (ROOT / "docs" / "study.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"## The commands\n.*?```\n(.*?)```", text, flags=re.DOTALL)
-    return str(block).strip().splitlines()
+@dataclass(frozen=True)
+class Study:
+    """A page of commands whose results lie in one folder.
+
+    Attributes:
+        page: The page, in the documentation.
+        results: The folder of the results, in the checkout.
+        make_small: Lets the commands of a checkout take seconds.
+        kills: How often they are killed.
+        tables: Some of the files that they end with, in the folder.
+    """
+
+    page: str
+    results: str
+    make_small: Callable[[Path], None]
+    kills: int
+    tables: Set[str]
+
+    def commands(self) -> list[str]:
+        """Give the commands of the page, in order."""
+        text = (ROOT / "docs" / self.page).read_text(encoding="utf-8")
+        blocks = re.findall(r"^```\n(python .*?)```", text, flags=re.DOTALL | re.MULTILINE)
+        return [line for block in blocks for line in block.splitlines()]
 
 
 def objects(classes: list[str], train_size: int, seed: int) -> dict[str, Any]:
@@ -67,6 +86,29 @@ def make_small(checkout: Path) -> None:
     (folder / "scores.yaml").write_text(yaml.safe_dump(scores | {"targets": targets, "models": NAMES}))
 
 
+def make_small_scenes(checkout: Path) -> None:
+    """Let sources of pixels be trained on few small scenes for one epoch, and scored on as few."""
+    configs = checkout / "configs"
+    few = {"train_size": 16, "validation_size": 6, "size": 32}
+    for name in ("segmentation_source.yaml", "segmentation_target.yaml"):
+        document = yaml.safe_load((configs / name).read_text())
+        document["data"]["photos"]["init_args"] |= few
+        document["trainer"] |= {"max_epochs": 2, "accelerator": "cpu"}
+        (configs / name).write_text(yaml.safe_dump(document))
+    sweep = yaml.safe_load((configs / "sweep" / "segmentation.yaml").read_text())
+    scores = yaml.safe_load((configs / "evaluation" / "segmentation.yaml").read_text())
+    for photos in [*sweep["parameters"]["data.photos"]["values"], *scores["targets"].values()]:
+        photos["init_args"] |= few
+    (configs / "sweep" / "segmentation.yaml").write_text(yaml.safe_dump(sweep))
+    (configs / "evaluation" / "segmentation.yaml").write_text(yaml.safe_dump(scores | {"pixels": 20}))
+
+
+STUDIES = [
+    Study("study.md", "runs/study", make_small, 20, {"whole.csv", "head.csv", "scores-whole/scores.csv"}),
+    Study("segmentation.md", "runs/segmentation", make_small_scenes, 10, {"performances.csv", "scores/scores.csv"}),
+]
+
+
 def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
     named = "drawn_objects, 12 classes", "drawn_objects, 3 classes"
     first, *words = shlex.split(command.replace(*named))
@@ -79,9 +121,8 @@ def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def tables(checkout: Path) -> dict[str, Any]:
+def tables(runs: Path) -> dict[str, Any]:
     """Give what the commands have written that does not say how long they took."""
-    runs = checkout / "runs" / "study"
     found: dict[str, Any] = {}
     for path in [*runs.glob("*.csv"), *runs.glob("*/*.csv")]:
         header, *rows = [line.split(",") for line in path.read_text().splitlines()]
@@ -100,32 +141,34 @@ def without_times(value: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_killed_at_twenty_random_moments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.page)
+def test_killed_at_random_moments(study: Study, tmp_path: Path) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    copy_checkout(whole)
-    make_small(whole)
-    copy_checkout(broken)
-    make_small(broken)
+    for checkout in (whole, broken):
+        copy_checkout(checkout)
+        study.make_small(checkout)
     seconds = {}
-    for command in commands():
+    for command in study.commands():
         began = time.monotonic()
         assert begin(command, whole, tmp_path / "cache").wait() == 0, (whole / "log").read_text()[-2000:]
         seconds[command] = time.monotonic() - began
-    expected = tables(whole)
-    assert {"whole.csv", "head.csv", "scores-whole/scores.csv", "audit-whole/audit.json"} <= expected.keys()
+    expected = tables(whole / study.results)
+    assert study.tables <= expected.keys()
+    assert {Path(name).name for name in expected} >= {"audit.json", "stability.json", "sources_report.json"}
     moments, kills, turn = random.Random(0), 0, 0
-    while kills < KILLS:
-        for command in commands():
+    while kills < study.kills:
+        for command in study.commands():
             ended = False
             while not ended:
                 process = begin(command, broken, tmp_path / f"cache {turn}")
+                moment = moments.uniform(0.3, 1.3) * seconds[command]
                 try:
-                    ended = process.wait(moments.uniform(0.3, 1.3) * seconds[command] if kills < KILLS else None) == 0
+                    ended = process.wait(moment if kills < study.kills else None) == 0
                     assert ended, (broken / "log").read_text()[-2000:]
                 except subprocess.TimeoutExpired:
                     os.killpg(process.pid, signal.SIGKILL)
                     process.wait()
                     kills += 1
-        assert tables(broken) == expected
+        assert tables(broken / study.results) == expected
         turn += 1
         (broken / "runs").rename(broken / f"runs {turn}")

@@ -105,7 +105,7 @@ def audit(
         "seconds": time.perf_counter() - start,
     }
     tables = csv_tables(document)
-    texts = {f"{name}.csv": csv_text(*rows) for name, rows in tables.items()} | {REPORT: audit_report(document)}
+    texts = {f"{name}.csv": csv_text(*table) for name, table in tables.items()} | {REPORT: audit_report(document)}
     texts[JSON] = json.dumps(document, indent=1, allow_nan=False) + "\n"
     try:
         drawn = draw_figures(document, folder)

@@ -12,6 +12,7 @@ from evaluation.audit.findings import Findings
 from evaluation.over_targets import by_measure, number, over_targets
 from evaluation.stability.report import RATED
 from metrics.ranking.ranking_measures import MEASURES
+from output.markup import escape_cell
 
 Values = NDArray[np.float64]
 TableRows = list[list[Any]]
@@ -112,8 +113,9 @@ def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], TableR
         for name, found in document["ranks"]["sources"].items()
         for target, rank in found["per_target"].items()
     ]
-    return {
+    tables = {
         "rankers": (["ranker", "measure", "target", "value"], rankers),
         "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
         "ranks": (["source", "target", "rank"], ranks),
     }
+    return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}

@@ -56,7 +56,7 @@ def _tables(document: Document, text: Callable[[str], str] = str) -> list[tuple[
     """Give the titles, captions and rows of all tables, with names as `text` writes them."""
     titles = {name: text(title) for name, title in ranker_titles(document).items()}
     interval = "mean over targets, in brackets its 95 % t interval over targets"
-    tables = [("How well each ranker foretells performance", interval, _ranker_table(document, titles))]
+    tables = [("How well each ranker foretells performance", interval, ranker_table(document, titles))]
     if len(titles) > 1:
         about = f"difference and correlation: {interval}; better on: targets, by weighted Kendall"
         tables.append(
@@ -74,7 +74,17 @@ def _tables(document: Document, text: Callable[[str], str] = str) -> list[tuple[
     return tables
 
 
-def _ranker_table(document: Document, titles: Mapping[str, str]) -> Cells:
+def ranker_table(document: Document, titles: Mapping[str, str] | None = None) -> Cells:
+    """Tabulate how well each ranker foretells performance, by every measure, with intervals over targets.
+
+    Args:
+        document: The content of `audit.json`.
+        titles: What the rankers are called, by their names; by default as `ranker_titles` does.
+
+    Returns:
+        The header, and a row for every ranker.
+    """
+    titles = titles or ranker_titles(document)
     rows = [["ranker", *(measure.title for measure in EVALUATION_MEASURES.values())]]
     for name, found in document["rankers"].items():
         rows.append([titles[name], *(with_interval(found[measure]) for measure in EVALUATION_MEASURES)])

@@ -20,6 +20,7 @@ SIMILARITY = ("cka.json", "score.json", *(f"{name}.json" for name in SIMILARITY_
 NEEDED = {
     **dict.fromkeys(SIMILARITY, ("pairwise", "n_stimuli", "digests")),
     "transferability.json": ("scores", "mean_ranks", "metrics", "digests"),
+    "audit.json": ("rankers", "metrics", "targets", "sources"),
     "stability.json": ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
 }
 
@@ -32,6 +33,7 @@ class Material:
         traces: Whether there is a run or a ledger.
         similarities: Results of `evaluate.py cka`.
         transferability: Results of `evaluate.py transferability`.
+        audits: Results of `evaluate.py audit`.
         stability: Results of `evaluate.py stability`.
         foreign: What is called like one of these, and is none.
     """
@@ -39,8 +41,14 @@ class Material:
     traces: bool = False
     similarities: dict[Path, Document] = field(default_factory=dict)
     transferability: dict[Path, Document] = field(default_factory=dict)
+    audits: dict[Path, Document] = field(default_factory=dict)
     stability: dict[Path, Document] = field(default_factory=dict)
     foreign: list[Path] = field(default_factory=list)
+
+    @property
+    def has_documents(self) -> bool:
+        """Whether there are results of `evaluate.py`."""
+        return bool(self.similarities or self.transferability or self.audits or self.stability)
 
 
 def find_material(folder: Path) -> Material:
@@ -65,7 +73,7 @@ def find_material(folder: Path) -> Material:
                 found.foreign.append(path / name)
             else:
                 _documents(found, name)[path / name] = document
-    if not (found.traces or found.similarities or found.transferability or found.stability):
+    if not (found.traces or found.has_documents):
         raise UserError(
             f"folder: {str(folder)!r} holds no run of train.py, no ledger and no results of evaluate.py; give another"
         )
@@ -73,7 +81,13 @@ def find_material(folder: Path) -> Material:
 
 
 def _documents(found: Material, name: str) -> dict[Path, Document]:
-    return found.similarities if name in SIMILARITY else found.transferability if name[0] == "t" else found.stability
+    if name in SIMILARITY:
+        return found.similarities
+    return {
+        "transferability.json": found.transferability,
+        "audit.json": found.audits,
+        "stability.json": found.stability,
+    }[name]
 
 
 def _read(path: Path) -> Document | None:

@@ -1,4 +1,4 @@
-"""Results of other commands that lie in the folder: similarity, transferability, stability."""
+"""Results of other commands that lie in the folder: similarity, transferability, audits, stability."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from evaluation.alignment.heatmap import cluster
 from evaluation.alignment.scoring import mean_key
+from evaluation.audit.report import ranker_table
 from evaluation.report.material import Document, damaged
 from evaluation.stability.table import metric_titles
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
@@ -109,6 +110,23 @@ def _score(found: Mapping[str, Any]) -> Cell:
     ends = found.get("interval")
     half = f" ± {(ends[1] - ends[0]) / 2:.2g}" if ends else ""
     return Cell(f"{found['score']:.4g}{half}{rank}")
+
+
+def audits(documents: Documents) -> Section | None:
+    """Give how well metrics and static orders foretell performance; None where there are no audits."""
+    if not documents:
+        return None
+    paragraphs = [
+        "How well transferability metrics foretell performance, beside static orders of the sources, which know "
+        "nothing of the target. Mean over targets, in brackets its 95 % t interval over targets."
+    ]
+    return Section("audit", "Can the metrics be trusted?", paragraphs, _parts(documents, _audit))
+
+
+def _audit(path: Path, document: Document) -> Part:
+    header, *rows = ranker_table(document)
+    told = f"{len(document['sources'])} sources, {len(document['targets'])} targets. {path}"
+    return Part("", "", [told], [Table("Rankers", [*map(Column, header)], [[*map(Cell, row)] for row in rows])])
 
 
 def stability(documents: Documents) -> Section | None:

@@ -63,14 +63,15 @@ def neighbours_page(material: Material) -> Page:
 
 
 def _neighbours(material: Material) -> list[Section]:
-    if not (material.similarities or material.transferability or material.stability):
+    if not material.has_documents:
         return []
     # Their modules are slow to import.
-    from evaluation.report.neighbours import similarity, stability, transferability
+    from evaluation.report.neighbours import audits, similarity, stability, transferability
 
     found = (
         similarity(material.similarities),
         transferability(material.transferability),
+        audits(material.audits),
         stability(material.stability),
     )
     return [section for section in found if section]

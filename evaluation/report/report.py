@@ -40,7 +40,8 @@ def report(
     """Write what a folder holds as a page to send: one HTML file that needs no network, server or account.
 
     It shows the leaderboard of all runs and ledgers below the folder, their learning curves, and the results of
-    `evaluate.py cka`, `transferability` and `stability` that lie there. The leaderboard's files are written beside it.
+    `evaluate.py cka`, `transferability`, `audit` and `stability` that lie there. The leaderboard's files are written
+    beside it.
 
     Args:
         folder: Folder that holds runs, ledgers or results, at any depth.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -129,6 +130,9 @@ def _remarks(found: RankedSources) -> list[str]:
         if metric.of_source
     ]
     remarks += tie_remarks(found, "sources")
+    photos = found.target.photos
+    if photos.maps is None and max(Counter(photos.labels).values()) == 1:
+        remarks.append("There are no intervals: every class has a single photo, and none can be left out.")
     for name, metric in found.metrics.items():
         remarks += [f"{metric.title} has no score for {', '.join(s)}: {why}." for why, s in found.missing(name).items()]
         remarks += [

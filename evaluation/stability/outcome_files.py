@@ -18,6 +18,7 @@ from evaluation.stability.study import Outcomes
 from evaluation.stability.table import TransferTable
 from metrics.ranking.ranking_measures import MEASURES
 from output.files import replacing
+from output.markup import escape_cell
 
 # How outcomes are written: as `outcomes.npy`, as `outcomes.csv.gz`, or not at all.
 OutcomeFile = bool | Literal["csv"]
@@ -66,7 +67,7 @@ def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterato
         io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
     ):
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["sources", "target", "measure", "winners", *table.metrics])
+        writer.writerow(["sources", "target", "measure", "winners", *map(escape_cell, table.metrics)])
         yield lambda pools, outcomes: writer.writerows(_rows(table, pools, outcomes, tie_tolerance))
 
 
@@ -77,14 +78,17 @@ def _rows(
     reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
     best = reached.max(axis=-1, keepdims=True)
     won = ((reached >= best - tie_tolerance) & np.isfinite(best)).tolist()
-    known = list(zip(table.targets, table.own.tolist(), strict=True))
+    its_sources, targets, metrics = (
+        list(map(escape_cell, names)) for names in (table.sources, table.targets, table.metrics)
+    )
+    known = list(zip(targets, table.own.tolist(), strict=True))
     for pool, values, winning in zip(pools.tolist(), outcomes.tolist(), won, strict=True):
-        sources = join_names([table.sources[place] for place in pool])
+        sources = join_names([its_sources[place] for place in pool])
         for (target, own), its_values, its_winning in zip(known, values, winning, strict=True):
             if own in pool:
                 continue
             for measure, row, wins in zip(MEASURES, its_values, its_winning, strict=True):
-                winners = join_names([name for name, here in zip(table.metrics, wins, strict=True) if here])
+                winners = join_names([name for name, here in zip(metrics, wins, strict=True) if here])
                 # What is undefined differs from itself.
                 yield [sources, target, measure, winners, *(value if value == value else "" for value in row)]
 

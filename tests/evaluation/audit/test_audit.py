@@ -74,6 +74,19 @@ def test_the_report_shows_names_as_they_are(tmp_path: Path) -> None:
     assert not [name for name in ("*m*", "[n](o)", "<b>small") if name in report.replace("\\<", "")]
 
 
+@pytest.mark.usefixtures("without_figures")
+def test_no_name_is_a_formula(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "table.csv", {"=m": [1, 2, 3, 5], "@n": [4, 3, 1, 2]})
+    table.write_text(table.read_text().replace("small", "-small").replace("t0", "+t0"))
+    run(table, tmp_path / "out")
+    written = {"rankers": {"'=m", "'@n", "'+t0"}, "left_out": {"'=m", "'@n", "'-small"}, "ranks": {"'-small", "'+t0"}}
+    for name, expected in written.items():
+        with (tmp_path / "out" / f"{name}.csv").open(newline="") as file:
+            cells = {cell for row in csv.reader(file) for cell in row}
+        assert expected <= cells
+        assert not cells & {cell[1:] for cell in expected}
+
+
 def test_performances_alone_are_enough(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = run(write_table(tmp_path / "table.csv"), tmp_path / "out")
     assert list(found["rankers"]) == ["mean_rank"]

@@ -18,6 +18,7 @@ from PIL import Image
 
 from evaluate import main
 from evaluation.report.report import report
+from metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from output.errors import UserError
 from store.ledger import Ledger, Trace, TraceKey
 from tests.material.pages import Page
@@ -315,13 +316,28 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
         "setup_stability_pairs": {"target": 1234},
         "win_rate_percent": {"logme": {"kendall": 100.0}},
     }
+    reached = {measure: {"mean": 0.5, "ci95": [0.25, None], "per_target": {}} for measure in EVALUATION_MEASURES}
+    reached["weighted_kendall"] = {"mean": 0.75, "ci95": [0.5, 1.0], "per_target": {}}
+    audit = {
+        "rankers": {"mean_rank": reached, "logme": reached},
+        "metrics": ["logme"],
+        "sources": names,
+        "targets": ["pets"],
+    }
     (tmp_path / "all" / "below").mkdir(parents=True)
-    for name, document in {"cka": cka, "transferability": transferability, "stability": stability}.items():
+    for name, document in {
+        "cka": cka,
+        "transferability": transferability,
+        "audit": audit,
+        "stability": stability,
+    }.items():
         (tmp_path / "all" / "below" / f"{name}.json").write_text(json.dumps(document))
     page = show(tmp_path / "all")
     assert sorted(page.tables["linear CKA (biased)"][0][1:]) == sorted(names)
     assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
     assert page.tables["pets"][1:] == [["one", "1.00", "0.5 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
+    assert [row[0] for row in page.tables["Rankers"][1:]] == ["mean rank elsewhere", "LogME"]
+    assert "0.750 [0.500, 1.000]" in page.tables["Rankers"][1]
     assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]
     assert page.tables["Win rate, %"][1][1:] == ["100.0"]
     # There are no traces, and so no leaderboard.

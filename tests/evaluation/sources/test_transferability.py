@@ -353,6 +353,17 @@ def test_intervals_are_those_of_the_metrics_without_each_part(
     assert "±" not in (none.folder / "report.md").read_text()
 
 
+def test_why_there_are_no_intervals_of_single_photos_is_said(run: Callable[..., Any], photo_folder: Path) -> None:
+    said = "There are no intervals: every class has a single photo"
+    assert said not in (run("--metrics=[log_me]", output="several").folder / "report.md").read_text()
+    for path in (photo_folder / "train").glob("*/*.jpg"):
+        if path.stem != "0":
+            path.unlink()
+    scored = run("--metrics=[log_me]")
+    assert {row["low"] for row in scored.rows} == {""}
+    assert said in (scored.folder / "report.md").read_text()
+
+
 def test_a_metric_that_fails_without_a_part_has_no_interval(
     run: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -70,6 +71,16 @@ def test_every_experiment_has_its_row(table: TransferTable, tmp_path: Path, monk
                 undefined, tied = undefined + (not best), tied + (len(best) > 1)
     assert next(rows, None) is None
     assert undefined > 0 < tied
+
+
+def test_no_name_is_a_formula(table: TransferTable, tmp_path: Path) -> None:
+    names = ["=1+1", "-2", "plain"]
+    write(replace(table, metrics=names, targets=["@here", "far", "+"]), tmp_path, "csv")
+    rows = read(tmp_path)
+    assert {row["target"] for row in rows} == {"'@here", "far", "'+"}
+    assert list(rows[0])[4:] == ["'=1+1", "'-2", "plain"]
+    won = {name for row in rows for name in next(csv.reader([row["winners"]], delimiter=";"), [])}
+    assert won == {"'=1+1", "'-2", "plain"}
 
 
 def test_the_same_outcomes_are_the_same_bytes(table: TransferTable, tmp_path: Path) -> None:
