@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict
@@ -16,6 +17,7 @@ from safetensors.torch import save
 from torch import Tensor, nn
 
 from contract.documents import read_registry
+from contract.names import MODEL_PATTERN, PATTERN_RULES
 from contract.schema import CONTRACT_VERSION
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import NetworkSpec
@@ -133,6 +135,14 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite
                 read_registry(partial)
     except OSError as error:
         raise UserError(f"results.registry: {str(registry)!r} cannot be written ({error}); choose another") from error
+
+
+def require_name(name: str) -> None:
+    """Check before training that a registry takes a name; a UserError if not."""
+    if not re.fullmatch(MODEL_PATTERN, name):
+        raise UserError(
+            f"results.name: {name!r} cannot be a model's name in a registry; it {PATTERN_RULES[MODEL_PATTERN]}"
+        )
 
 
 def require_free(registry: Path, name: str, weights: Path, overwrite: bool) -> None:

@@ -18,6 +18,7 @@ from callbacks.source_files import (
     registry_entry,
     registry_file,
     require_free,
+    require_name,
     weights_bytes,
 )
 from callbacks.training import train
@@ -86,6 +87,7 @@ class SourceTrainingCLI(TrainingCLI):
         """Check what several options decide together, before anything is computed."""
         super().after_instantiate_classes()
         self.name = self.results.name or self.folder.resolve().name
+        require_name(self.name)
         self.registry = registry_file(self.results.registry, self.folder)
         if self.results.registry:
             require_free(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)

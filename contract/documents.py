@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import os
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from contract.names import canonical_name, canonical_stimulus
+from contract.names import canonical_name
 from contract.problems import ContractError, Problem, short_json
 from contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
-from contract.untrusted_json import parse_json, read_limited
+from contract.stimulus_files import root_variable
+from contract.stimulus_table import StimulusTable
+from contract.untrusted_json import parse_json, read_limited, read_lines
 from contract.versions import REGISTRIES, check_versioned
 from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
@@ -23,6 +26,7 @@ REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
 REGISTRY_MAX_BYTES = 16_000_000
 CATALOG_MAX_BYTES = 64_000_000
+MOST_PROBLEMS = 1000
 
 _SHIPPED = Path(__file__).resolve().parents[1] / "configs"
 
@@ -126,13 +130,24 @@ class Catalog:
 
     Attributes:
         path: The file.
-        stimuli: The stimuli in the order of the file.
+        stimuli: The stimuli in the order of the file; any sequence of them is made a `StimulusTable`.
         sha256: Digest of the file's bytes.
     """
 
     path: Path
-    stimuli: tuple[Stimulus, ...]
+    stimuli: Sequence[Stimulus]
     sha256: str
+
+    def __post_init__(self) -> None:
+        """Bring the stimuli into the form that takes little memory."""
+        if not isinstance(self.stimuli, StimulusTable):
+            object.__setattr__(self, "stimuli", StimulusTable(self.stimuli))
+
+    @property
+    def table(self) -> StimulusTable:
+        """The stimuli, of which names can be had without making one."""
+        assert isinstance(self.stimuli, StimulusTable)
+        return self.stimuli
 
 
 def registry_path(chosen: str | None) -> Path:
@@ -192,17 +207,26 @@ def read_registries(paths: Sequence[Path]) -> Registry:
     return Registry(paths[0], entries, hashlib.sha256(together.encode()).hexdigest())
 
 
-def read_catalog(path: Path) -> Catalog:
-    """Read a stimuli catalog of at most 64 MB: one JSON object per line; blank lines do not count.
+def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
+    """Read a stimuli catalog line by line: one JSON object per line; blank lines do not count.
+
+    Two stimuli that differ in the case of their paths are two; those that differ in Unicode normalisation are one.
+
+    Args:
+        path: The file.
+        max_bytes: The largest size of the file in bytes.
 
     Raises:
-        ContractError: The file cannot be read, or breaks the contract; all problems are named with their lines.
+        ContractError: The file cannot be read, or breaks the contract; all problems are named with their lines, up to
+            a thousand.
     """
     document = f"stimuli catalog {path}"
-    content = read_limited(path, CATALOG_MAX_BYTES, document)
-    stimuli: dict[int, Stimulus] = {}
+    digest = hashlib.sha256()
+    table, lines = StimulusTable(), array("Q")
+    variables: dict[str, str] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(content.split(b"\n"), start=1):
+    for number, line in enumerate(read_lines(path, max_bytes, "max_catalog_bytes", document), start=1):
+        digest.update(line)
         if not line.strip():
             continue
         try:
@@ -211,14 +235,19 @@ def read_catalog(path: Path) -> Catalog:
             outcome = None, error.problems
         stimulus, found = outcome
         problems.extend(Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in found)
+        if len(problems) >= MOST_PROBLEMS:
+            problems.append(Problem("", "", f"what follows line {number} is not read"))
+            break
         if stimulus is not None:
-            stimuli[number] = stimulus
-    problems.extend(_find_repeated_stimuli(stimuli))
-    if not stimuli and not problems:
+            problems.extend(_find_shared_variable(stimulus.dataset_name, variables, number))
+            table.append(stimulus)
+            lines.append(number)
+    problems.extend(_find_repeated_stimuli(table, lines))
+    if not table and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
         raise ContractError(document, problems)
-    return Catalog(path, tuple(stimuli.values()), hashlib.sha256(content).hexdigest())
+    return Catalog(path, table, digest.hexdigest())
 
 
 def _choose(chosen: str | None, variable: str, shipped: str) -> Path:
@@ -242,10 +271,24 @@ def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterat
             yield Problem(f"{prefix}/{index}/model_name", short_json(entry.model_name), rule + "; names must be unique")
 
 
-def _find_repeated_stimuli(stimuli: dict[int, Stimulus]) -> Iterator[Problem]:
-    first: dict[tuple[str, str], int] = {}
-    for line, stimulus in stimuli.items():
-        earlier = first.setdefault(canonical_stimulus(stimulus.dataset_name, stimulus.image_identifier), line)
-        if earlier != line:
-            value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
-            yield Problem("", value, f"line {line}: the same stimulus as in line {earlier}; stimuli must be unique")
+def _find_repeated_stimuli(table: StimulusTable, lines: Sequence[int]) -> Iterator[Problem]:
+    for place, earlier in table.repeated():
+        stimulus = table[place]
+        value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
+        rule = f"line {lines[place]}: the same stimulus as in line {lines[earlier]}; stimuli must be unique"
+        yield Problem("", value, rule)
+
+
+def _find_shared_variable(dataset: str, variables: dict[str, str], line: int) -> Iterator[Problem]:
+    """Find a data set whose root another's variable names: a submission of either would be scored on one of them.
+
+    Args:
+        dataset: The data set of a stimulus.
+        variables: The first data set of each variable before; this one is added.
+        line: The stimulus's line.
+    """
+    variable = root_variable(dataset)
+    other = variables.setdefault(variable, dataset)
+    if other != dataset:
+        rule = f"line {line}: shares the variable {variable} with data set {short_json(other)}; rename one of them"
+        yield Problem("/dataset_name", short_json(dataset), rule)

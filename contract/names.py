@@ -11,8 +11,26 @@ import unicodedata
 LONGEST_NAME = 1024
 
 # The patterns are regular expressions of JSON Schema (ECMA-262) and of pydantic (Rust) alike: without lookahead.
-_CONTROL = r"\u0000-\u001f\u007f-\u009f"
+# Characters that cannot be seen, or that change how others are shown: those of Unicode's categories Cc and Cf,
+# and the others that are Default_Ignorable_Code_Point (Unicode Character Database, DerivedCoreProperties). Beyond
+# U+FFFF the two kinds of expression have no escape in common.
+_CONTROL = (
+    r"\u0000-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5"
+    r"\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
+    "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
 TEXT_PATTERN = rf"^[^{_CONTROL}]*$"
+# Of letters the Latin ones, bare or with marks that can be seen, because those of other scripts pass for them (Unicode
+# Technical Standard 39, confusables): Latin-1 and Latin Extended-A without capital eth and D with stroke, which look
+# alike, dotless i, kra, n preceded by apostrophe and long s; Latin Extended Additional; and combining marks. Single
+# blanks within, because no one sees how many.
+_LATIN = (
+    r"\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00f6\u00f8-\u010f\u0111-\u0130\u0132-\u0137\u0139-\u0148\u014a-\u017e"
+    r"\u1e00-\u1e99\u1ea0-\u1ef9\u0300-\u030c\u0323-\u0328"
+)
+_WORD = rf"[!-Z\\^-~{_LATIN}]+"
+MODEL_PATTERN = rf"^{_WORD}(?: {_WORD})*$"
+ARGUMENT_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
 DATASET_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
 _REST = rf"[^/\\{_CONTROL}]"
 _DOTTED = rf"\.[^./\\{_CONTROL}]{_REST}*|\.\.{_REST}+"
@@ -21,11 +39,16 @@ _FIRST_SEGMENT = rf"(?:[^A-Za-z./\\{_CONTROL}]{_REST}*|[A-Za-z](?:[^:/\\{_CONTRO
 IDENTIFIER_PATTERN = rf"^{_FIRST_SEGMENT}(?:/{_SEGMENT})*$"
 
 PATTERN_RULES = {
-    TEXT_PATTERN: "must hold no control characters",
+    TEXT_PATTERN: "must hold no control characters and no invisible ones",
+    MODEL_PATTERN: (
+        "must hold no control characters, no square brackets, no letters but Latin ones, no other signs than ASCII's, "
+        "and blanks only one by one between words"
+    ),
+    ARGUMENT_PATTERN: "must be the name of an argument, of ASCII letters, digits and '_'",
     DATASET_PATTERN: "must be ASCII letters, digits, '.', '_' and '-', and start with a letter or digit",
     IDENTIFIER_PATTERN: (
         "must be a plain relative path below the dataset's root: no '/' or drive letter at the start, "
-        "no backslashes, control characters, empty parts, '.' or '..'"
+        "no backslashes, control or invisible characters, empty parts, '.' or '..'"
     ),
 }
 
@@ -43,9 +66,10 @@ def canonical_name(name: str) -> str:
 
 
 def canonical_stimulus(dataset_name: str, image_identifier: str) -> tuple[str, str]:
-    """Give the names of a dataset and of a path in it, both without differences of normalisation or case.
+    """Give the names of a dataset and of a path in it, without differences of normalisation.
 
-    The path is one without `./`, `//`, `a/..` and with `/` for backslashes.
+    The path is one without `./`, `//`, `a/..` and with `/` for backslashes. Case tells two paths apart, since two files
+    of one folder may differ in nothing else, and no two names of datasets.
     """
-    path = canonical_name(image_identifier).replace("\\", "/")
-    return canonical_name(dataset_name), posixpath.normpath(path)
+    path = image_identifier if image_identifier.isascii() else unicodedata.normalize("NFKC", image_identifier)
+    return canonical_name(dataset_name), posixpath.normpath(path.replace("\\", "/"))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from output.errors import UserError
+from output.printable import printable
 
 LONGEST_VALUE = 80
 LISTED = 5
@@ -72,8 +73,3 @@ def shorten(text: str) -> str:
 def _ascii_json(value: object) -> str:
     # Of all control characters, JSON leaves only DEL as it is.
     return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")
-
-
-def printable(text: str) -> str:
-    """Escape, into one line, what a terminal does not show as a character, undecodable bytes of paths included."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)

@@ -24,7 +24,15 @@ from pydantic import (
     model_validator,
 )
 
-from contract.names import DATASET_PATTERN, IDENTIFIER_PATTERN, LONGEST_NAME, PATTERN_RULES, TEXT_PATTERN
+from contract.names import (
+    ARGUMENT_PATTERN,
+    DATASET_PATTERN,
+    IDENTIFIER_PATTERN,
+    LONGEST_NAME,
+    MODEL_PATTERN,
+    PATTERN_RULES,
+    TEXT_PATTERN,
+)
 from contract.problems import Problem, join_pointer, short_json
 
 if TYPE_CHECKING:
@@ -47,6 +55,8 @@ MAX_OUTPUT_DIM = 10_000_000
 # place in the document, and say in messages which forms there are.
 NAME, OBJECT, LIST = "a name", "an object", "a list"
 TAGS = frozenset({NAME, OBJECT, LIST})
+# What comes in the place of an error about a key instead of what it holds.
+KEY = "[key]"
 
 
 class Document(BaseModel):
@@ -64,11 +74,17 @@ Side = Annotated[int, Field(ge=1, le=MAX_SIDE)]
 _Mean = Annotated[float, Field(allow_inf_nan=False)]
 _Deviation = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 _Remarks = Annotated[str, Field(max_length=10_000, pattern=TEXT_PATTERN)]
-_Arguments = Annotated[
-    dict[str, Any],
-    BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=dict[str, Any] | None),
+_Named = Annotated[
+    dict[Annotated[str, Field(pattern=ARGUMENT_PATTERN)], Any], Field(json_schema_extra={"additionalProperties": False})
 ]
-ModelName = Annotated[_Text, Field(description="Unique key of the model in the registry.")]
+_Arguments = Annotated[
+    _Named,
+    BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=_Named | None),
+]
+ModelName = Annotated[
+    str,
+    Field(min_length=1, max_length=256, pattern=MODEL_PATTERN, description="Unique key of the model in the registry."),
+]
 
 
 OutputDim = Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM)]
@@ -179,9 +195,7 @@ class PlainSubmittedModel(Document):
 
     model_name: ModelName
     source: Annotated[_Text | None, Field(description="As in the registry, where given; null says nothing.")] = None
-    model_parameters: Annotated[
-        dict[str, Any] | None, Field(description="As in the registry, where given; null is {}.")
-    ] = None
+    model_parameters: Annotated[_Named | None, Field(description="As in the registry, where given; null is {}.")] = None
 
 
 class SubmittedModel(PlainSubmittedModel):
@@ -277,7 +291,7 @@ def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
 
 
 def _describe(detail: ErrorDetails, of: str) -> Problem:
-    place = [part for part in detail["loc"] if part not in TAGS]
+    place = [part for part in detail["loc"] if part not in TAGS and part != KEY]
     value = "" if detail["type"] == "missing" else short_json(detail["input"])
     return Problem(join_pointer(place), value, _rule(detail, of))
 

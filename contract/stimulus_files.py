@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from contract.problems import ContractError, Problem, printable, short_json
+from contract.problems import ContractError, Problem, short_json
 from contract.schema import Stimulus
+from output.printable import printable
 
 ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
 
@@ -29,17 +31,19 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
 
     Raises:
         ContractError: A root is not set or no folder; or a file is missing, is not regular, or lies outside of the root
-            once symbolic links are followed. Every such stimulus is named.
+            once symbolic links are followed. Every such data set, with the number of its stimuli, and every such
+            stimulus of the others is named.
     """
-    names = sorted({stimulus.dataset_name for stimulus in stimuli})
-    find_root = cache(lambda name: _find_root(name, names))
+    counts = Counter(stimulus.dataset_name for stimulus in stimuli)
+    roots, problems = _find_roots(counts)
     # Folders are resolved once each, because there may be very many stimuli.
-    find_folder = cache(lambda name, parent: _require_below(find_root(name), (find_root(name) / parent).resolve()))
+    find_folder = cache(lambda name, parent: _require_below(roots[name], (roots[name] / parent).resolve()))
     paths: list[Path] = []
-    problems: list[Problem] = []
     for stimulus in stimuli:
+        if stimulus.dataset_name not in roots:
+            continue
         try:
-            paths.append(_find_file(stimulus, find_root(stimulus.dataset_name), find_folder))
+            paths.append(_find_file(stimulus, roots[stimulus.dataset_name], find_folder))
         except _UnresolvedError as error:
             name = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
             problems.append(Problem("", name, str(error)))
@@ -52,15 +56,30 @@ class _UnresolvedError(Exception):
     """Why a root or file cannot be found."""
 
 
-def _variable(dataset: str) -> str:
+@cache
+def root_variable(dataset: str) -> str:
+    """Name the environment variable that the root of a data set is given by."""
     return f"{ROOT_VARIABLE}_{re.sub('[^A-Z0-9]', '_', dataset.upper())}"
 
 
+def _find_roots(counts: Mapping[str, int]) -> tuple[dict[str, Path], list[Problem]]:
+    """Give the roots of data sets by name, and what is wrong with the others, once each with the number of stimuli."""
+    roots: dict[str, Path] = {}
+    problems = []
+    for name, count in sorted(counts.items()):
+        try:
+            roots[name] = _find_root(name, sorted(counts))
+        except _UnresolvedError as error:
+            concerned = "1 stimulus" if count == 1 else f"{count} stimuli"
+            problems.append(Problem("", short_json(name), f"{error} ({concerned} of data set {name})"))
+    return roots, problems
+
+
 def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
-    variable = _variable(dataset)
+    variable = root_variable(dataset)
     own, common = os.environ.get(variable), os.environ.get(ROOT_VARIABLE)
     if own:
-        sharing = [short_json(name) for name in datasets if _variable(name) == variable]
+        sharing = [short_json(name) for name in datasets if root_variable(name) == variable]
         if len(sharing) > 1:
             raise _UnresolvedError(
                 f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"

@@ -197,8 +197,9 @@ def _find_disagreements(entry: dict[str, Any], known: ModelEntry, place: str, br
 def _search_stimuli(entries: list[Any], catalog: Catalog, broken: set[str]) -> Iterator[Problem]:
     """Find stimuli that come twice or are not in the catalog; entries and broken pointers as of `_search_models`."""
     first: dict[tuple[str, str], str] = {}
-    known = {(stimulus.dataset_name, stimulus.image_identifier) for stimulus in catalog.stimuli}
-    datasets = {dataset for dataset, _ in known}
+    # The catalog may be very much longer than the submission.
+    known = set(map(_names, entries)).intersection(catalog.table.pairs())
+    datasets = set(catalog.table.datasets)
     for index, entry in enumerate(entries):
         place = f"/differentiating_images/{index}"
         dataset, identifier = _names(entry)

@@ -9,9 +9,10 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from contract.problems import ContractError, Problem, join_pointer, short_json, shorten
 
@@ -34,22 +35,57 @@ def read_limited(path: Path, limit: int, document: str) -> bytes:
     Raises:
         ContractError: There is no such file, it cannot be read, is a pipe, device or folder, or is too large.
     """
+    with _opened(path, document) as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise _refuse(document, f"is larger than {limit:,} bytes, the limit")
+    return content
+
+
+def read_lines(path: Path, limit: int, option: str, document: str) -> Iterator[bytes]:
+    """Read the lines of a regular file one by one, as `read_limited` reads it whole.
+
+    Args:
+        path: The file.
+        limit: The limit.
+        option: The option by which the limit can be raised, for the message.
+        document: What the file is, for the message.
+
+    Yields:
+        The lines with their ends, of which none but the last lacks its line feed.
+
+    Raises:
+        ContractError: As of `read_limited`; where the file grows beyond the limit, once that is reached.
+    """
+    larger = _refuse(document, f"is larger than {limit:,} bytes, the limit; {option} raises it")
+    with _opened(path, document) as file:
+        if os.fstat(file.fileno()).st_size > limit:
+            raise larger
+        left = limit
+        while line := file.readline(left + 1):
+            left -= len(line)
+            if left < 0:
+                raise larger
+            yield line
+
+
+@contextmanager
+def _opened(path: Path, document: str) -> Iterator[BinaryIO]:
+    """Open a regular file without ever waiting for one that is none, and say what is wrong with it."""
     # A pipe that nobody writes to is opened at once instead of when somebody does.
     at_once = getattr(os, "O_NONBLOCK", 0)
     try:
         with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
-            regular = stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-            content = file.read(limit + 1) if regular else b""
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise _refuse(document, "is not a regular file")
+            yield file
+    except ContractError:
+        raise
     except FileNotFoundError:
         raise _refuse(document, "there is no such file") from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise _refuse(document, f"cannot be read: {reason}") from error
-    if not regular:
-        raise _refuse(document, "is not a regular file")
-    if len(content) > limit:
-        raise _refuse(document, f"is larger than {limit:,} bytes, the limit")
-    return content
 
 
 def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -12,6 +12,8 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from output.printable import printable
+
 # What is told between two lines of one task where there is no terminal.
 SECONDS_BETWEEN_LINES = 30.0
 
@@ -25,7 +27,7 @@ class Display:
     """
 
     def __init__(self, title: str, total: int) -> None:
-        self.title, self.total, self.done = title, total, 0
+        self.title, self.total, self.done = printable(title), total, 0
         self._live: Live | None = None
         self._lines: dict[str, str] = {}
         self._began: dict[str, float] = {}
@@ -62,7 +64,10 @@ class Display:
 
     def _render(self) -> Group:
         self._bar.update(self._whole, left=self._left())
-        lines = [Text(f"  {name}: {line}", no_wrap=True, overflow="ellipsis") for name, line in self._lines.items()]
+        lines = [
+            Text(printable(f"  {name}: {line}"), no_wrap=True, overflow="ellipsis")
+            for name, line in self._lines.items()
+        ]
         return Group(self._bar, *lines)
 
     def _left(self) -> str:
@@ -105,6 +110,7 @@ class Display:
 
     def tell(self, line: str) -> None:
         """Show a line that stays."""
+        line = printable(line)
         if self._live is not None:
             self._live.console.print(line, markup=False, highlight=False)
         else:

@@ -109,7 +109,7 @@ def writers(name: str, figure: Figure) -> dict[str, Callable[[Path], None]]:
 
 
 def make_legible(figure: Figure) -> None:
-    """Write characters that no installed font has, and of which only boxes would be seen, as Python's escapes."""
+    """Write characters as Python's escapes that no installed font has, or that are not seen, but for line breaks."""
     for text in figure.findobj(Text):
         text.set_text(_legible(text.get_text()))
     for axis in figure.findobj(Axis):
@@ -126,7 +126,9 @@ def _legible_label(label: Callable[..., str], *given: Any) -> str:
 def _legible(text: str) -> str:
     characters = _characters()
     return "".join(
-        each if each.isspace() or ord(each) in characters else each.encode("ascii", "backslashreplace").decode()
+        each
+        if each == "\n" or (each.isprintable() and ord(each) in characters)
+        else each.encode("ascii", "backslashreplace").decode()
         for each in text
     )
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import jsonargparse
 
 from output.errors import Terminated, UsageError, UserError
+from output.printable import printable
 from output.usage import MistakeWithin, describe
 
 # The module of Lightning's class for the user's mistakes, and its name there.
@@ -91,7 +92,7 @@ def one_line_errors() -> Iterator[None]:
             yield
         return
     except UserError as error:
-        message, code = " ".join(str(error).split()), error.code
+        message, code = printable(" ".join(str(error).split())), error.code
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:

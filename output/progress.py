@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self, TypeVar
 
+from output.printable import printable
+
 if TYPE_CHECKING:
     import rich.progress
 
@@ -32,7 +34,7 @@ class Progress:
     """
 
     def __init__(self, title: str, total: int, unit: str, before: int = 0, after: int = 0) -> None:
-        self.title, self.total, self.unit = title, before + total + after, unit
+        self.title, self.total, self.unit = printable(title), before + total + after, unit
         self.before = before
         self.done = self._told = self._tenths = 0
         self.note = ""
@@ -51,7 +53,7 @@ class Progress:
 
     def show(self, done: int, note: str = "") -> None:
         """Show how much is done from the beginning, and what else is to be told."""
-        self.done, self.note = done, note
+        self.done, self.note = done, printable(note)
         now = time.monotonic()
         if self._bar is not None:
             self._bar.update(self._bar.task_ids[0], completed=self.before + done, state=self._state(now))

@@ -15,6 +15,8 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from output.printable import printable
+
 # Blanks between two columns, and the width of the names below which a table rather continues below itself.
 GAP = 2
 NARROWEST = 12
@@ -28,22 +30,23 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
     """Print a table that fits the terminal, or 80 columns where the output is none, and breaks no number.
 
     Where it is too wide, headers and names are broken; columns that do not fit even so follow below, beside the names
-    again. Texts are printed as they are: what looks like markup is none.
+    again. Texts are printed as they are: what looks like markup is none. What a terminal would obey, or not show, is
+    printed as Python's escapes.
 
     Args:
-        title: Stands above it.
+        title: Stands above it, in one line or more.
         rows: The header, and the rows: a name, then numbers.
         caption: Stands below it.
     """
     console = Console(highlight=False)
-    rows = [[_encodable(cell) for cell in row] for row in rows]
+    rows = [[_encodable(printable(cell)) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
     names = widths[0]
     if sum(widths) + GAP * (len(widths) - 1) > console.width:
         longest_words = [max(map(cell_len, header.split()), default=0) for header in rows[0]]
         bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
         widths = [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
-    console.print(Text(f"\n{_encodable(title)}", style="bold"))
+    console.print(Text(f"\n{_encodable(_shown(title))}", style="bold"))
     for part, columns in enumerate(_parts(widths, console.width)):
         room = console.width - sum(widths[column] + GAP for column in columns)
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=0)
@@ -58,7 +61,11 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
             console.print()
         console.print(table)
     if caption:
-        console.print(Text(_encodable(caption)))
+        console.print(Text(_encodable(printable(caption))))
+
+
+def _shown(title: str) -> str:
+    return "\n".join(map(printable, title.split("\n")))
 
 
 def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
@@ -94,7 +101,7 @@ def print_lines(lines: Iterable[str], indent: int = 0) -> None:
         console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
     )
     for line in lines:
-        console.print(Text(wrapper.fill(_encodable(line))), soft_wrap=True)
+        console.print(Text(wrapper.fill(_encodable(printable(line)))), soft_wrap=True)
 
 
 def _encodable(text: str) -> str:

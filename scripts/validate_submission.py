@@ -3,8 +3,10 @@
     python scripts/validate_submission.py SUBMISSION
 
 prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
-(document, JSON pointer, value, rule) and exits with 1. Where the registry or the catalog breaks the contract, the
-submission is not looked at, and each of the two takes one line. With --challenge its rules hold, too.
+(document, JSON pointer, value, rule) and exits with 1. With --check_files the files of all stimuli that it would be
+scored on must be found, too, as the contract asks for: those of a Red Team's submission, or of the whole catalog.
+Where the registry or the catalog breaks the contract, the submission is not looked at, and each of the two takes one
+line. With --challenge its rules hold, too.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from contract.challenge import challenge_path, read_challenge, shipped_challenges
 from contract.documents import (
+    CATALOG_MAX_BYTES,
     CATALOG_VARIABLE,
     REGISTRY_VARIABLE,
     catalog_path,
@@ -33,9 +36,10 @@ from contract.documents import (
 )
 from contract.problems import ContractError
 from contract.schema import CONTRACT_VERSION, Team
+from contract.stimulus_files import ROOT_VARIABLE, locate_stimuli
 from contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
 
-Document = Literal["registry", "catalog", "challenge", "submission"]
+Document = Literal["registry", "catalog", "challenge", "submission", "stimuli"]
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -64,15 +68,18 @@ def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Docu
     with _noting("registry", errors):
         registry = read_registry(registry_path(options.registry))
     with _noting("catalog", errors):
-        catalog = read_catalog(catalog_path(options.catalog))
+        catalog = read_catalog(catalog_path(options.catalog), options.max_catalog_bytes)
     challenge = None
     with _noting("challenge", errors):
         challenge = options.challenge and read_challenge(challenge_path(options.challenge))
     if not errors:
         with _noting("submission", errors):
             path = Path(options.submission)
-            return read_submission(path, registry, catalog, options.team, options.max_bytes, challenge), errors
-    return None, errors
+            submission = read_submission(path, registry, catalog, options.team, options.max_bytes, challenge)
+    if not errors and options.check_files:
+        with _noting("stimuli", errors):
+            locate_stimuli(catalog.stimuli if submission.team == "blue" else submission.stimuli)
+    return None if errors else submission, errors
 
 
 @contextmanager
@@ -85,7 +92,7 @@ def _noting(kind: Document, errors: dict[Document, ContractError]) -> Iterator[N
 
 def _lines(kind: Document, error: ContractError) -> list[str]:
     # What is wrong with a document of the operator's is no news for the stranger, and shortened.
-    if kind != "submission":
+    if kind not in {"submission", "stimuli"}:
         return [str(error)]
     return [f"{error.document}: {problem}" for problem in error.problems]
 
@@ -101,6 +108,10 @@ def _parse(args: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--challenge", help=shipped)
     size = "Largest size of a submission in bytes (default: %(default)s)."
     parser.add_argument("--max_bytes", type=_positive, default=DEFAULT_MAX_BYTES, help=size)
+    size = "Largest size of a catalog in bytes (default: %(default)s)."
+    parser.add_argument("--max_catalog_bytes", type=_positive, default=CATALOG_MAX_BYTES, help=size)
+    files = f"Look for the files of the stimuli, too, below the roots that {ROOT_VARIABLE} and its like name."
+    parser.add_argument("--check_files", action="store_true", help=files)
     parser.add_argument("--json", action="store_true", help="Print the verdict and all problems as JSON.")
     return parser.parse_args(args)
 

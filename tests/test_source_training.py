@@ -167,6 +167,8 @@ def test_a_pool_in_one_registry(
     assert all(network.identity for network in known.networks(["first", "second"], 0).values())
     line = error_line(capsys, tmp_path / "third", *options, pool, "--results.name=first")
     assert line.startswith("error: results.name: 'first' is another model in ")
+    line = error_line(capsys, tmp_path / "fourth", *options, "--results.name=vit[/b]")
+    assert line.startswith("error: results.name: 'vit[/b]' cannot be a model's name in a registry; it must hold no ")
     assert not (tmp_path / "third").exists()
 
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from jsonargparse.typing import PositiveInt
 
 from contract.challenge import challenge_path, read_challenge
-from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
 from contract.submissions import DEFAULT_MAX_BYTES, read_submission
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, result_files, write_score
@@ -32,6 +32,7 @@ def cka(
     measure: MeasureName = DEFAULT_MEASURE,
     registry: str | None = None,
     catalog: str | None = None,
+    max_catalog_bytes: PositiveInt = CATALOG_MAX_BYTES,
     challenge: str | None = None,
     output: str | None = None,
     overwrite: bool = False,
@@ -54,6 +55,7 @@ def cka(
         measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        max_catalog_bytes: Larger catalogs are refused.
         challenge: Challenge whose rules a submission has to keep beside the contract's: a YAML file, or the name of one
             in configs/challenge. Deadline and quotas are not for whoever scores, and not looked at.
         output: Folder for score.json (cka.json without a submission) and heatmap.png, or for files that begin with
@@ -83,7 +85,8 @@ def cka(
     remote = submission is not None and modal_enabled(registry, catalog)
     if remote and save_embeddings:
         raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
-    known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
+    known = read_registry(registry_path(registry))
+    stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
     rules = None if challenge is None else read_challenge(challenge_path(challenge))
     engines = Engines(workers, ray)
     other = None if measure == DEFAULT_MEASURE else measure

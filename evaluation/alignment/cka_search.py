@@ -12,7 +12,7 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
-from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
 from contract.schema import CONTRACT_VERSION
 from evaluation.alignment.scoring import RowsByModel, conditions, naming_models, represent
 from evaluation.embeddings import Extraction
@@ -21,6 +21,7 @@ from metrics.similarity.model_subset_search import Search, best_model_subset, ch
 from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
 from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 from output.files import output_folder, refuse_other_results, write_texts
+from output.printable import print_written
 from output.progress import Progress
 
 SEARCH, SUBMISSION = "search.json", "submission.json"
@@ -34,6 +35,7 @@ def cka_search(
     measure: MeasureName = DEFAULT_MEASURE,
     registry: str | None = None,
     catalog: str | None = None,
+    max_catalog_bytes: PositiveInt = CATALOG_MAX_BYTES,
     output: str = "runs/cka-search",
     overwrite: bool = False,
     seed: NonNegativeInt = 0,
@@ -50,6 +52,7 @@ def cka_search(
         measure: How similarity is measured; the contract scores by linear CKA, whatever a submission was searched by.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        max_catalog_bytes: Larger catalogs are refused.
         output: Folder for submission.json and search.json.
         overwrite: Replace results of another configuration that lie in the folder.
         seed: Seed of the search's starting points and of the random submissions.
@@ -59,7 +62,8 @@ def cka_search(
         What search.json holds.
     """
     folder = output_folder("output", output)
-    known, stimuli = read_registry(registry_path(registry)), read_catalog(catalog_path(catalog))
+    known = read_registry(registry_path(registry))
+    stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
     names = list(known.entries)
     pool, things = (len(names), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
     with naming_models(names):
@@ -96,7 +100,7 @@ def cka_search(
     written = {SUBMISSION: submission, SEARCH: document}
     files = write_texts(folder, {name: json.dumps(content, indent=1) + "\n" for name, content in written.items()})
     _report(document, pool, SIMILARITY_MEASURES[measure].title)
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
     return document
 
 

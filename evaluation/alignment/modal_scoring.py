@@ -115,7 +115,9 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
         `document`, the content of `score.json`; or `refused`, why there is none.
     """
     try:
-        registry, catalog = read_registry(Path(REGISTRY)), read_catalog(Path(CATALOG))
+        registry = read_registry(Path(REGISTRY))
+        # Of the size that was accepted where the call comes from.
+        catalog = read_catalog(Path(CATALOG), Path(CATALOG).stat().st_size)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "submission.json"
             path.write_bytes(submission)

@@ -21,6 +21,7 @@ from evaluation.alignment.scoring import mean_key
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from output.errors import UserError
 from output.files import replacing
+from output.printable import print_written
 from output.tables import format_number, print_table
 
 # The most models whose matrix is printed.
@@ -132,7 +133,7 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
         f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
         f"on {document['n_stimuli']} stimuli{ends}"
     )
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
 
 
 def _interval(ends: Sequence[float] | None) -> str:

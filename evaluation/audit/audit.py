@@ -22,6 +22,7 @@ from evaluation.tables import csv_text
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
 from output.files import digest_file, output_folder, refuse_other_results, write_texts
+from output.printable import print_written
 
 JSON, REPORT = "audit.json", "report.md"
 
@@ -115,7 +116,7 @@ def audit(
     print_audit(document)
     if cells.ignored_columns:
         print(f"columns of the table that were not needed: {', '.join(cells.ignored_columns)}")
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
     if logger:
         title = f"audit, {len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
         publish(dashboard, Result("audit", title, {"table": table, **settings}, document, tables, files), folder)

@@ -30,6 +30,7 @@ from metrics.transferability.source_facts import SourceFacts
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError, require_different
 from output.files import output_folder, refuse_other_results
+from output.printable import print_written
 from output.progress import Progress
 from store.cache import cache_folder
 
@@ -170,7 +171,7 @@ def transferability(
     rows = [row for each in results for row in each.interval_rows()]
     files = write_scores(folder, FILES, document, rows, source_report(results, document), SOURCE_COLUMNS)
     print_source_ranking(results)
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
     if logger:
         title = f"transferability, {len(sources)} sources, {len(targets)} targets, {len(chosen)} metrics"
         tables = {"scores": (SOURCE_COLUMNS, rows)}

@@ -13,6 +13,7 @@ from evaluation.tables import csv_text
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import require_different
 from output.files import output_folder, refuse_other_results, write_texts
+from output.printable import print_written
 
 JSON, MARKDOWN, TEX = (f"sources_report.{kind}" for kind in ("json", "md", "tex"))
 CSV_FILES = {"over_targets": "over_targets.csv", "by_target": "by_target.csv"}
@@ -75,7 +76,7 @@ def sources_report(
     texts[JSON] = json.dumps(document, indent=1, allow_nan=False) + "\n"
     files = write_texts(folder, texts)
     print_report(document)
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
     if logger:
         sizes = f"{len(cells.metrics)} metrics, {len(cells.sources)} sources, {len(cells.targets)} targets"
         result = Result(

@@ -28,6 +28,7 @@ from metrics.transferability.target_pools import ClassShare, draw_targets
 from output.dashboard import Dashboard, Result, check_dashboard, publish
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results
+from output.printable import print_written
 from store.cache import cache_folder
 
 import_photo_sources()
@@ -142,7 +143,7 @@ def target_selection(
     rows = results.rows(source=source)
     files = write_scores(folder, FILES, document, rows, target_report(results, document))
     print_target_ranking(results)
-    print(f"wrote {', '.join(map(str, files))}")
+    print_written(files)
     if logger:
         title = f"target selection, {source}, {len(pool)} targets of {dataset.name}"
         pool_rows = [[name, ", ".join(each["classes"]), each["photos"]] for name, each in described.items()]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +126,8 @@ def test_registry_that_is_none(tmp_path: Path, content: bytes, rule: str) -> Non
 
 def test_too_large_documents(tmp_path: Path) -> None:
     path = tmp_path / "large"
-    for size, read in [(16_000_001, read_registry), (64_000_001, read_catalog)]:
+    documents: list[tuple[int, Callable[[Path], object]]] = [(16_000_001, read_registry), (64_000_001, read_catalog)]
+    for size, read in documents:
         with path.open("wb") as file:
             file.truncate(size)
         with pytest.raises(ContractError, match=f"is larger than {size - 1:,} bytes"):
@@ -154,7 +158,7 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
         '{"dataset_name": "photos"',
         '{"dataset_name": "photos"}, {}',
         '{"dataset_name": "photos", "image_identifier": "c.png", "label": NaN}',
-        stimulus("A.png"),
+        stimulus("a.png"),
     )
     lines = [(int(problem.rule.split(":")[0].removeprefix("line ")), problem.pointer) for problem in found]
     assert lines == [
@@ -169,11 +173,52 @@ def test_problems_of_a_catalog_name_their_lines(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("spelling", ["Dir/\u00e9.png", "dir/E\u0301.PNG", "\uff44ir/\u00e9.png"])
+@pytest.mark.parametrize("spelling", ["dir/\u00e9.png", "dir/e\u0301.png", "\uff44ir/\u00e9.png"])
 def test_stimuli_that_come_twice(tmp_path: Path, spelling: str) -> None:
     (problem,) = catalog_problems(tmp_path, stimulus("dir/e.png"), stimulus("dir/\u00e9.png"), "", stimulus(spelling))
     assert problem.rule == "line 4: the same stimulus as in line 2; stimuli must be unique"
     assert problem.value == json.dumps(f"photos/{spelling}")
+
+
+def test_paths_that_differ_in_case(tmp_path: Path) -> None:
+    names = ["a.jpg", "A.JPG", "dir/\u00e9.png", "dir/\u00c9.png", "Dir/\u00e9.png"]
+    catalog = read_catalog(write(tmp_path, "\n".join(map(stimulus, names)).encode()))
+    assert [each.image_identifier for each in catalog.stimuli] == names
+
+
+@pytest.mark.parametrize(("one", "other"), [("a-b", "a_b"), ("photos", "Photos"), ("v1.0", "V1-0")])
+def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path, one: str, other: str) -> None:
+    lines = [stimulus("1.png", one), stimulus("2.png", one), stimulus("3.png", other), stimulus("4.png", "c")]
+    found = catalog_problems(tmp_path, *lines)
+    variable = f"HACKATHON_DATASET_ROOT_{re.sub('[^A-Z0-9]', '_', one.upper())}"
+    rule = f'line 3: shares the variable {variable} with data set "{one}"; rename one of them'
+    assert found == [Problem("/dataset_name", f'"{other}"', rule)]
+
+
+def test_limit_of_a_catalog(tmp_path: Path) -> None:
+    path = write(tmp_path, "\n".join([stimulus("a.png"), stimulus("b.png")]).encode())
+    size = path.stat().st_size
+    assert len(read_catalog(path, size).stimuli) == 2
+    with pytest.raises(ContractError, match=rf"larger than {size - 1} bytes, the limit; max_catalog_bytes raises it"):
+        read_catalog(path, size - 1)
+
+
+def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> None:
+    found = catalog_problems(tmp_path, *["x"] * 5000)
+    assert len(found) == 1001
+    assert found[-1].rule == "what follows line 1000 is not read"
+
+
+def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
+    count = 20_000
+    path = write(tmp_path, "\n".join(stimulus(f"{'n' * 40}/{i:08}.JPEG") for i in range(count)).encode())
+    read_catalog(path)  # what is made once is none of the catalog's
+    tracemalloc.start()
+    catalog = read_catalog(path)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 2 * path.stat().st_size
+    assert catalog.stimuli[count - 1].image_identifier == f"{'n' * 40}/{count - 1:08}.JPEG"
 
 
 def test_same_path_in_another_dataset(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import string
+import sys
+import unicodedata
 from typing import Any, get_args
 
 import pytest
@@ -101,6 +103,16 @@ def test_what_may_be_left_out_since_version_1_1() -> None:
         ("model_name", "x" * 257, "at most 256 characters"),
         ("model_name", "a\nb", "no control characters"),
         ("model_name", "a\x9bb", "no control characters"),
+        ("model_name", "vit[/b]", "no square brackets"),
+        ("model_name", "[bold red]x", "no square brackets"),
+        ("model_name", "vit\u202ebase", "no control characters"),
+        ("model_name", "vit\u200b", "no letters but Latin ones"),
+        ("model_name", "r\u0435snet50", "no letters but Latin ones"),
+        ("model_name", "\u03bfne", "no letters but Latin ones"),
+        ("model_name", "v\u0131t", "no letters but Latin ones"),
+        ("model_name", "a  b", "blanks only one by one"),
+        ("model_name", "a ", "blanks only one by one"),
+        ("model_name", "a\u00a0b", "no other signs than ASCII's"),
         ("model_name", 7, "must be a valid string"),
         ("source", "keras", "'torchvision', 'timm', 'open_clip' or 'custom'"),
         ("source", None, "'torchvision'"),
@@ -108,6 +120,8 @@ def test_what_may_be_left_out_since_version_1_1() -> None:
         ("weights", 1, "must be a valid string"),
         ("layer", "", "must not be empty"),
         ("layer", "x" * 257, "at most 256 characters"),
+        ("layer", "fc\u200d", "no invisible ones"),
+        ("weights", "a\u2066b.pth", "no invisible ones"),
         ("embedding", "max", "'pool', 'cls', 'flatten' or 'mean'"),
         ("input_size", [224], "is required"),
         ("input_size", [224, 224, 3], "at most 2 items, not 3"),
@@ -138,6 +152,9 @@ def test_what_may_be_left_out_since_version_1_1() -> None:
         ("output_dim", 2048.0, "must be a valid integer"),
         ("output_dim", "2048", "must be a valid integer"),
         ("model_parameters", [], "must be an object"),
+        ("model_parameters", {"d\u0435pth": 3}, "must be the name of an argument"),
+        ("model_parameters", {"depth\u200b": 3}, "must be the name of an argument"),
+        ("forward_args", {"": 3}, "must be the name of an argument"),
         ("forward_args", "x", "must be an object"),
         ("notes", "x" * 10_001, "at most 10000 characters"),
         ("notes", 5, "must be a valid string"),
@@ -151,6 +168,32 @@ def test_wrong_entries(path: str, value: Any, words: str) -> None:
         assert words in problem.rule
         pointer = "/" + path.replace(".", "/")
         assert problem.pointer.startswith(pointer) or (problem.pointer, path) == ("/preprocess", "input_size")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "resnet50",
+        "vit-b/16 (384) @1.5",
+        "..\\x",
+        "caf\u00e9",
+        "cafe\u0301",
+        "na\u00efve_\u0141\u00f3d\u017a",
+        "x" * 256,
+    ],
+)
+def test_names_of_models(name: str) -> None:
+    assert ModelEntry.model_validate(changed("model_name", name)).model_name == name
+
+
+def test_no_character_that_is_not_seen_is_part_of_a_name_or_path() -> None:
+    """The patterns name the characters one by one; Unicode's categories tell the same ones."""
+    unseen = [chr(i) for i in range(sys.maxunicode + 1) if unicodedata.category(chr(i)) in {"Cc", "Cf"}]
+    assert len(unseen) > 200
+    for character in unseen:
+        for path in ("model_name", "layer", "weights", "notes"):
+            assert check_document(changed(path, f"a{character}b"), ENTRY)[1], (path, character)
+        assert check_document({"dataset_name": "d", "image_identifier": f"a{character}b"}, CATALOG_LINE)[1], character
 
 
 def test_all_problems_of_an_entry_at_once() -> None:
@@ -186,6 +229,7 @@ def test_plain_relative_paths(identifier: str) -> None:
     [
         *("/etc/passwd", "//a", "..", ".", "../a", "a/..", "a/../b", "./a", "a/./b", "a//b", "a/", "a/."),
         *("a\\b", "..\\a", "C:/a", "c:a", "c:", "\\\\server\\a", "nul\0", "a\nb", "a\n", "\x1b[31m", "\x7f", "\x85"),
+        *("a\u202egnp.exe", "a\u200b.png", "\u2066a/b", "\ufeffa"),
     ],
 )
 def test_other_identifiers_are_refused(identifier: str) -> None:
@@ -264,7 +308,8 @@ def test_other_names_stay_apart() -> None:
     assert len({canonical_name(name) for name in names}) == len(names)
 
 
-@pytest.mark.parametrize("spelling", ["./a/b", "a//b", "a/./b", "a/c/../b", "A\\B", "a/b/", "\uff41/b"])
+@pytest.mark.parametrize("spelling", ["./a/b", "a//b", "a/./b", "a/c/../b", "a\\b", "a/b/", "\uff41/b"])
 def test_spellings_of_one_path(spelling: str) -> None:
     assert canonical_stimulus("D", spelling) == canonical_stimulus("d", "a/b")
     assert canonical_stimulus("d", spelling) != canonical_stimulus("d", "ab")
+    assert canonical_stimulus("d", spelling) != canonical_stimulus("d", "A/b")

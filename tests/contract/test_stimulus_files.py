@@ -73,17 +73,27 @@ def test_root_that_is_not_set(root: Path, value: str | None, monkeypatch: pytest
     if value is not None:
         monkeypatch.setenv(COMMON, value)
         monkeypatch.setenv(f"{COMMON}_PHOTOS", value)
-    found = problems_of(stimuli("a.png", "b.png"))
-    assert [problem.value for problem in found] == ['"photos/a.png"', '"photos/b.png"']
-    rule = "set HACKATHON_DATASET_ROOT_PHOTOS to the dataset's folder, or HACKATHON_DATASET_ROOT to the folder"
-    assert all(problem.rule.startswith(rule) for problem in found)
+    found = problems_of([*stimuli("a.png", "b.png"), *stimuli("c.png", dataset="other")])
+    assert [problem.value for problem in found] == ['"other"', '"photos"']
+    rule = (
+        "set HACKATHON_DATASET_ROOT_{} to the dataset's folder, or HACKATHON_DATASET_ROOT to the folder of all datasets"
+    )
+    assert found[0].rule == f"{rule.format('OTHER')} (1 stimulus of data set other)"
+    assert found[1].rule == f"{rule.format('PHOTOS')} (2 stimuli of data set photos)"
+
+
+def test_missing_root_hides_no_other_problem(root: Path) -> None:
+    found = problems_of([*stimuli("a.png", "b.png", dataset="drawings"), *stimuli("absent.png", "a.png")])
+    assert [problem.value for problem in found] == ['"drawings"', '"photos/absent.png"']
 
 
 def test_root_that_is_no_folder(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (problem,) = problems_of(stimuli("a.png", dataset="drawings"))
     folder = root.parent / "drawings"
     assert problem == Problem(
-        "", '"drawings/a.png"', f"there is no folder {folder}, which HACKATHON_DATASET_ROOT leads to"
+        "",
+        '"drawings"',
+        f"there is no folder {folder}, which HACKATHON_DATASET_ROOT leads to (1 stimulus of data set drawings)",
     )
     monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root / "a.png"))
     assert "HACKATHON_DATASET_ROOT_PHOTOS leads to" in problems_of(stimuli("a.png"))[0].rule
@@ -96,7 +106,7 @@ def test_datasets_that_share_a_variable(root: Path, monkeypatch: pytest.MonkeyPa
     assert locate_stimuli(both) == [root / "a.png", root.parent / "Photos" / "a.png"]
     monkeypatch.setenv(f"{COMMON}_PHOTOS", str(root))
     found = problems_of(both)
-    assert [problem.value for problem in found] == ['"photos/a.png"', '"Photos/a.png"']
+    assert [problem.value for problem in found] == ['"Photos"', '"photos"']
     assert '"Photos" and "photos" share the variable HACKATHON_DATASET_ROOT_PHOTOS' in found[0].rule
     assert locate_stimuli(both[:1]) == [root / "a.png"]
 

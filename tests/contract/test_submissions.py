@@ -177,7 +177,7 @@ def test_wrong_entries_of_the_blue_team(refuse: Refuse, entry: Any, pointer: str
 
 @pytest.mark.parametrize(
     ("name", "closest"),
-    [("resnet_50", "resnet50"), ("RESNET101", "resnet101"), ("vit-tiny", "vit_tiny"), ("zzz", None), ("\u202e", None)],
+    [("resnet_50", "resnet50"), ("RESNET101", "resnet101"), ("vit-tiny", "vit_tiny"), ("zzz", None)],
 )
 @pytest.mark.parametrize("long", [True, False])
 def test_unknown_model_with_the_closest(refuse: Refuse, name: str, closest: str | None, long: bool) -> None:

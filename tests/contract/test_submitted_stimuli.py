@@ -41,9 +41,7 @@ def red(*stimuli: tuple[str, str]) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(
-    "spelling", ["a/1.png", "A/1.PNG", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png"]
-)
+@pytest.mark.parametrize("spelling", ["a/1.png", "./a/1.png", "a/./1.png", "a//1.png", "a\\1.png", "b/../a/1.png"])
 def test_stimuli_that_come_twice(refuse: Refuse, spelling: str) -> None:
     found = refuse(red(STIMULI[1], STIMULI[0], ("photos", spelling)))
     twice = Problem(

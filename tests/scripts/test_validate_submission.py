@@ -67,7 +67,8 @@ def test_every_problem_on_its_line(validate: Any) -> None:
         'submission bad.json: /contract_version "2.0": '
         'contract version "2.0" is asked for, and the versions here are "1.0" and "1.1"',
         'submission bad.json: /models/1 "smal": not in the model registry (closest: "small")',
-        'submission bad.json: /models/2 "small\\u001b[2J": must hold no control characters',
+        'submission bad.json: /models/2 "small\\u001b[2J": must hold no control characters, no square brackets, no '
+        "letters but Latin ones, no other signs than ASCII's, and blanks only one by one between words",
     ]
 
 
@@ -149,6 +150,37 @@ def test_missing_submission(validate: Any) -> None:
         None,
         [{"document": "submission", "pointer": "", "value": "", "rule": "there is no such file"}],
     )
+
+
+def test_files_are_looked_for_where_asked(validate: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in os.environ if name.startswith("HACKATHON_DATASET_ROOT")]:
+        monkeypatch.delenv(name)
+    for submission in ("blue.json", "red.json"):
+        assert validate(submission)[0] == 0
+    code, (line,) = validate("red.json", "--check_files")
+    assert code == 1
+    assert line.startswith('stimuli: "photos": set HACKATHON_DATASET_ROOT_PHOTOS to the dataset\'s folder')
+    assert line.endswith("(2 stimuli of data set photos)")
+    monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(folder))
+    (folder / "photos").mkdir()
+    for i in range(2):
+        (folder / "photos" / f"{i}.png").touch()
+    assert validate("red.json", "--check_files")[0] == 0
+    code, lines = validate("blue.json", "--check_files")
+    assert (code, lines) == (1, [f'stimuli: "photos/2.png": there is no file {folder / "photos" / "2.png"}'])
+    code, lines = validate("blue.json", "--check_files", "--json")
+    document = json.loads("\n".join(lines))
+    assert (code, document["valid"]) == (1, False)
+    assert document["problems"][0]["document"] == "stimuli"
+    (folder / "photos" / "2.png").symlink_to("/etc/passwd")
+    assert "leads out of the dataset's root" in validate("blue.json", "--check_files")[1][0]
+
+
+def test_size_limit_of_a_catalog(validate: Any, folder: Path) -> None:
+    size = (folder / "catalog.jsonl").stat().st_size
+    assert validate("blue.json", f"--max_catalog_bytes={size}")[0] == 0
+    code, (line,) = validate("blue.json", f"--max_catalog_bytes={size - 1}")
+    assert (code, line.endswith("the limit; max_catalog_bytes raises it")) == (1, True)
 
 
 def test_size_limit(validate: Any, folder: Path) -> None:

@@ -71,8 +71,9 @@ def test_catalog_that_breaks_the_contract_is_not_written(
     output.write_text("as before")
     line = refusal(capsys, str(folder), f"--output={output}", "--dataset_name=my birds")
     assert line.startswith(f'error: stimuli catalog {output}: 3 problems: /dataset_name "my birds": line 1: must be')
-    (folder / "b" / "1.jpg").touch()  # differs from another in its case alone
-    assert "line 3: the same stimulus as in line 2" in refusal(capsys, str(folder), f"--output={output}")
+    (folder / "b" / "caf\u00e9.jpg").touch()
+    (folder / "b" / "cafe\u0301.jpg").touch()  # differs from another in its Unicode form alone
+    assert "the same stimulus as in line" in refusal(capsys, str(folder), f"--output={output}")
     assert output.read_text() == "as before"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["birds", "some.jsonl"]
 

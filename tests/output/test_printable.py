@@ -1,0 +1,85 @@
+"""No text that is printed or drawn holds what a terminal obeys, or what is not seen."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from engines.display import Display
+from evaluation.alignment.score_files import print_score
+from output.errors import UserError
+from output.figures import shorten
+from output.parser import one_line_errors
+from output.printable import print_written, printable
+from output.progress import Progress
+from output.tables import print_lines, print_table
+
+HOSTILE = "[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
+SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
+
+
+def print_scored() -> None:
+    pairwise = {"names": [HOSTILE, "b"], "biased": [[1.0, 0.5], [0.5, 1.0]]}
+    print_score(
+        {"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9, "pairwise": pairwise}, [Path(HOSTILE)]
+    )
+
+
+def show_progress() -> None:
+    with Progress(HOSTILE, 100, "stimuli") as progress:
+        progress._printed -= 60
+        progress.show(50, HOSTILE)
+
+
+def show_tasks() -> None:
+    with Display(HOSTILE, 2) as display:
+        display.started(HOSTILE, "here")
+        display.ended(HOSTILE, "failed", HOSTILE, again=False)
+
+
+def fail() -> None:
+    with pytest.raises(SystemExit), one_line_errors():
+        raise UserError(f"models: {HOSTILE} is unknown")
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+@pytest.mark.parametrize(
+    "tell",
+    [
+        print_scored,
+        show_progress,
+        show_tasks,
+        fail,
+        lambda: print_table(HOSTILE, [["", HOSTILE], [HOSTILE, HOSTILE]], HOSTILE),
+        lambda: print_lines([HOSTILE]),
+        lambda: print_written([Path(HOSTILE)]),
+    ],
+)
+def test_names_are_printed_as_what_they_are(
+    tell: object, terminal: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    for stream in (sys.stdout, sys.stderr):
+        monkeypatch.setattr(stream, "isatty", lambda: terminal)
+    assert callable(tell)
+    tell()
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert SHOWN in text
+    for character in "\u202e\u2066\u200b\ufeff\x9b\x07":
+        assert character not in text
+    assert "\x1b[31m" not in text
+
+
+def test_what_is_seen_stays() -> None:
+    text = "caf\u00e9 \u9ce5 \U0001f600 [1] 50 % \u2212 e\u0301"
+    assert printable(text) == text
+    assert printable("a\nb\udc80") == r"a\nb\udc80"
+
+
+def test_pictures_show_what_is_not_seen() -> None:
+    assert shorten(["a\u202eb", "c\u200b", "d$x$"]) == [r"a\u202eb", r"c\u200b", "d$x$"]
