@@ -69,7 +69,8 @@ def _compare_with_permutations(pair_seconds: float) -> None:
 def _linear_cka(x: Tensor, y: Tensor) -> Tensor:
     """Compute linear CKA from the features, which is the cheaper form here."""
     x, y = x - x.mean(0), y - y.mean(0)
-    return (x.T @ y).square().sum() / ((x.T @ x).norm() * (y.T @ y).norm())
+    cka: Tensor = (x.T @ y).square().sum() / (torch.linalg.norm(x.T @ x) * torch.linalg.norm(y.T @ y))
+    return cka
 
 
 def _processor_time(function: Callable[[], T]) -> tuple[float, T]:

@@ -51,6 +51,8 @@ def _matrix(path: Path, document: Document) -> Part:
     order = leaves_list(cluster(values)) if len(names) > 1 else [0]
     rows = [[Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=_tint(values[i, j])) for j in order)] for i in order]
     means = [f"{kind} {number(document[mean_key(measure, kind)], '.4f').text}" for kind in ("biased", "debiased")]
+    if "mean_cka_calibrated" in document:
+        means.append(f"calibrated {number(document['mean_cka_calibrated'], '.4f').text}")
     what = "layers" if "n_layers" in document else "models"
     team = f"{document['team'].title()} Team, score {document['score']:.6f}. " if "team" in document else ""
     remark = (

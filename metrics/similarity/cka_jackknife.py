@@ -52,7 +52,8 @@ def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
     """Compute the linear CKA's intervals over stimuli, of every pair of m embeddings and of the mean over pairs.
 
     Args:
-        embeddings: Embeddings of the same stimuli, `[n, d_i]` each, as of `metrics.pairwise_cka`.
+        embeddings: Embeddings of the same stimuli, `[n, d_i]` each, as of `metrics.pairwise_cka`, which takes as much
+            memory.
 
     Returns:
         The intervals around the biased estimate.
@@ -88,7 +89,8 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.empty(n)
     pairs = np.triu_indices(m, 1)
-    step = max(1, BLOCK_BYTES // (8 * m * (n + 3 * m)))
+    # Beside the stripe, some seven matrices of all pairs for each of its rows.
+    step = max(1, BLOCK_BYTES // (8 * m * (n + 7 * m)))
     left, right, stripes = Workspace(), Workspace(), Workspace()
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))

@@ -296,7 +296,8 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     names = ["one", EVIL[0]]
     pairwise = {"names": names, "biased": [[1.0, 0.25], [0.25, 1.0]], "debiased": None}
     digests: dict[str, Any] = {"weights": {}}
-    cka = {"pairwise": pairwise, "n_stimuli": 9, "digests": digests, "mean_cka_biased": 0.25, "mean_cka_debiased": None}
+    means = {"mean_cka_biased": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.125}
+    cka = {"pairwise": pairwise, "n_stimuli": 9, "digests": digests, **means}
     score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
     transferability = {
         "metrics": ["logme"],
@@ -335,6 +336,7 @@ def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> N
     page = show(tmp_path / "all")
     assert sorted(page.tables["linear CKA (biased)"][0][1:]) == sorted(names)
     assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
+    assert "biased 0.2500, debiased –, calibrated 0.1250;" in "".join(page.texts)
     assert page.tables["pets"][1:] == [["one", "1.00", "0.5 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
     assert [row[0] for row in page.tables["Rankers"][1:]] == ["mean rank elsewhere", "LogME"]
     assert "0.750 [0.500, 1.000]" in page.tables["Rankers"][1]
