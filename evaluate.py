@@ -18,6 +18,7 @@ COMMANDS = {
     "performances": "evaluation.performances:performances",
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
+    "cka-registry": "evaluation.alignment.cka_registry:cka_registry",
     "stability": "evaluation.stability.stability:stability",
     "sources-report": "evaluation.sources_report.sources_report:sources_report",
     "audit": "evaluation.audit.audit:audit",
@@ -27,9 +28,11 @@ COMMANDS = {
 }
 # What these are about comes without a name; what others cannot do without is named like any option.
 POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
+# Options that several values may follow.
+LISTS = {"--make"}
 # What may come several times without a name.
 SEVERAL = {"leaderboard"}
-SWITCHES = {"--overwrite"}
+SWITCHES = {"--overwrite", "--check", "--complete"}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -38,7 +41,7 @@ def main(args: Sequence[str] | None = None) -> None:
     Args:
         args: The sub-command and its options; those of the process by default.
     """
-    given = plain_arguments(sys.argv[1:] if args is None else args, SEVERAL, SWITCHES)
+    given = plain_arguments(sys.argv[1:] if args is None else args, SEVERAL, SWITCHES, LISTS)
     with one_line_errors():
         if "--version" in given:
             print(describe_version())

@@ -6,21 +6,35 @@ import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib import import_module
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 from output.docstrings import first_line
 
 
-def plain_arguments(args: Sequence[str], several: Collection[str], switches: Collection[str]) -> list[str]:
+def plain_arguments(
+    args: Sequence[str], several: Collection[str], switches: Collection[str], lists: Collection[str] = ()
+) -> list[str]:
     """Write arguments as the parser knows them.
 
     Args:
         args: The sub-command and its options, which may be written with dashes for underscores.
         several: Sub-commands that are about several folders, which become one list.
         switches: As for `switched_on`.
+        lists: Options that several values may follow, which become one list.
     """
-    return _joined(switched_on([_underscored(arg) for arg in args], switches), several)
+    return _joined(switched_on(_listed([_underscored(arg) for arg in args], lists), switches), several)
+
+
+def _listed(args: list[str], lists: Collection[str]) -> list[str]:
+    """Make one list of several values behind an option."""
+    for place, arg in enumerate(args):
+        if arg in lists:
+            values = list(takewhile(lambda each: not each.startswith("--"), args[place + 1 :]))
+            if len(values) > 1:
+                rest = _listed(args[place + 1 + len(values) :], lists)
+                return [*args[:place], f"{arg}={json.dumps(values)}", *rest]
+    return args
 
 
 def switched_on(args: Sequence[str], switches: Collection[str]) -> list[str]:

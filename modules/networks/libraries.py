@@ -19,6 +19,8 @@ from output.errors import UserError
 DEFAULT = "DEFAULT"
 # What registries of timm's models call the weights that the tag in a model's name tells, whatever they were trained on.
 IMAGENET = "imagenet"
+# Of open_clip's ways to prepare a picture, those whose shorter side is scaled to the crop's.
+CENTRE_CROPS = {("shortest", "bicubic"), ("shortest", "bilinear")}
 _NO_SEPARATOR = r"[^_\-./:@ ]"
 
 
@@ -64,6 +66,22 @@ class Library(ABC):
             The preparation; None where the library does not tell, or it is no square centre crop.
         """
         return None
+
+    @abstractmethod
+    def usual_weights(self, model: str) -> str | None:
+        """Name the pretrained weights of a model that are meant where none are named; None where none are usual."""
+
+    @abstractmethod
+    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
+        """Tell how photos are prepared for pretrained weights, as the library's lists have it, without a network.
+
+        Args:
+            model: One of the names.
+            weights: One of the model's identifiers.
+
+        Returns:
+            The preparation; None where it is no square centre crop.
+        """
 
     def choose(self, spec: NetworkSpec) -> str:
         """Choose the model that is meant.
@@ -136,6 +154,15 @@ class Torchvision(Library):
             return Preprocessing()
         return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
 
+    def usual_weights(self, model: str) -> str | None:
+        """Name those that torchvision recommends."""
+        recommended = getattr(torchvision.models.get_model_weights(model), DEFAULT, None)
+        return None if recommended is None else str(recommended.name)
+
+    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
+        """Tell that of the weights' transforms."""
+        return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
+
 
 class Timm(Library):
     """Models of timm, `timm.create_model`, by their name alone or with the tag of weights, `name.tag`."""
@@ -171,6 +198,21 @@ class Timm(Library):
 
         return Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
 
+    def usual_weights(self, model: str) -> str | None:
+        """Name the tag in the model's name, else the first of timm's list."""
+        import timm
+
+        config = timm.get_pretrained_cfg(model)
+        return config.tag or DEFAULT if config is not None and config.has_weights else None
+
+    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
+        """Tell what the configuration of the weights says."""
+        import timm
+
+        name = model if weights == DEFAULT else f"{model.partition('.')[0]}.{weights}"
+        config = timm.get_pretrained_cfg(name).to_dict()
+        return Preprocessing.from_timm(timm.data.resolve_data_config(pretrained_cfg=config))
+
 
 class OpenClip(Library):
     """Models of open_clip, `open_clip.create_model`; called with photos alone, they run their image tower alone."""
@@ -191,6 +233,26 @@ class OpenClip(Library):
             model, pretrained=weights, pretrained_image=False, pretrained_text=False, **parameters
         )
         return network
+
+    def usual_weights(self, model: str) -> str | None:
+        """Name the only tag, where there is but one."""
+        tags = self.identifiers(model)
+        return tags[0] if len(tags) == 1 else None
+
+    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
+        """Tell what the lists of models and weights say, which open_clip's own transform is made of."""
+        open_clip = _import_open_clip()
+        size = open_clip.get_model_config(model)["vision_cfg"]["image_size"]
+        told = open_clip.get_pretrained_cfg(model, weights)
+        config = open_clip.transform.merge_preprocess_dict({"size": size}, told)
+        config = open_clip.transform.PreprocessCfg(**config)
+        if not isinstance(config.size, int) or (config.resize_mode, config.interpolation) not in CENTRE_CROPS:
+            return None
+        return Preprocessing(config.size, config.size, config.mean, config.std, config.interpolation)
+
+    def embedding_width(self, model: str) -> int:
+        """Tell the columns of what the image tower gives."""
+        return int(_import_open_clip().get_model_config(model)["embed_dim"])
 
 
 def _import_open_clip() -> Any:  # noqa: ANN401 - an optional package without types

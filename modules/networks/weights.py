@@ -49,10 +49,7 @@ def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Mod
 
 
 def _head_shapes(network: nn.Module) -> dict[str, torch.Size]:
-    """Give the weights' shapes of the linear classifiers, or of the convolution that classifies in their place."""
-    heads: dict[str, nn.Linear] | dict[str, nn.Conv2d] = linear_heads(network)
-    heads = heads or _pick_heads(network, nn.Conv2d)
-    return {f"{name}.weight": head.weight.shape for name, head in heads.items()}
+    return {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
@@ -131,6 +128,11 @@ def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
         One, two for networks that average two classifiers, none for networks that come without.
     """
     return _pick_heads(network, nn.Linear)
+
+
+def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:
+    """Give the linear classifiers of a network by module path, or the convolution that classifies in their place."""
+    return linear_heads(network) or _pick_heads(network, nn.Conv2d)
 
 
 def _pick_heads(network: nn.Module, kind: type[Head]) -> dict[str, Head]:

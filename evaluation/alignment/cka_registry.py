@@ -1,0 +1,158 @@
+"""`evaluate.py cka-registry`: registries made from names of the libraries' models, checked and completed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
+from contract.problems import printable
+from contract.untrusted_json import parse_json, read_limited
+from contract.versions import VERSIONS
+from evaluation.alignment.registry_entries import make_entry
+from evaluation.embeddings import choose_taps
+from modules.networks.build import build
+from modules.networks.layer_embedding import LayerEmbedding
+from modules.networks.spec import naming_model
+from output.errors import UserError, require_different
+from output.files import output_file, write_text, write_texts
+
+
+def cka_registry(
+    make: list[str] | str | None = None,
+    check: bool = False,
+    complete: bool = False,
+    registry: str | None = None,
+    models: list[str] | None = None,
+    output: str | None = None,
+    overwrite: bool = False,
+    random_weights: bool = False,
+    allow_modules: list[str] | None = None,
+) -> dict[str, Any]:
+    """Make a model registry from names of the libraries' models, check every entry, or complete what entries leave out.
+
+    Args:
+        make: Names of models of timm, torchvision and open_clip, with blanks or commas between them, whose entries are
+            written from the libraries' own data configuration, without a download: `resnet50.a1_in1k`, or with the
+            library before it `torchvision:resnet50`.
+        check: Run every entry's network twice on one picture: it can be built, its layer is there and is called once,
+            the embedding is a row of output_dim columns, and the same both times.
+        complete: Write what was measured so into the registry, as input_size and output_dim, where they are left out.
+        registry: Model registry to check or complete; by default the file in HACKATHON_MODEL_REGISTRY, else
+            configs/model_registry.json.
+        models: Entries to check or complete; by default all of them.
+        output: File that a registry that is made is written to.
+        overwrite: Replace another registry that is there.
+        random_weights: Whether networks are run with random weights, where pre-trained ones cannot be had: widths and
+            layers are the same.
+        allow_modules: Python modules that models of source `custom` may come from; none by default.
+
+    Returns:
+        Columns of the embedding by name of the entries that were run, in the order in which they were.
+
+    Raises:
+        UserError: No step is asked for; an entry cannot be made; or entries fail, after all have been run.
+    """
+    if not (make or check or complete):
+        raise UserError("make, check, complete: none is given; give names to make entries of, or --check=true")
+    names_made = make.replace(",", " ").split() if isinstance(make, str) else make
+    path = _write_made(names_made, registry, output, overwrite) if names_made else registry_path(registry)
+    if output is not None and not make:
+        raise UserError(f"output: {output!r} is given, and nothing is made; a registry is completed in its own place")
+    known = read_registry(path)
+    names = list(known.entries) if models is None else models
+    known.require("models", names)
+    require_different("models", names)
+    if not check:
+        written = {entry["model_name"]: entry for entry in _entries_of(_read(path))}
+        names = [name for name in names if complete and _lacks(written[name])]
+    widths, failures = _run_all(known, names, random_weights, allow_modules or [])
+    if complete:
+        _complete(path, widths)
+    if failures:
+        listed = ", ".join(map(printable, failures))
+        raise UserError(f"registry: {len(failures)} of {len(names)} entries of {str(path)!r} fail: {listed}")
+    return widths
+
+
+def _write_made(names: Sequence[str], registry: str | None, output: str | None, overwrite: bool) -> Path:
+    if registry is not None:
+        raise UserError(f"registry: {registry!r} is given beside make; name the file that is written by output")
+    if output is None:
+        raise UserError("output: nothing is given; name the file that the registry is written to")
+    path = output_file("output", output)
+    require_different("make", names)
+    entries = [make_entry(name) for name in names]
+    require_different("make", [entry.model_name for entry in entries])
+    models = [entry.model_dump(mode="json", exclude_unset=True) for entry in entries]
+    document = {"contract_version": VERSIONS[-1], "models": models}
+    write_text(path, json.dumps(document, indent=2) + "\n", overwrite)
+    for entry in entries:
+        width = "" if entry.output_dim is None else f", {entry.output_dim} columns"
+        print(f"made {entry.model_name}: {entry.source}, {entry.weights}, layer {entry.layer}{width}")
+    print(f"wrote {path}")
+    return path
+
+
+def _run_all(
+    known: Registry, names: Sequence[str], random_weights: bool, allowed: Sequence[str]
+) -> tuple[dict[str, int], list[str]]:
+    """Run networks one after the other, and give the widths of those that can be, and the names of the others."""
+    widths, failures = {}, []
+    for place, name in enumerate(names, 1):
+        shown = f"{place}/{len(names)} {printable(name)}"
+        try:
+            widths[name] = _run(known, name, random_weights, allowed)
+        except UserError as error:
+            failures.append(name)
+            print(f"{shown}: fails: {error}")
+        else:
+            entry = known.entries[name]
+            print(f"{shown}: layer {printable(entry.layer)}, {widths[name]} columns, the same in two passes")
+    return widths, failures
+
+
+def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str]) -> int:
+    entry = known.entries[name]
+    spec = known.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
+    try:
+        with naming_model(name):
+            network, preprocessing = build(spec)
+    except UserError as error:
+        hint = "; --random_weights=true checks without" if "could not be downloaded" in str(error) else ""
+        raise UserError(f"{error}{hint}") from error
+    assert preprocessing is not None
+    (width,) = LayerEmbedding(name, network, choose_taps(entry), preprocessing, spec.forward_args).widths
+    return width
+
+
+def _lacks(entry: Mapping[str, Any]) -> bool:
+    return "input_size" not in entry or "output_dim" not in entry
+
+
+def _read(path: Path) -> Any:  # noqa: ANN401 - either form of a registry
+    """Read a registry that was checked, as it is written."""
+    return parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
+
+
+def _entries_of(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - either form of a registry
+    entries: list[dict[str, Any]] = document if isinstance(document, list) else document["models"]
+    return entries
+
+
+def _complete(path: Path, widths: Mapping[str, int]) -> None:
+    """Write widths into a registry, and leave everything else as it is."""
+    document = _read(path)
+    entries = _entries_of(document)
+    completed = 0
+    for entry in entries:
+        if entry["model_name"] in widths and _lacks(entry):
+            side = entry["preprocess"]["crop"]
+            entry.setdefault("input_size", [side, side])
+            entry.setdefault("output_dim", widths[entry["model_name"]])
+            completed += 1
+    if completed:
+        write_texts(path.parent, {path.name: json.dumps(document, indent=2, ensure_ascii=False) + "\n"})
+    print(f"completed {completed} of {len(entries)} entries in {path}")

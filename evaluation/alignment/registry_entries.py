@@ -1,0 +1,148 @@
+"""Registry entries for models of the libraries, from the libraries' own data configuration; nothing is downloaded."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from importlib.util import find_spec
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+
+from contract.schema import Embedding, ModelEntry, Preprocess
+from modules.networks.embedding_strategy import DEFAULT_STRATEGIES, Prefix, embed
+from modules.networks.libraries import LIBRARIES, Library, OpenClip
+from modules.networks.spec import PACKAGES, LibraryName
+from modules.networks.taps import LOGITS, PENULTIMATE
+from modules.networks.weights import heads
+from output.errors import UserError
+
+# The module of open_clip's models that takes photos.
+IMAGE_TOWER = "visual"
+
+
+@dataclass(frozen=True)
+class Named:
+    """A model that a name means.
+
+    Attributes:
+        name: The name, without the library.
+        title: The library.
+        model: The library's name for the model.
+        tag: The weights that the name has besides; None for the usual ones.
+    """
+
+    name: str
+    title: LibraryName
+    model: str
+    tag: str | None
+
+    @property
+    def library(self) -> Library:
+        """Give the library."""
+        return LIBRARIES[self.title]
+
+    @cached_property
+    def weights(self) -> str:
+        """Name its weights; a UserError where there are none, or none are usual."""
+        weights = self.tag or self.library.usual_weights(self.model)
+        if weights is None:
+            tags = ", ".join(self.library.identifiers(self.model))
+            missing = f"none are usual; put one behind a dot: {tags}" if tags else f"{self.title} has none"
+            raise UserError(f"make: of the pretrained weights of {self.name!r} {missing}")
+        return weights
+
+
+def make_entry(given: str) -> ModelEntry:
+    """Make the entry of a model: its pretrained weights, its preprocessing, and what enters its classifier.
+
+    Args:
+        given: A library's name of a model, with a tag of its weights behind a dot where others than the usual ones are
+            meant; with `timm:`, `torchvision:` or `open_clip:` before it where several libraries have it.
+
+    Returns:
+        The entry, whose key is the name without the library. It leaves output_dim out where a network without numbers
+        cannot be run to tell it.
+
+    Raises:
+        UserError: No library has such a model, or several have; it has no pretrained weights, or several and no usual
+            ones; or its pictures are prepared in another way than an entry can say.
+    """
+    named = find_model(given)
+    preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)
+    if preprocessing is None:
+        raise UserError(f"make: {given!r} takes no square cut from the centre, which is all that an entry can say")
+    layer, embedding, width = _find_features(named, preprocessing.crop)
+    optional: dict[str, Any] = {} if width is None else {"output_dim": width}
+    if named.name != named.model:
+        optional["model_parameters"] = {"name" if named.title == "torchvision" else "model_name": named.model}
+    return ModelEntry(
+        model_name=named.name,
+        source=named.title,
+        weights=named.weights,
+        layer=layer,
+        embedding=embedding,
+        input_size=(preprocessing.crop, preprocessing.crop),
+        preprocess=Preprocess(**asdict(preprocessing)),
+        **optional,
+    )
+
+
+def find_model(given: str) -> Named:
+    """Find the model that a name means; arguments and errors as of `make_entry`."""
+    prefix, _, rest = given.partition(":")
+    asked = [prefix] if prefix in LIBRARIES else [each for each in LIBRARIES if find_spec(each) is not None]
+    text = rest if prefix in LIBRARIES else given
+    found = [named for title in asked if (named := _match(cast("LibraryName", title), text))]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        choices = " or ".join(f"{named.title}:{text}" for named in found)
+        raise UserError(f"make: {given!r} is a model of several libraries; give {choices}")
+    absent = [title for title in PACKAGES if title not in asked and prefix not in LIBRARIES]
+    hint = f"; {absent[0]} is not installed, pip install 'headstart[{absent[0]}]'" if absent else ""
+    raise UserError(
+        f"make: {given!r} is no model of {' or '.join(asked)}, with or without a tag of weights behind a dot{hint}"
+    )
+
+
+def _match(title: LibraryName, text: str) -> Named | None:
+    names = LIBRARIES[title].names()
+    if text in names:
+        return Named(text, title, text, None)
+    model, _, tag = text.rpartition(".")
+    known = model in names and tag in LIBRARIES[title].identifiers(model)
+    return Named(text, title, model, tag) if known else None
+
+
+def _find_features(named: Named, side: int) -> tuple[str, Embedding, int | None]:
+    """Find the layer whose input the classifier takes, the strategy for its shape, and the width of the embedding."""
+    if isinstance(named.library, OpenClip):
+        return IMAGE_TOWER, "flatten", named.library.embedding_width(named.model)
+    with torch.device("meta"):
+        network = named.library.create(named.model, None, {}).eval()
+    found = heads(network)
+    path = next(iter(found), None)
+    # Of two classifiers, and of one that is a convolution, the alias tells nothing.
+    alias = len(found) == 1 and isinstance(found[str(path)], nn.Linear)
+    layer = LOGITS if path is None else PENULTIMATE if alias else path
+    values = _shape_at(network, path, side)
+    if values is None:
+        return layer, "flatten" if alias or path is None else "pool", None
+    strategy = DEFAULT_STRATEGIES[values.ndim]
+    return layer, strategy, embed(values, strategy, Prefix()).shape[1]
+
+
+def _shape_at(network: nn.Module, classifier: str | None, side: int) -> Tensor | None:
+    """Run a network without numbers, and give what enters its classifier, or without one what leaves the network."""
+    seen: list[Tensor] = []
+    if classifier is not None:
+        network.get_submodule(classifier).register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    try:
+        with torch.no_grad(), torch.device("meta"):
+            output = network(torch.zeros(1, 3, side, side))
+    except Exception:
+        return None
+    values = seen[0] if seen else output
+    return values if isinstance(values, Tensor) and values.ndim in DEFAULT_STRATEGIES else None

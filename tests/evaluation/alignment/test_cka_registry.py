@@ -1,0 +1,207 @@
+"""Registries that are made from the libraries' own configurations, checked, and completed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import timm
+import torchvision
+from torchvision.transforms import CenterCrop, Normalize, Resize
+
+import evaluate
+from contract.documents import read_registry
+from contract.schema import ModelEntry
+from evaluation.alignment.registry_entries import make_entry
+from tests.material.arena import ENTRIES, Arena
+from tests.material.arena import make_entry as small_entry
+
+
+def run(*options: str) -> None:
+    evaluate.main(["cka-registry", *options])
+
+
+def shortened(entry: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in entry.items() if key not in ("input_size", "output_dim")}
+
+
+@pytest.mark.parametrize("name", ["test_vit.r160_in1k", "resnet10t.c3_in1k", "vit_small_patch16_dinov3.lvd1689m"])
+def test_entry_of_timm_is_what_timms_own_transform_does(name: str) -> None:
+    entry = make_entry(name)
+    network = timm.create_model(name)
+    transform = timm.data.create_transform(**timm.data.resolve_model_data_config(network))
+    found = {type(step): step for step in transform.transforms}
+    assert entry.preprocess.resize == found[Resize].size
+    assert (entry.preprocess.crop, entry.preprocess.crop) == tuple(found[CenterCrop].size) == entry.input_size
+    assert entry.preprocess.interpolation == found[Resize].interpolation.value
+    assert entry.preprocess.mean == pytest.approx(found[Normalize].mean.tolist(), abs=1e-7)
+    assert entry.preprocess.std == pytest.approx(found[Normalize].std.tolist(), abs=1e-7)
+    assert (entry.output_dim, entry.weights) == (network.num_features, name.partition(".")[2])
+
+
+def test_entry_of_torchvision() -> None:
+    entry = make_entry("torchvision:resnet50")
+    # As torchvision's page on these weights has it.
+    assert (entry.preprocess.resize, entry.preprocess.crop, entry.preprocess.interpolation) == (232, 224, "bilinear")
+    assert (entry.model_name, entry.weights, entry.layer, entry.output_dim) == (
+        "resnet50",
+        "IMAGENET1K_V2",
+        "penultimate",
+        2048,
+    )
+    other = make_entry("torchvision:resnet50.IMAGENET1K_V1")
+    assert (other.model_name, other.weights, other.preprocess.resize) == (
+        "resnet50.IMAGENET1K_V1",
+        "IMAGENET1K_V1",
+        256,
+    )
+    assert other.model_parameters == {"name": "resnet50"}
+
+
+@pytest.mark.parametrize(
+    ("name", "layer", "embedding", "width"),
+    [
+        ("squeezenet1_1", "classifier.1", "pool", 512),
+        ("deit_tiny_distilled_patch16_224.fb_in1k", "head", "flatten", 192),
+        ("test_efficientnet.r160_in1k", "penultimate", "flatten", 256),
+        ("vit_tiny_patch16_224", "penultimate", "flatten", 192),
+    ],
+)
+def test_layer_whose_input_is_taken(name: str, layer: str, embedding: str, width: int) -> None:
+    entry = make_entry(name)
+    assert (entry.layer, entry.embedding, entry.output_dim) == (layer, embedding, width)
+
+
+def test_network_without_a_classifier_gives_its_output() -> None:
+    entry = make_entry("samvit_base_patch16.sa1b")
+    # The neck of the Segment Anything model has 256 channels (Kirillov et al., ICCV 2023, appendix A).
+    assert (entry.layer, entry.embedding, entry.output_dim) == ("logits", "flatten", 256)
+
+
+def test_entry_of_open_clip() -> None:
+    pytest.importorskip("open_clip")
+    entry = make_entry("ViT-B-32.openai")
+    shipped = read_registry(Path(evaluate.__file__).parent / "configs" / "model_registry.json").entries
+    (expected,) = [each for each in shipped.values() if each.model_parameters == {"model_name": "ViT-B-32"}]
+    told = {"model_name": entry.model_name, "weights": "openai", "notes": ""}
+    assert entry == ModelEntry.model_validate({**expected.model_dump(), **told})
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("resnet50", "a model of several libraries; give torchvision:resnet50 or timm:resnet50"),
+        ("resnet5000", "is no model of torchvision or timm"),
+        ("timm:squeezenet1_1", "is no model of timm"),
+        ("resnet50.a9_in1k", "is no model of"),
+        ("mnasnet_small_no_such", "is no model of"),
+        ("convnext_base.fb_in22k_ft_in1k_384", "no square cut from the centre"),
+        ("timm:resnet14t_no", "is no model of timm"),
+        ("regnetz_005", "timm has none"),
+    ],
+)
+def test_names_of_which_no_entry_is_made(tmp_path: Path, refused: Callable[..., str], name: str, words: str) -> None:
+    assert words in refused(lambda: run(f"--make={name}", f"--output={tmp_path / 'registry.json'}"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("form", [["a", "b"], ["a,b"], ["[a, b]"]], ids=["blanks", "commas", "list"])
+def test_made_registry_can_be_used(tmp_path: Path, form: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    names = {"a": "test_vit.r160_in1k", "b": "shufflenet_v2_x0_5"}
+    given = [text.replace("a", names["a"]).replace("b", names["b"], 1) if "," in text else names[text] for text in form]
+    path = tmp_path / "registry.json"
+    run("--make", *given, f"--output={path}")
+    entries = read_registry(path).entries
+    assert list(entries) == list(names.values())
+    assert list(entries.values()) == [make_entry(name) for name in names.values()]
+    run("--check", f"--registry={path}", "--random_weights=true")
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1] == "2/2 shufflenet_v2_x0_5: layer penultimate, 1024 columns, the same in two passes"
+
+
+def test_registry_that_is_there_is_kept(tmp_path: Path, refused: Callable[..., str]) -> None:
+    path = tmp_path / "registry.json"
+    path.write_text("[]")
+    options = ("--make=shufflenet_v2_x0_5", f"--output={path}")
+    assert "holds something else" in refused(lambda: run(*options))
+    run(*options, "--overwrite")
+    assert list(read_registry(path).entries) == ["shufflenet_v2_x0_5"]
+
+
+def test_check_goes_on_after_failures(
+    arena: Arena, refused: Callable[..., str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing = [
+        small_entry("squeezenet1_0", "no_such_layer", "pool", 512),
+        small_entry("shufflenet_v2_x1_0", "fc", "flatten", 7),
+    ]
+    path = arena.write("registry.json", [*failing, ENTRIES[0]])
+    with pytest.raises(SystemExit):
+        run("--check", f"--registry={path}")
+    printed = capsys.readouterr()
+    first, second, third = printed.out.splitlines()
+    assert first.startswith("1/3 squeezenet1_0: fails: ")
+    assert "no layer 'no_such_layer'" in first
+    assert "output_dim is 7" in second
+    assert third == "3/3 squeezenet1_1: layer features, 512 columns, the same in two passes"
+    assert printed.err.endswith("fail: squeezenet1_0, shufflenet_v2_x1_0\n")
+    run("--check", f"--registry={path}", "--models=[squeezenet1_1]")
+
+
+def test_check_without_the_network_says_what_helps(
+    arena: Arena, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError("no route to host")
+
+    monkeypatch.setattr("torchvision.models._api.load_state_dict_from_url", fail)
+    path = arena.write("registry.json", [{**ENTRIES[0], "weights": "DEFAULT"}, ENTRIES[1]])
+    with pytest.raises(SystemExit):
+        run("--check", f"--registry={path}")
+    assert "no route to host); check the connection" in (line := capsys.readouterr().out.splitlines()[0])
+    assert line.endswith("--random_weights=true checks without")
+    run("--check", f"--registry={path}", "--random_weights=true")
+
+
+@pytest.mark.parametrize("form", ["list", "object"])
+def test_complete_writes_what_entries_leave_out(arena: Arena, form: str, no_forward_pass: None) -> None:
+    whole = [{**ENTRIES[0], "notes": "\u00e9tude"}, {**ENTRIES[1], "layer": "conv5", "embedding": "pool"}]
+    short = [shortened(whole[0]), whole[1], shortened(small_entry("squeezenet1_0", "no_such_layer", "pool", 512))]
+    path = arena.write("registry.json", short if form == "list" else {"models": short})
+    with pytest.raises(SystemExit):
+        run("--complete", f"--registry={path}")
+    written = json.loads(path.read_text())
+    assert (written if form == "list" else written["models"]) == [*whole, short[2]]
+    assert "\u00e9tude" in path.read_text(encoding="utf-8")
+    before = path.stat().st_mtime_ns
+    run("--complete", f"--registry={path}", f"--models=[{ENTRIES[0]['model_name']}]")
+    assert path.stat().st_mtime_ns == before, "what is complete is not written again"
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ([], "make, check, complete: none is given"),
+        (["--make=shufflenet_v2_x0_5"], "output: nothing is given"),
+        (["--make=shufflenet_v2_x0_5", "--output=a.json", "--registry=b.json"], "registry: 'b.json' is given beside"),
+        (["--make=a a", "--output=a.json"], "none of them twice"),
+        (["--check", "--models=[no_such]"], "'no_such' not in the registry"),
+        (["--check", "--output=a.json"], "nothing is made"),
+    ],
+)
+def test_options_that_do_not_fit(
+    arena: Arena, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, options: list[str], words: str
+) -> None:
+    monkeypatch.chdir(arena.folder)
+    monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
+    assert words in refused(lambda: run(*options))
+
+
+def test_widths_are_the_librarys(arena: Arena) -> None:
+    path = arena.folder / "made.json"
+    run("--make", "torchvision:mobilenet_v2", f"--output={path}")
+    classifier = torchvision.models.mobilenet_v2().classifier[-1]
+    assert read_registry(path).entries["mobilenet_v2"].output_dim == classifier.in_features
