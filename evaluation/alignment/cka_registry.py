@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
-from contract.problems import printable
 from contract.untrusted_json import parse_json, read_limited
 from contract.versions import VERSIONS
 from evaluation.alignment.registry_entries import make_entry
@@ -18,6 +17,7 @@ from modules.networks.layer_embedding import LayerEmbedding
 from modules.networks.spec import naming_model
 from output.errors import UserError, require_different
 from output.files import output_file, write_text, write_texts
+from output.printable import printable
 
 
 def cka_registry(
