@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 import secrets
+import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
@@ -17,7 +19,13 @@ from filelock import FileLock, Timeout
 
 from output.errors import UserError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 LOCK = ".lock"
+PARTIAL = ".partial"
 
 
 def output_folder(option: str, chosen: str | Path) -> Path:
@@ -123,7 +131,7 @@ def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], ov
     if overwrite or not there:
         return
     try:
-        document = json.loads(files[0].read_text())
+        document = json.loads(files[0].read_text() if files[0].is_file() else "")
         differing = ", ".join(place for place, value in made_from.items() if not _is(_look_up(document, place), value))
     except (OSError, ValueError):
         differing = f"no {files[0].name} says which"
@@ -148,15 +156,78 @@ def _look_up(document: Any, place: str) -> Any:  # noqa: ANN401 - JSON
 def replacing(path: Path) -> Iterator[Path]:
     """Give a temporary path beside a file, which takes the file's place once it is written.
 
-    After an exception the file is as it was, and nothing else is left. Two processes that write the same file do not
-    meet: one of them has the last word.
+    After an exception the file is as it was, and nothing else is left; what a kill has left is removed by the next that
+    writes the file. Two processes that write the same file do not meet: one of them has the last word.
     """
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}.partial")
+    remove_partial(path)
+    partial = _beside(path)
+    with _held(partial):
+        try:
+            yield partial
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def restored_on_failure(paths: Sequence[Path]) -> Iterator[None]:
+    """Put files back that are replaced within, and remove new ones, where an exception ends it."""
+    before: dict[Path, Path] = {}
     try:
-        yield partial
-        partial.replace(path)
+        for path in paths:
+            if path.exists():
+                before[path] = _beside(path)
+                _link(path, before[path])
+        yield
+    except BaseException:
+        for path in paths:
+            if path in before and before[path].exists():
+                before[path].replace(path)
+            elif path not in before:
+                path.unlink(missing_ok=True)
+        raise
     finally:
-        partial.unlink(missing_ok=True)
+        for kept in before.values():
+            kept.unlink(missing_ok=True)
+
+
+def remove_partial(path: Path) -> None:
+    """Remove the temporary files of a file whose writers were killed; those that are being written stay."""
+    for left in path.parent.glob(f"{glob.escape(path.name)}.*{PARTIAL}"):
+        with suppress(OSError), left.open("rb") as file:
+            if _lock(file.fileno()):
+                left.unlink(missing_ok=True)
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(f"{path.name}.{secrets.token_hex(4)}{PARTIAL}")
+
+
+@contextmanager
+def _held(partial: Path) -> Iterator[None]:
+    """Create a file and hold a lock on it, by which others see that it is being written; a kill lets it go."""
+    with partial.open("xb") as file:
+        _lock(file.fileno())
+        yield
+
+
+def _lock(descriptor: int) -> bool:
+    """Take the lock of an open file, unless another process has it; without locks every file is taken as held."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _link(path: Path, other: Path) -> None:
+    """Give a file a second name, or a copy where the disk has no such thing."""
+    try:
+        os.link(path, other)
+    except OSError:
+        shutil.copy2(path, other)
 
 
 def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:

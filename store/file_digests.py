@@ -74,7 +74,7 @@ def _last_change(state: str) -> int:
 
 
 def _recall(cache: Path, keys: Sequence[bytes]) -> dict[bytes, tuple[str, str]]:
-    with suppress(sqlite3.Error), _opened(f"{(cache / FILE).absolute().as_uri()}?mode=ro") as base:
+    with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
         known = {}
         for first in range(0, len(keys), VALUES):
             part = keys[first : first + VALUES]
@@ -88,13 +88,16 @@ def _recall(cache: Path, keys: Sequence[bytes]) -> dict[bytes, tuple[str, str]]:
 def _remember(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
-        with _opened((cache / FILE).absolute().as_uri()) as base:
+        with _opened(cache) as base:
             base.execute("CREATE TABLE IF NOT EXISTS digests (path BLOB PRIMARY KEY, state TEXT, digest TEXT)")
             base.executemany("INSERT OR REPLACE INTO digests VALUES (?, ?, ?)", rows)
 
 
 @contextmanager
-def _opened(uri: str) -> Iterator[sqlite3.Connection]:
-    """Open a database for one transaction."""
-    with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE_SECONDS)) as base, base:
+def _opened(cache: Path, mode: str = "") -> Iterator[sqlite3.Connection]:
+    """Open the database for one transaction."""
+    path = (cache / FILE).absolute()
+    if path.exists() and not path.is_file():
+        raise sqlite3.OperationalError("a pipe would be waited for")
+    with closing(sqlite3.connect(path.as_uri() + mode, uri=True, timeout=PATIENCE_SECONDS)) as base, base:
         yield base

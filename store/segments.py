@@ -154,6 +154,7 @@ class Segment:
         """Give the first rows of the chunks that were checked since the files changed."""
         # Whatever else is in the file is as good as none.
         with suppress(OSError, ValueError, TypeError, RecursionError):
+            _state_of(self.path.with_suffix(CHECKED))
             state, places = json.loads(self.path.with_suffix(CHECKED).read_text())
             return {chunk.first for chunk in self.chunks}.intersection(places) if state == self.state else set()
         return set()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -16,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evaluation.alignment.heatmap import draw_heatmap
-from evaluation.alignment.score_log import append_score
+from evaluation.alignment.score_log import Placement, append_score
 from evaluation.alignment.scoring import mean_key
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 from output.errors import UserError
-from output.files import replacing
+from output.files import remove_partial, replacing, restored_on_failure
 from output.printable import print_written
 from output.tables import format_number, print_table
 
@@ -70,7 +71,7 @@ def write_score(
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
         files: Where they go, as `result_files` names them; their folder is created where it is missing.
         log: Folder of the log.
-        embeddings: `[stimuli, width]` by model or layer; `/` and `\` in a name become `%2F` and `%5C`.
+        embeddings: `[stimuli, width]` by model or layer; `%`, `/` and `\` in a name become `%25`, `%2F` and `%5C`.
 
     Returns:
         The files, and the log where the score was logged.
@@ -85,9 +86,12 @@ def write_score(
             if path.is_dir():
                 # Found only when the file takes its place, it would be too late: the score would be in the log.
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        for path in result_files(folder, measure, "team" in document, True):
+            remove_partial(path)
         with ExitStack() as written:
             result, heatmap, *arrays = (written.enter_context(replacing(path)) for path in files)
-            result.write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
+            content = (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+            result.write_bytes(content)
             similarities, label = np.array(pairwise["biased"]), SIMILARITY_MEASURES[measure].title
             draw_heatmap(pairwise["names"], similarities, _title(document), heatmap, label)
             for path in arrays:
@@ -100,7 +104,9 @@ def write_score(
                     "output": str(folder),
                     "time": time,
                 }
-                return [*files, append_score(log, record)]
+                placement = Placement(files[0], hashlib.sha256(content).hexdigest(), written.close)
+                with restored_on_failure(files):
+                    return [*files, append_score(log, record, placement)]
     except OSError as error:
         raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
     return list(files)
@@ -148,9 +154,14 @@ def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
     """Write arrays as `numpy.savez` does, but the same bytes whenever, and no name that leads out of a folder."""
     with ZipFile(path, "w") as archive:
         for name, array in arrays.items():
-            member = ZipInfo(f"{name.replace('/', '%2F').replace(chr(92), '%5C')}.npy")
+            member = ZipInfo(f"{_escape(name)}.npy")
             with archive.open(member, "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, np.asanyarray(array), allow_pickle=False)
+
+
+def _escape(name: str) -> str:
+    """Give a name without slashes of either kind, another one for every name."""
+    return name.replace("%", "%25").replace("/", "%2F").replace("\\", "%5C")
 
 
 def _title(document: Mapping[str, Any]) -> str:

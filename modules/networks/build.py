@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from modules.networks.custom_code import split_path
 from modules.networks.libraries import LIBRARIES, Library
 from modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
 from modules.networks.preprocessing import Preprocessing
+from modules.networks.size_limits import limited_size, require_usual_size
 from modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
 from modules.networks.weights import load_weights, read_state_dict
 from output.errors import UserError, reason_of
@@ -102,7 +104,10 @@ def _build_custom(spec: NetworkSpec) -> nn.Module:
     try:
         make = getattr(import_module(module), function)
         stage = f"{terms.arguments}: {spec.model} failed with {dict(spec.arguments)}"
-        network = make(**spec.arguments)
+        with limited_size(terms.arguments):
+            network = make(**spec.arguments)
+    except UserError:
+        raise
     except Exception as error:  # code of the user's own
         raise UserError(f"{stage}: {type(error).__name__}: {reason_of(error)}") from error
     if not isinstance(network, nn.Module):
@@ -118,13 +123,17 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
     def create(weights: str | None, arguments: Mapping[str, Any]) -> nn.Module:
         try:
-            return library.create(model, weights, arguments)
+            with limited_size(spec.terms.arguments):
+                return library.create(model, weights, arguments)
+        except UserError:
+            raise
         except Exception as error:  # a wrong argument or a failed download ends in errors of many unrelated kinds
             raise UserError(_explain(error, spec, f"{library.title}'s {model}", weights, arguments)) from error
 
     def rebuild(classes: int) -> nn.Module:
         return create(None, {**spec.arguments, "num_classes": classes})
 
+    require_usual_size(spec.arguments, partial(library.create, model, None, spec.arguments), spec.terms.arguments)
     if isinstance(spec.weights, Path):
         network = load_weights(
             create(None, spec.arguments), spec.weights, rebuild if spec.library in CLASSIFIERS else None

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -116,3 +120,43 @@ def test_folder_that_permissions_allow_and_the_system_does_not() -> None:
 def test_folder_that_can_be_written_is_not_made(tmp_path: Path) -> None:
     assert output_folder("out", tmp_path / "a" / "b") == tmp_path / "a" / "b"
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
+def test_pipe_in_place_of_results_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "score.json")
+    with pytest.raises(UserError, match=r"no score.json says which"):
+        refuse_other_results([tmp_path / "score.json"], {"team": "red"}, overwrite=False)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from output.files import replacing
+with replacing(Path(sys.argv[1])) as partial:
+    partial.write_text("half")
+    print(partial, flush=True)
+    sys.stdin.read()
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="nothing is locked there")
+def test_what_a_kill_leaves_is_removed_and_what_is_being_written_stays(tmp_path: Path) -> None:
+    path = tmp_path / "score[1].json"
+    (tmp_path / "score[1].json.mine").touch()
+    command = [sys.executable, "-c", KILLED, str(path)]
+    root = Path(__file__).parents[2]
+    with subprocess.Popen(command, cwd=root, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as writer:
+        assert writer.stdout is not None
+        left = Path(writer.stdout.readline().strip())
+        with replacing(path) as partial:
+            partial.write_text("one")
+        assert left.read_text() == "half"
+        writer.communicate("")
+        assert writer.returncode == -signal.SIGKILL
+    assert left.exists()
+    with replacing(path) as partial:
+        partial.write_text("two")
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["score[1].json", "score[1].json.mine"]
+    assert path.read_text() == "two"

@@ -106,3 +106,10 @@ def test_a_file_that_cannot_be_read_is_named(files: list[Path], tmp_path: Path) 
     with pytest.raises(UserError, match=r"nothing\.png cannot be read"):
         digest_files([*files, tmp_path / "nothing.png"], tmp_path)
     assert digest_files([], tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
+def test_pipe_in_place_of_the_memory_is_not_waited_for(files: list[Path], tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    os.mkfifo(tmp_path / "cache" / "file_digests.sqlite")
+    assert digest_files(files, tmp_path / "cache") == expected(files)

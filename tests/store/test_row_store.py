@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import multiprocessing
+import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -181,6 +182,17 @@ def test_damaged_segment_is_computed_again(table: Table, lost: str, caplog: pyte
     assert str(damaged) in caplog.text
     assert "is damaged" in caplog.text
     table.get("abcde", computed="a")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes in the file system")
+@pytest.mark.parametrize("replaced", [".rows", ".journal", ".checked", ".lock"])
+def test_pipe_in_place_of_a_file_is_not_waited_for(table: Table, replaced: str) -> None:
+    table.get("ba", computed="ba")
+    (segment,) = table.segments()
+    segment.with_suffix(replaced).unlink(missing_ok=True)
+    os.mkfifo(segment.with_suffix(replaced))
+    table.get("ab", computed="ab" if replaced in {".rows", ".journal"} else "")
+    table.get("ba", computed="")
 
 
 @pytest.mark.parametrize("failure", [OSError, KeyboardInterrupt])

@@ -226,6 +226,14 @@ def test_embeddings_are_the_same_bytes_and_their_names_stay_inside(arena: Arena)
     assert list(dumped(arena.folder / "one")) == ["..%2Fsqueezenet1_1", *MODELS[1:]]
 
 
+def test_no_two_names_share_a_member(arena: Arena) -> None:
+    names = ["a/b", "a%2Fb", "a%252Fb"]
+    parameters = {"model_parameters": {"name": ENTRIES[0]["model_name"]}}
+    arena.write("registry.json", [{**ENTRIES[0], **parameters, "model_name": name} for name in names])
+    arena.score(arena.red([0, 1, 2]), "--save_embeddings=true")
+    assert list(dumped(arena.folder / "out")) == ["a%2Fb", "a%252Fb", "a%25252Fb"]
+
+
 @pytest.mark.parametrize(("count", "printed"), [(3, True), (10, True), (11, False)])
 def test_the_similarities_of_few_models_are_printed(
     count: int, printed: bool, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

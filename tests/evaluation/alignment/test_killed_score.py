@@ -1,0 +1,129 @@
+"""A score is in its place and in the log, once, whenever the command was killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+from evaluation.alignment import score_files
+from evaluation.alignment.score_files import result_files, write_score
+from metrics.similarity.catalogue import DEFAULT_MEASURE
+from output.errors import UserError
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
+
+
+def write(folder: Path, log: Path, value: float = 0.5) -> list[Path]:
+    pairwise = {"names": ["a", "b"], "biased": [[1.0, value], [value, 1.0]], "debiased": None}
+    document: dict[str, Any] = {
+        "contract_version": "1.0",
+        "team": "blue",
+        "score": value,
+        "n_models": 2,
+        "n_stimuli": 9,
+        "mean_cka_biased": value,
+        "mean_cka_debiased": None,
+        "pairwise": pairwise,
+        "ci95": {"score": [0.0, 1.0]},
+        "extraction": {},
+        "digests": {},
+    }
+    return write_score(document, result_files(folder, DEFAULT_MEASURE, True, False), log, {})
+
+
+def killed(step: int, work: Callable[[], object]) -> bool:
+    """Do some work in a process that is killed before its file operation of that number; tell whether there was one."""
+    process = os.fork()
+    if process:
+        return os.WIFSIGNALED(os.waitpid(process, 0)[1])
+    left = [step]
+
+    def counted(function: Any) -> Any:
+        def call(*given: Any, **named: Any) -> Any:
+            left[0] -= 1
+            if left[0] < 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return function(*given, **named)
+
+        return call
+
+    try:
+        for owner, name in [(Path, "replace"), (Path, "unlink"), (os, "write"), (os, "fsync"), (os, "link")]:
+            setattr(owner, name, counted(getattr(owner, name)))
+        work()
+    finally:
+        os._exit(0)
+
+
+def records(log: Path) -> list[dict[str, Any]]:
+    path = log / "scores.jsonl"
+    text = path.read_text() if path.exists() else ""
+    assert text == "" or text.endswith("\n")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+@pytest.fixture(autouse=True)
+def blank(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(score_files, "draw_heatmap", lambda names, values, title, path, label: path.write_bytes(b"png"))
+
+
+@pytest.mark.parametrize("before", [False, True])
+def test_same_command_again(tmp_path: Path, before: bool) -> None:
+    for step in range(100):
+        out, log = tmp_path / f"out{step}", tmp_path / f"log{step}"
+        if before:
+            write(out, log, 0.25)
+        ended = killed(step, lambda out=out, log=log: write(out, log))  # type: ignore[misc]
+        scores = [record["score"] for record in records(log)]
+        assert scores in ([0.25] * before, [0.25] * before + [0.5])
+        if 0.5 in scores:
+            assert json.loads((out / "score.json").read_text())["score"] == 0.5
+        if not ended:
+            break
+        # What was killed once all was done is a score of its own.
+        done = 0.5 in scores and not (log / "scores.pending.json").exists()
+        write(out, log)
+        assert [record["score"] for record in records(log)] == [0.25] * before + [0.5] * (1 + done)
+        assert json.loads((out / "score.json").read_text())["score"] == 0.5
+        assert sorted(path.name for path in out.iterdir()) == ["heatmap.png", "score.json"]
+        assert {path.name for path in log.iterdir()} <= {"scores.jsonl", "scores.jsonl.lock"}
+    assert step > 8
+
+
+def test_next_score_of_the_log(tmp_path: Path) -> None:
+    for step in range(100):
+        out, other, log = tmp_path / f"out{step}", tmp_path / f"other{step}", tmp_path / f"log{step}"
+        if not killed(step, lambda out=out, log=log: write(out, log)):  # type: ignore[misc]
+            break
+        in_place = (out / "score.json").exists()
+        write(other, log, 0.75)
+        assert [record["score"] for record in records(log)] == [0.5] * in_place + [0.75]
+    assert step > 8
+
+
+def test_log_that_fails_leaves_the_score_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path, tmp_path / "log", 0.25)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def fail(*given: Any) -> NoReturn:
+        raise OSError("the disk is full")
+
+    monkeypatch.setattr("evaluation.alignment.score_log._append", fail)
+    with pytest.raises(UserError, match=r"^log_dir: no score can be appended"):
+        write(tmp_path, tmp_path / "log")
+    assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+    assert [record["score"] for record in records(tmp_path / "log")] == [0.25]
+
+
+def test_pipe_in_place_of_the_log(tmp_path: Path) -> None:
+    (tmp_path / "log").mkdir()
+    os.mkfifo(tmp_path / "log" / "scores.jsonl")
+    with pytest.raises(UserError, match="it is no regular file"):
+        write(tmp_path / "out", tmp_path / "log")
+    assert list((tmp_path / "out").iterdir()) == []
