@@ -120,21 +120,22 @@ def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
         version = document["contract_version"]
         score, ends = f"{document['score']:.6f}", _interval(document["ci95"]["score"])
         print(f"{document['team'].title()} Team score {score} under contract {version}{held}{ends}")
-    measure, pairwise = _measure(document), document["pairwise"]
+    name, pairwise = _measure(document), document["pairwise"]
+    measure = SIMILARITY_MEASURES[name]
     names = pairwise["names"]
     if len(names) <= MOST_PRINTED:
         rows = [["", *(str(number) for number in range(1, len(names) + 1))]]
-        for number, (name, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
-            rows.append([f"{number} {name}", *(format_number(value, ".3f") for value in values)])
-        print_table(f"{SIMILARITY_MEASURES[measure].title} (biased)", rows)
+        for number, (compared, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
+            rows.append([f"{number} {compared}", *(format_number(value, ".3f") for value in values)])
+        print_table(measure.estimated, rows)
         print()
-    biased, debiased = (document[mean_key(measure, estimate)] for estimate in ("biased", "debiased"))
+    biased, debiased = (document[mean_key(name, estimate)] for estimate in ("biased", "debiased"))
     # That of a score stands beside it.
     ends = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
     calibrated = document.get("mean_cka_calibrated")
+    estimates = f" (biased), {'undefined' if debiased is None else f'{debiased:.6f}'} (debiased)"
     print(
-        f"mean pairwise {SIMILARITY_MEASURES[measure].title} {biased:.6f} (biased), "
-        f"{'undefined' if debiased is None else f'{debiased:.6f}'} (debiased), "
+        f"mean pairwise {measure.title} {biased:.6f}{estimates if measure.has_debiased else ''}, "
         f"{'' if calibrated is None else f'{calibrated:.6f} (calibrated), '}"
         f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
         f"on {document['n_stimuli']} stimuli{ends}"
@@ -165,7 +166,7 @@ def _escape(name: str) -> str:
 
 
 def _title(document: Mapping[str, Any]) -> str:
-    compared = f"{SIMILARITY_MEASURES[_measure(document)].title} (biased), {document['n_stimuli']} stimuli"
+    compared = f"{SIMILARITY_MEASURES[_measure(document)].estimated}, {document['n_stimuli']} stimuli"
     if "team" not in document:
         return compared[0].upper() + compared[1:]
     return f"{document['team'].title()} Team, score {document['score']:.4f}: {compared}"

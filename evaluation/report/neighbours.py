@@ -45,21 +45,22 @@ def _parts(documents: Documents, show: Callable[[Path, Document], Part]) -> list
 
 
 def _matrix(path: Path, document: Document) -> Part:
-    measure = str(document.get("measure", DEFAULT_MEASURE))
-    title = SIMILARITY_MEASURES[measure].title
+    name = str(document.get("measure", DEFAULT_MEASURE))
+    measure = SIMILARITY_MEASURES[name]
     names, values = document["pairwise"]["names"], np.array(document["pairwise"]["biased"])
     order = leaves_list(cluster(values)) if len(names) > 1 else [0]
     rows = [[Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=_tint(values[i, j])) for j in order)] for i in order]
-    means = [f"{kind} {number(document[mean_key(measure, kind)], '.4f').text}" for kind in ("biased", "debiased")]
-    if "mean_cka_calibrated" in document:
-        means.append(f"calibrated {number(document['mean_cka_calibrated'], '.4f').text}")
+    kinds = ["biased", "debiased", *["calibrated"] * ("mean_cka_calibrated" in document)]
+    means = [f"{kind} {number(document[mean_key(name, kind)], '.4f').text}" for kind in kinds]
+    if not measure.has_debiased:
+        means = [number(document[mean_key(name, "biased")], ".4f").text]
     what = "layers" if "n_layers" in document else "models"
     team = f"{document['team'].title()} Team, score {document['score']:.6f}. " if "team" in document else ""
     remark = (
         f"{team}Mean over pairs: {', '.join(means)}; {len(names)} {what} on {document['n_stimuli']} stimuli. {path}"
     )
-    table = Table(f"{title} (biased)", [Column(what), *(Column(names[i]) for i in order)], rows)
-    return Part(f"{title}: {path.parent.name}", "", [remark], [table])
+    table = Table(measure.estimated, [Column(what), *(Column(names[i]) for i in order)], rows)
+    return Part(f"{measure.title}: {path.parent.name}", "", [remark], [table])
 
 
 def _tint(value: float) -> int:

@@ -9,9 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
 from metrics.similarity.centred_embedding import Embedding
 from metrics.similarity.cka import biased_and_debiased_cka
+from metrics.similarity.mutual_knn import NEIGHBOURS, pairwise_mutual_knn
+from metrics.similarity.procrustes import pairwise_procrustes
 from metrics.similarity.rbf_cka import pairwise_rbf_cka
+from metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
 
 Matrix: TypeAlias = NDArray[np.float64]
 Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertible_linear"]
@@ -29,12 +33,19 @@ class SimilarityMeasure:
         invariances: The maps of one embedding, in the terms of Klabunde et al., "ReSi: A Comprehensive Benchmark for
             Representational Similarity Measures", ICLR 2025, that leave the similarity as it is; all others change it.
         source: Where it is defined.
+        has_debiased: Whether there is a debiased estimate, so that the other is called biased.
     """
 
     title: str
     pairwise: Callable[[Iterable[Embedding]], tuple[Matrix, Matrix | None]]
     invariances: frozenset[Invariance]
     source: str
+    has_debiased: bool = False
+
+    @property
+    def estimated(self) -> str:
+        """The title, with the word that tells the estimate from the debiased one where there are two."""
+        return f"{self.title} (biased)" if self.has_debiased else self.title
 
 
 EUCLIDEAN: frozenset[Invariance] = frozenset({"orthogonal", "isotropic_scaling", "translation"})
@@ -43,9 +54,46 @@ EUCLIDEAN: frozenset[Invariance] = frozenset({"orthogonal", "isotropic_scaling",
 DEFAULT_MEASURE = "linear_cka"
 SIMILARITY_MEASURES: Mapping[str, SimilarityMeasure] = {
     DEFAULT_MEASURE: SimilarityMeasure(
-        "linear CKA", biased_and_debiased_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, equations 3 and 4"
+        "linear CKA",
+        biased_and_debiased_cka,
+        EUCLIDEAN,
+        "Kornblith et al., ICML 2019, equations 3 and 4",
+        has_debiased=True,
     ),
-    "rbf_cka": SimilarityMeasure("RBF CKA", pairwise_rbf_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, section 3"),
+    "rbf_cka": SimilarityMeasure(
+        "RBF CKA", pairwise_rbf_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, section 3", has_debiased=True
+    ),
+    "rsa_pearson": SimilarityMeasure(
+        "RSA by Pearson",
+        pairwise_rsa_pearson,
+        frozenset({"isotropic_scaling"}),
+        "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008",
+    ),
+    "rsa_spearman": SimilarityMeasure(
+        "RSA by Spearman",
+        pairwise_rsa_spearman,
+        frozenset({"isotropic_scaling"}),
+        "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008",
+    ),
+    "procrustes": SimilarityMeasure(
+        "Procrustes similarity", pairwise_procrustes, EUCLIDEAN, "Williams et al., NeurIPS 2021"
+    ),
+    "cca": SimilarityMeasure(
+        "mean CCA", pairwise_cca, EUCLIDEAN | {"invertible_linear"}, "Raghu et al., NeurIPS 2017, section 2"
+    ),
+    "svcca": SimilarityMeasure("SVCCA", pairwise_svcca, EUCLIDEAN, "Raghu et al., NeurIPS 2017, section 2"),
+    "pwcca": SimilarityMeasure(
+        "PWCCA",
+        pairwise_pwcca,
+        frozenset({"isotropic_scaling", "translation"}),
+        "Morcos et al., NeurIPS 2018",
+    ),
+    "mutual_knn": SimilarityMeasure(
+        f"mutual {NEIGHBOURS}-nearest neighbours",
+        pairwise_mutual_knn,
+        frozenset({"orthogonal", "isotropic_scaling"}),
+        "Huh et al., ICML 2024",
+    ),
 }
 
 # The names, as the choices of an option.

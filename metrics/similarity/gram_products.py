@@ -110,4 +110,6 @@ def check_rows(n: int, name: str, debiased: bool) -> None:
     """Refuse by a ValueError fewer than 2 rows, or than 4 for the debiased HSIC, which divides by n - 3."""
     fewest = 4 if debiased else 2
     if n < fewest:
-        raise ValueError(f"{name}: {n} rows, but {'debiased' if debiased else 'biased'} CKA needs at least {fewest}")
+        raise ValueError(
+            f"{name}: {n} rows, but {'debiased CKA' if debiased else 'a similarity'} needs at least {fewest}"
+        )

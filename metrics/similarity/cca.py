@@ -1,0 +1,144 @@
+"""Canonical correlation analysis (CCA) of embeddings, and its kin that weigh or choose directions.
+
+The canonical correlations of X and Y, column-centred, are the singular values of `Q_X^T Q_Y`, where Q are orthonormal
+bases of what their columns span (Bjorck and Golub, "Numerical methods for computing angles between linear subspaces",
+Mathematics of Computation 1973). With r the rank of the embedding that has less, r of them are averaged:
+
+- mean CCA, plainly (Raghu, Gilmer, Yosinski and Sohl-Dickstein, "SVCCA: Singular Vector Canonical Correlation Analysis
+  for Deep Learning Dynamics and Interpretability", NeurIPS 2017, section 2);
+- SVCCA, plainly, of the principal axes that together hold 99 % of each embedding's variance (section 2 there);
+- PWCCA, weighted by how much of an embedding the i-th canonical variate h_i accounts for, `sum_j |<h_i, x_j>|` over
+  the columns x_j (Morcos, Raghu and Bengio, "Insights on representational similarity in neural networks with
+  canonical correlation", NeurIPS 2018, on projection weighting). By X and by Y the weights differ; the mean of both is
+  taken, which makes it symmetric. The weights hang on the columns, so that rotations change it; and where canonical
+  correlations are equal, the paper leaves open which variates are meant, and those of LAPACK are taken.
+
+As many directions as stimuli less one span everything, and any two embeddings of that rank correlate by 1: that is
+refused, as undefined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, namespace, to_host
+from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
+from metrics.similarity.every_pair import matrix_of_pairs
+from metrics.similarity.narrow_embedding import narrow, unit_norm
+
+VARIANCE = 0.99
+
+
+def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Compute the mean canonical correlation of every pair of m embeddings.
+
+    Every embedding is decomposed once, and a pair takes the singular values of a matrix of rank x rank numbers. Memory
+    besides the embeddings: 8 m n r bytes with r the rank, and about 32 n d for one embedding.
+
+    Args:
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, of rank at most n - 2: as a rule
+            with more stimuli than dimensions. Tensors on an accelerator are computed with there.
+
+    Returns:
+        Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
+
+    Raises:
+        ValueError: As `metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it has as
+            many directions as the stimuli can have.
+    """
+    bases = [_basis(x, narrow(x, "CCA"), "CCA") for x in read_embeddings(embeddings)]
+    return matrix_of_pairs(bases, _mean_correlation), None
+
+
+def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) -> tuple[NDArray[np.float64], None]:
+    """Compute the SVCCA of every pair of m embeddings.
+
+    Args:
+        embeddings: As of `pairwise_cca`, but that the principal axes that count may be at most n - 2.
+        variance: Part of the variance that they hold together at least, above 0 and at most 1.
+
+    Returns:
+        As of `pairwise_cca`, for the same memory.
+
+    Raises:
+        ValueError: As `pairwise_cca`; or the part of the variance is none.
+    """
+    if not 0 < variance <= 1:
+        raise ValueError(f"variance: {variance} is given, but a part of the variance is above 0 and at most 1")
+    bases = [_basis(x, narrow(x, "SVCCA"), "SVCCA", variance) for x in read_embeddings(embeddings)]
+    return matrix_of_pairs(bases, _mean_correlation), None
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """An embedding by the orthonormal basis of its columns, `[n, r]`, and their coordinates in it, `[r, d]`."""
+
+    basis: Array
+    coordinates: Array
+
+
+def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Compute the PWCCA of every pair of m embeddings, the mean of both directions.
+
+    A pair takes the singular vectors of a matrix of rank x rank numbers. Memory besides the embeddings: 8 m (n + d) r
+    bytes with r the rank, and about 32 n d for one embedding.
+
+    Args:
+        embeddings: As of `pairwise_cca`.
+
+    Returns:
+        As of `pairwise_cca`.
+
+    Raises:
+        ValueError: As `pairwise_cca`.
+    """
+    found = []
+    for x in read_embeddings(embeddings):
+        columns = unit_norm(x, "PWCCA")
+        basis = _basis(x, columns, "PWCCA")
+        found.append(_Columns(basis, basis.T @ columns))
+    return matrix_of_pairs(found, _projection_weighted), None
+
+
+def _basis(x: CentredEmbedding, columns: Array, measure: str, variance: float = 1.0) -> Array:
+    """Give an orthonormal basis of what the columns span, or of the principal axes that hold a part of the variance.
+
+    Args:
+        x: The embedding, for messages.
+        columns: Its columns, centred and perhaps rotated, `[n, c]`.
+        measure: What is undefined where they span everything.
+        variance: Part of the variance, of the first axes that hold so much; all that are no rounding errors for 1.
+
+    Returns:
+        `[n, r]`, r at most n - 2.
+    """
+    n = len(columns)
+    left, values, _ = namespace(columns).linalg.svd(columns, full_matrices=False)
+    strengths = to_host(values)
+    rank = int((strengths > max(n, x.width) * np.finfo(np.float64).eps * strengths[0]).sum())
+    if variance < 1:
+        held = (strengths**2).cumsum() / (strengths**2).sum()
+        rank = min(rank, int(np.searchsorted(held, variance)) + 1)
+    if rank > n - 2:
+        raise ValueError(
+            f"{x.name}: {measure} is undefined where an embedding has as many directions as its {n} stimuli can have, "
+            f"{n - 1}; give more stimuli than dimensions"
+        )
+    # A copy, so that the directions that are left out do not stay in memory.
+    return namespace(left).asarray(left[:, :rank], copy=True)
+
+
+def _mean_correlation(x: Array, y: Array) -> float:
+    correlations = namespace(x).linalg.svdvals(x.T @ y)
+    return float(correlations.sum()) / len(correlations)
+
+
+def _projection_weighted(x: _Columns, y: _Columns) -> float:
+    linalg = namespace(x.basis).linalg
+    left, correlations, right = linalg.svd(x.basis.T @ y.basis, full_matrices=False)
+    weights = (abs(left.T @ x.coordinates).sum(1), abs(right @ y.coordinates).sum(1))
+    return sum(float(each @ correlations) / float(each.sum()) for each in weights) / 2

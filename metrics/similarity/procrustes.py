@@ -1,0 +1,47 @@
+"""Procrustes similarity: how well one embedding lies on another after the best rotation and scaling.
+
+With X and Y column-centred and scaled to Frobenius norm 1, and |.|_* the sum of singular values,
+
+    s(X, Y) = max over rotations Q of <X Q, Y>_F = |X^T Y|_*,
+
+1 where a rotation makes them equal. It is the cosine of the angular shape distance (Williams, Kunz, Kornblith and
+Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021), and what is
+left over is the Procrustes distance squared, `2 - 2 s`, and the disparity of `scipy.spatial.procrustes`, `1 - s^2`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import Array, namespace
+from metrics.similarity.centred_embedding import Embedding, read_embeddings
+from metrics.similarity.every_pair import matrix_of_pairs
+from metrics.similarity.narrow_embedding import narrow
+
+
+def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Compute the Procrustes similarity of every pair of m embeddings.
+
+    Every embedding is made narrow once, and a pair takes the singular values of a matrix of at most n x n numbers:
+    its time grows with the cube of the smaller of n and d. Memory besides the embeddings: 8 m n min(n, d) bytes, and
+    16 n d for one embedding in float64.
+
+    Args:
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Tensors on an accelerator are
+            computed with there.
+
+    Returns:
+        Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
+
+    Raises:
+        ValueError: As `metrics.similarity.cka.pairwise_cka`.
+    """
+    narrowed = [narrow(x, "Procrustes similarity") for x in read_embeddings(embeddings)]
+    return matrix_of_pairs(narrowed, _nuclear_norm), None
+
+
+def _nuclear_norm(x: Array, y: Array) -> float:
+    return float(namespace(x).linalg.svdvals(x.T @ y).sum())

@@ -1,0 +1,121 @@
+"""Representational similarity analysis (RSA): do two embeddings find the same pairs of stimuli far apart?
+
+The representational dissimilarity matrix (RDM) of an embedding holds, for every pair of stimuli, 1 minus the Pearson
+correlation of their rows. Two embeddings are as similar as the upper triangles of their RDMs correlate, over the
+n (n - 1) / 2 pairs of stimuli: by Pearson, or by Spearman, to which the order of the dissimilarities alone counts.
+Source: Kriegeskorte, Mur and Bandettini, "Representational similarity analysis - connecting the branches of systems
+neuroscience", Frontiers in Systems Neuroscience 2008, who measure dissimilarity by 1 - correlation, and recommend rank
+correlation between RDMs where no linear relation can be assumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.arrays import to_host
+from metrics.similarity import cka
+from metrics.similarity.centred_embedding import Embedding
+from metrics.similarity.cka import gram_tiles
+from metrics.similarity.unit_rows import UnitRows, read_unit_rows
+
+# Differences between correlations of rows up to this are rounding errors.
+DIGITS = 12
+
+
+def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Compute the Pearson correlation between the RDMs of every pair of m embeddings.
+
+    Every embedding is multiplied with itself once, tile by tile, and no RDM is kept. Memory besides the embeddings:
+    256 MiB of tiles, and two blocks of rows in float64.
+
+    Args:
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
+            blocks, several times. Tensors on an accelerator are computed with there.
+
+    Returns:
+        Symmetric `[m, m]` from -1 to 1 with ones on the diagonal; None, since there is no debiased estimate.
+
+    Raises:
+        ValueError: As `metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, RSA is
+            undefined: a row is the same in all columns, or all dissimilarities are equal, as where there are 2 stimuli.
+    """
+    read = read_unit_rows(embeddings, "RSA", correlated=True)
+    n, m = len(read[0].values), len(read)
+    # The sum of all products of rows is the square of their sum. Taken from the tiles before these are multiplied,
+    # the mean leaves all digits of small differences between correlations.
+    sums = [x.sum() for x in read]
+    means = [(float(total @ total) - n) / (n * (n - 1)) for total in sums]
+    products = np.zeros((m, m))
+    for rows, columns, tile in gram_tiles(read):
+        flat = tile.reshape(m, -1)
+        for gram, mean in zip(flat, means, strict=True):
+            gram -= mean
+            if rows == columns:
+                gram[:: tile.shape[2] + 1] = 0
+        products += (1 if rows == columns else 2) * to_host(flat @ flat.T)
+    return _correlations(products / (n * (n - 1)), read), None
+
+
+def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
+    """Compute the Spearman correlation between the RDMs of every pair of m embeddings.
+
+    Dissimilarities that are equal to 12 digits share their mean rank. Every RDM is ranked once. Memory besides the
+    embeddings: the ranks, 2 m n^2 bytes; about 20 n^2 bytes for ranking one RDM; 256 MiB of tiles.
+
+    Args:
+        embeddings: As of `pairwise_rsa_pearson`.
+
+    Returns:
+        As of `pairwise_rsa_pearson`.
+
+    Raises:
+        ValueError: As `pairwise_rsa_pearson`; or there are more than 65,536 stimuli, whose pairs have no 32-bit ranks.
+    """
+    read = read_unit_rows(embeddings, "RSA", correlated=True)
+    n, m = len(read[0].values), len(read)
+    if n > 2**16:
+        raise ValueError(f"{read[0].name}: {n} rows, but RSA by Spearman ranks the pairs of at most {2**16}")
+    pairs = n * (n - 1) // 2
+    ranks = np.empty((m, pairs), dtype=np.uint32)
+    for row, x in zip(ranks, read, strict=True):
+        row[:] = _doubled_ranks(_correlations_of_rows(x))
+    products, step = np.zeros((m, m)), max(1, cka.BLOCK_BYTES // (8 * m))
+    for start in range(0, pairs, step):
+        # Twice the mean rank is the number of pairs and 1; halved and scaled, so that correlations of 1 stay at most 1.
+        centred = (ranks[:, start : start + step] - (pairs + 1.0)) / pairs
+        products += centred @ centred.T
+    return _correlations(products / pairs, read), None
+
+
+def _correlations_of_rows(x: UnitRows) -> NDArray[np.float64]:
+    """Give the correlations of all pairs of rows, `[n (n - 1) / 2]`, in the same order for all embeddings."""
+    parts = []
+    for rows, columns, tile in gram_tiles([x]):
+        values = to_host(tile[0])
+        # The next tile overwrites this one; picking from the triangle makes a copy in any case.
+        parts.append(values[~np.tri(len(values), dtype=bool)] if rows == columns else values.flatten())
+    return np.concatenate(parts)
+
+
+def _doubled_ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Rank values, highest dissimilarity last; ties share twice their mean rank, which is a whole number."""
+    _, places, counts = np.unique(-values.round(DIGITS), return_inverse=True, return_counts=True)
+    last = counts.cumsum()
+    doubled: NDArray[np.int64] = (2 * last - counts + 1)[places]
+    return doubled
+
+
+def _correlations(covariances: NDArray[np.float64], embeddings: Sequence[UnitRows]) -> NDArray[np.float64]:
+    """Turn the covariances of what is compared of the embeddings, `[m, m]`, into correlations."""
+    variances = covariances.diagonal()
+    for x, variance in zip(embeddings, variances, strict=True):
+        if variance <= 10.0 ** (-2 * DIGITS):
+            raise ValueError(f"{x.name}: RSA is undefined where all pairs of rows are equally dissimilar")
+    deviations = np.sqrt(variances)
+    # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
+    matrix: NDArray[np.float64] = ((covariances + covariances.T) / 2 / np.outer(deviations, deviations)).clip(-1, 1)
+    np.fill_diagonal(matrix, 1.0)
+    return matrix

@@ -1,0 +1,64 @@
+"""Embeddings whose rows are scaled to length 1, so that products of rows are cosines or Pearson correlations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from metrics.arrays import Array, namespace, to_host
+from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Embedding, Workspace, read_embeddings
+
+# Rows shorter than this part of their largest value times the root of their width are made of rounding errors.
+LOST = 1e-14
+
+
+@dataclass(frozen=True)
+class UnitRows(CentredEmbedding):
+    """An embedding that is read as rows of length 1, in place of rows centred at their mean.
+
+    Attributes:
+        correlated: Whether the mean of each row's own values is taken from it first, so that products of rows are their
+            Pearson correlations, rather than cosines.
+        measure: What is undefined where a row has no direction.
+    """
+
+    correlated: bool
+    measure: str
+
+    def centred(self, rows: slice, workspace: Workspace) -> Array:
+        """Scale some rows to length 1, in float64 `[rows, d]`, and put them into the workspace.
+
+        Raises:
+            ValueError: A row is 0, or constant where rows are correlated, or its squares exceed float64.
+        """
+        values = workspace.take(self.mean, *self.values[rows].shape)
+        values[:] = self.values[rows]
+        largest = abs(values).max(1) if isinstance(values, np.ndarray) else abs(values).amax(1)
+        if self.correlated:
+            values -= values.mean(1)[:, None]
+        with np.errstate(over="ignore"):
+            lengths = namespace(values).sqrt((values * values).sum(1))
+        found, least = to_host(lengths), LOST * self.width**0.5 * to_host(largest)
+        if not np.isfinite(found).all():
+            raise ValueError(f"{self.name}: contains NaN or infinity, or values whose squares exceed float64")
+        if (without := np.flatnonzero(found <= least)).size:
+            what = "equal in all columns" if self.correlated else "0"
+            row = (rows.start or 0) + int(without[0])
+            raise ValueError(f"{self.name}: {self.measure} is undefined where a row is {what}, as row {row} is")
+        values /= lengths[:, None]
+        return values
+
+    def sum(self) -> Array:
+        """Sum the rows of length 1, `[d]`."""
+        workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
+        total: Array = 0.0
+        for start in range(0, len(self.values), step):
+            total += self.centred(slice(start, start + step), workspace).sum(0)
+        return total
+
+
+def read_unit_rows(embeddings: Iterable[Embedding], measure: str, correlated: bool) -> list[UnitRows]:
+    """Check embeddings `[n, d_i]` as `read_embeddings` does, and read them as `UnitRows`."""
+    return [UnitRows(x.name, x.values, x.mean, correlated, measure) for x in read_embeddings(embeddings)]
