@@ -10,16 +10,17 @@ Mathematics of Computation 1973). With r the rank of the embedding that has less
 - PWCCA, weighted by how much of an embedding the i-th canonical variate h_i accounts for, `sum_j |<h_i, x_j>|` over
   the columns x_j (Morcos, Raghu and Bengio, "Insights on representational similarity in neural networks with
   canonical correlation", NeurIPS 2018, on projection weighting). By X and by Y the weights differ; the mean of both is
-  taken, which makes it symmetric. The weights hang on the columns, so that rotations change it; and where canonical
-  correlations are equal, the paper leaves open which variates are meant, and those of LAPACK are taken.
+  taken, which makes it symmetric. The weights hang on the columns, so that rotations change it. Where canonical
+  correlations are equal, the definition leaves open which variates are meant: two embeddings whose ranks add up to n
+  or more have correlations of 1 whatever they are, and are refused; other ties are broken as LAPACK does.
 
 As many directions as stimuli less one span everything, and any two embeddings of that rank correlate by 1: that is
-refused, as undefined.
+refused, as undefined. A direction that is no stronger than the rounding of the values makes it is none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], 
         ValueError: As `metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it has as
             many directions as the stimuli can have.
     """
-    bases = [_basis(x, narrow(x, "CCA"), "CCA") for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *narrow(x, "CCA"), "CCA") for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -69,7 +70,7 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     """
     if not 0 < variance <= 1:
         raise ValueError(f"variance: {variance} is given, but a part of the variance is above 0 and at most 1")
-    bases = [_basis(x, narrow(x, "SVCCA"), "SVCCA", variance) for x in read_embeddings(embeddings)]
+    bases = [_basis(x, *narrow(x, "SVCCA"), "SVCCA", variance) for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None
 
 
@@ -94,24 +95,37 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64]
         As of `pairwise_cca`.
 
     Raises:
-        ValueError: As `pairwise_cca`.
+        ValueError: As `pairwise_cca`; or the ranks of two embeddings add up to n or more.
     """
     found = []
     for x in read_embeddings(embeddings):
-        columns = unit_norm(x, "PWCCA")
-        basis = _basis(x, columns, "PWCCA")
+        columns, rounding = unit_norm(x, "PWCCA")
+        basis = _basis(x, columns, rounding, "PWCCA")
         found.append(_Columns(basis, basis.T @ columns))
+    _check_ranks([len(x.coordinates) for x in found], len(found[0].basis))
     return matrix_of_pairs(found, _projection_weighted), None
 
 
-def _basis(x: CentredEmbedding, columns: Array, measure: str, variance: float = 1.0) -> Array:
+def _check_ranks(ranks: Sequence[int], n: int) -> None:
+    """Refuse by a ValueError two embeddings that have directions in common whatever they are."""
+    highest = sorted(range(len(ranks)), key=ranks.__getitem__)[-2:]
+    if len(highest) == 2 and sum(ranks[i] for i in highest) > n - 1:
+        other, widest = highest
+        raise ValueError(
+            f"embeddings[{widest}]: PWCCA is undefined with embeddings[{other}], since of {n} stimuli "
+            f"{ranks[widest]} and {ranks[other]} directions have some in common whatever they are; give more stimuli"
+        )
+
+
+def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, variance: float = 1.0) -> Array:
     """Give an orthonormal basis of what the columns span, or of the principal axes that hold a part of the variance.
 
     Args:
         x: The embedding, for messages.
         columns: Its columns, centred and perhaps rotated, `[n, c]`.
+        rounding: The largest singular value that is made of rounding errors alone.
         measure: What is undefined where they span everything.
-        variance: Part of the variance, of the first axes that hold so much; all that are no rounding errors for 1.
+        variance: Part of the variance, of the first axes that hold so much; all that are more than rounding for 1.
 
     Returns:
         `[n, r]`, r at most n - 2.
@@ -119,7 +133,7 @@ def _basis(x: CentredEmbedding, columns: Array, measure: str, variance: float = 
     n = len(columns)
     left, values, _ = namespace(columns).linalg.svd(columns, full_matrices=False)
     strengths = to_host(values)
-    rank = int((strengths > max(n, x.width) * np.finfo(np.float64).eps * strengths[0]).sum())
+    rank = int((strengths > rounding).sum())
     if variance < 1:
         held = (strengths**2).cumsum() / (strengths**2).sum()
         rank = min(rank, int(np.searchsorted(held, variance)) + 1)

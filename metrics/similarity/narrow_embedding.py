@@ -8,8 +8,12 @@ from metrics.arrays import Array, is_tensor, namespace
 from metrics.similarity.centred_embedding import CentredEmbedding, Workspace
 
 
-def unit_norm(x: CentredEmbedding, measure: str) -> Array:
-    """Centre an embedding and scale it to Frobenius norm 1, in float64 `[n, d]`.
+def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
+    """Centre an embedding and scale it to Frobenius norm 1.
+
+    Returns:
+        In float64 `[n, d]`; and the singular value that rounding alone gives it: with the precision e of the values as
+        they were given, an error of `e max|X|` in each makes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
 
     Raises:
         ValueError: The measure, by its name, is undefined, since all rows are equal.
@@ -20,19 +24,29 @@ def unit_norm(x: CentredEmbedding, measure: str) -> Array:
         raise ValueError(f"{x.name}: {measure} is undefined where all rows are equal")
     # First by the largest, so that no square is lost or beyond float64.
     values /= largest
-    values /= float((values * values).sum()) ** 0.5
+    norm = float((values * values).sum()) ** 0.5
+    values /= norm
     if not np.isfinite(float(values.sum())):
         raise ValueError(f"{x.name}: contains NaN or infinity")
-    return values
+    highest = max(abs(float(x.values.max())), abs(float(x.values.min())))
+    n, d = values.shape
+    return values, _precision(x) * highest / largest / norm * float(np.sqrt(n) + np.sqrt(d))
 
 
-def narrow(x: CentredEmbedding, measure: str) -> Array:
-    """Give an embedding as `unit_norm` does, but rotated into at most n columns, float64 `[n, min(n, d)]`.
+def narrow(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
+    """Give what `unit_norm` gives, but rotated into at most n columns, `[n, min(n, d)]`.
 
     With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
     """
-    values = unit_norm(x, measure)
+    values, rounding = unit_norm(x, measure)
     if len(values) >= x.width:
-        return values
+        return values, rounding
     triangle = namespace(values).linalg.qr(values.T, mode="r")
-    return (triangle[1] if is_tensor(values) else triangle).T
+    return (triangle[1] if is_tensor(values) else triangle).T, rounding
+
+
+def _precision(x: CentredEmbedding) -> float:
+    """Give the relative precision of the values as they were given; that of the computation for whole numbers."""
+    kind = x.values.dtype
+    fractional = kind.is_floating_point if is_tensor(x.values) else kind.kind == "f"
+    return float(namespace(x.values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)

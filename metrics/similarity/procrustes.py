@@ -39,7 +39,7 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.flo
     Raises:
         ValueError: As `metrics.similarity.cka.pairwise_cka`.
     """
-    narrowed = [narrow(x, "Procrustes similarity") for x in read_embeddings(embeddings)]
+    narrowed = [narrow(x, "Procrustes similarity")[0] for x in read_embeddings(embeddings)]
     return matrix_of_pairs(narrowed, _nuclear_norm), None
 
 

@@ -11,10 +11,20 @@ import numpy as np
 import pytest
 
 from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from tests.material.arena import ENTRIES, Arena
+from tests.material.arena import Arena, make_entry
 
+# Narrow layers, since some measures need more stimuli than dimensions.
+ENTRIES = [
+    make_entry(f"mobilenet_v2_{name}", layer, "pool", 8, model_parameters={"width_mult": 0.25})
+    for name, layer in {"first": "features.1", "second": "features.2", "third": "features.3"}.items()
+]
 MODELS = [entry["model_name"] for entry in ENTRIES]
 OTHERS = [name for name in SIMILARITY_MEASURES if name != DEFAULT_MEASURE]
+
+
+@pytest.fixture(autouse=True)
+def narrow_layers(arena: Arena) -> None:
+    arena.write("registry.json", {"contract_version": "1.0", "models": ENTRIES})
 
 
 def compare(arena: Arena, measure: str, *options: str) -> Path:
@@ -39,9 +49,10 @@ def test_result_is_what_the_measure_gives(arena: Arena, measure: str, capsys: py
         else:
             np.testing.assert_array_equal(document["pairwise"][estimate], matrix)
             assert document[f"{mean}_{estimate}"] == mean_over_pairs(matrix)
-    assert f"mean pairwise {SIMILARITY_MEASURES[measure].title} {document[f'{mean}_biased']:.6f}" in (
-        capsys.readouterr().out
-    )
+    printed = " ".join(capsys.readouterr().out.split())
+    assert f"mean pairwise {SIMILARITY_MEASURES[measure].title} {document[f'{mean}_biased']:.6f}" in printed
+    # Where there is one estimate, nobody asks which it is.
+    assert ("biased" in printed) == SIMILARITY_MEASURES[measure].has_debiased
 
 
 @pytest.mark.parametrize("measure", OTHERS)
@@ -77,15 +88,28 @@ def test_models_that_agree_most_by_another_measure(arena: Arena, measure: str) -
 
 @pytest.mark.parametrize("measure", OTHERS)
 def test_stimuli_that_set_models_apart_by_another_measure(arena: Arena, measure: str) -> None:
-    folder = arena.evaluate("cka-search", "--team=red", "--size=5", f"--measure={measure}")
+    folder = arena.evaluate("cka-search", "--team=red", "--size=17", f"--measure={measure}")
     search = json.loads((folder / "search.json").read_text())
     chosen = json.loads((folder / "submission.json").read_text())["differentiating_images"]
     places = [arena.stimuli.index(stimulus) for stimulus in chosen]
     compare(arena, measure, f"--output={arena.folder / 'all'}")
     with np.load(arena.folder / "all" / f"{measure}_embeddings.npz") as rows:
         matrix, _ = SIMILARITY_MEASURES[measure].pairwise([rows[name][places] for name in MODELS])
-    assert search["measure"] == measure
+    assert (search["measure"], search["exact"]) == (measure, True)
     assert search["score"] == pytest.approx(1 - mean_over_pairs(matrix), abs=1e-9)
-    assert search["score"] >= search["random"]["highest"]
+    assert search["score"] >= search["random"]["highest"] - 1e-9
     # The submission itself is like any other: the contract scores it, by its own measure.
-    assert arena.score(folder / "submission.json", output="scored")["n_stimuli"] == 5
+    assert arena.score(folder / "submission.json", output="scored")["n_stimuli"] == 17
+
+
+@pytest.mark.parametrize(
+    ("measure", "reason"), [("mutual_knn", "each of which needs 10 others"), ("pwcca", "directions")]
+)
+def test_a_measure_that_is_undefined_names_the_model(
+    arena: Arena, refused: Callable[..., str], measure: str, reason: str
+) -> None:
+    arena.write("catalog.jsonl", "".join(json.dumps(stimulus) + "\n" for stimulus in arena.stimuli[:8]))
+    text = refused(lambda: compare(arena, measure))
+    assert text.startswith("error: model 'mobilenet_v2_first': ")
+    assert reason in text
+    assert not (arena.folder / "out").exists()

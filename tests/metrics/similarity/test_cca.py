@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -92,7 +93,7 @@ def test_pwcca_leans_to_what_an_embedding_consists_of() -> None:
 
 @pytest.mark.parametrize("compute", [pairwise_cca, pairwise_pwcca])
 @pytest.mark.parametrize("width", [11, 12, 40])
-def test_as_many_directions_as_stimuli_are_refused(compute: type, width: int) -> None:
+def test_as_many_directions_as_stimuli_are_refused(compute: Callable[..., tuple[Array, None]], width: int) -> None:
     x, y = np.random.default_rng(0).standard_normal((12, 3)), np.random.default_rng(1).standard_normal((12, width))
     with pytest.raises(ValueError, match=r"^embeddings\[1\]: \w+ is undefined where .* 12 stimuli can have, 11; give"):
         compute([x, y])
@@ -106,11 +107,29 @@ def test_axes_of_equal_strength_are_refused_where_they_span_everything() -> None
         pairwise_svcca([x, np.eye(12)])
 
 
+def test_directions_in_common_whatever_they_are_leave_pwcca_open() -> None:
+    first, second, third = embeddings(20, 9, 3, 11)
+    pairwise_pwcca([first, second])
+    with pytest.raises(ValueError, match=r"^embeddings\[2\]: PWCCA is undefined with embeddings\[0\], .* 11 and 9 dir"):
+        pairwise_pwcca([first, second, third])
+    assert pairwise_pwcca([first[:, :8], third])[0].shape == (2, 2)
+
+
 def test_columns_that_repeat_others_do_not_count() -> None:
     x, y = embeddings(12, 4, 3)
     repeated = np.hstack([x, 2 * x, x[:, :3] - x[:, 1:], np.ones((12, 5))])
     assert repeated.shape[1] > len(repeated)
     assert pairwise_cca([repeated, y])[0][0, 1] == pytest.approx(pairwise_cca([x, y])[0][0, 1], abs=1e-10)
+
+
+@pytest.mark.parametrize("compute", [pairwise_cca, pairwise_pwcca])
+def test_rounding_makes_no_direction(compute: Callable[..., tuple[Array, None]]) -> None:
+    # A channel that says nothing, but for the last bit of its values in single precision.
+    x, y = (each.astype(np.float32) for each in embeddings(40, 4, 3))
+    flicker = np.float32(100) + np.float32(2**-17) * np.random.default_rng(0).integers(0, 2, (40, 1)).astype(np.float32)
+    assert np.unique(flicker).size == 2
+    plain, noisy = (compute([each, y])[0][0, 1] for each in (x, np.hstack([x, flicker])))
+    assert noisy == pytest.approx(plain, abs=1e-5)
 
 
 @pytest.mark.parametrize("variance", [0, -1, 1.01, math.nan])
