@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from metrics.arrays import Array, namespace, to_host
 from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Embedding, Workspace, read_embeddings
@@ -27,7 +28,7 @@ class UnitRows(CentredEmbedding):
     correlated: bool
     measure: str
 
-    def centred(self, rows: slice, workspace: Workspace) -> Array:
+    def centred(self, rows: slice | NDArray[np.intp], workspace: Workspace) -> Array:
         """Scale some rows to length 1, in float64 `[rows, d]`, and put them into the workspace.
 
         Raises:
@@ -45,7 +46,7 @@ class UnitRows(CentredEmbedding):
             raise ValueError(f"{self.name}: contains NaN or infinity, or values whose squares exceed float64")
         if (without := np.flatnonzero(found <= least)).size:
             what = "equal in all columns" if self.correlated else "0"
-            row = (rows.start or 0) + int(without[0])
+            row = np.arange(len(self.values))[rows][without[0]]
             raise ValueError(f"{self.name}: {self.measure} is undefined where a row is {what}, as row {row} is")
         values /= lengths[:, None]
         return values
