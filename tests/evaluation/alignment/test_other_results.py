@@ -30,7 +30,7 @@ def test_same_comparison_is_written_again(arena: Arena) -> None:
     ("options", "place"),
     [
         ((f"--models=[{MODELS[1]}, {MODELS[0]}]", "--logger=false"), "pairwise/names"),
-        (LAYERS, "model, pairwise/names, digests/networks"),
+        (LAYERS, "digests/networks, model, pairwise/names"),
         ((*PAIR, "--extraction.precision=bfloat16"), "extraction"),
     ],
 )
