@@ -5,7 +5,7 @@ NAME ?= orderings
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: help demo demo-cka demo-sources test slow lint format bench clean
+.PHONY: help demo demo-cka demo-sources portal test slow lint format bench clean
 
 ## Show what can be made.
 help:
@@ -25,6 +25,10 @@ demo-cka: $(READY)
 demo-sources: $(READY)
 	$(BIN)/python evaluate.py transferability --config=configs/evaluation/demo_sources.yaml
 	$(BIN)/python evaluate.py target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
+
+## Serve the portal of a challenge on drawn stimuli: `make portal ARGS="--port 8000"`; no network needed.
+portal: $(READY)
+	$(BIN)/python -m portal $(ARGS)
 
 ## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
 test: $(READY)

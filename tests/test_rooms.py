@@ -20,7 +20,7 @@ FLOORS = (
     ("datamodules",),
     ("callbacks", "evaluation"),
     ("cli",),
-    ("sweeps",),
+    ("sweeps", "portal"),
     ("train", "evaluate", "sweep"),
     ("scripts", "benchmarks"),
 )

@@ -1,0 +1,1 @@
+"""The portal: where a challenge's submissions are handed in, scored, and ranked."""

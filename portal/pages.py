@@ -1,0 +1,221 @@
+"""The pages: overview and rules, forms, submissions, leaderboard, log. They work without scripts."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, HTTPException, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from contract.schema import Team as Track
+from contract.submissions import KEYS
+from portal.accounts import Team, find_team
+from portal.api import visible_record
+from portal.intake import counted_times, is_frozen
+from portal.published import publish_score
+from portal.records import find_document, find_heatmap, find_records, read_log
+from portal.rendering import TEMPLATES, render
+from portal.sessions import Visitor, forget, is_own_form, remember
+from portal.state import Portal, PortalDependency
+from portal.submitting import find_problems, new_key, submit
+
+router = APIRouter(default_response_class=HTMLResponse)
+SHOWN_PROBLEMS = 200
+LARGEST_TABLE = 30
+EXAMPLES: dict[Track, str] = {
+    "blue": '{"models": ["NAME", "NAME"]}',
+    "red": '{"differentiating_images": [{"dataset_name": "NAME", "image_identifier": "PATH"}, ...]}',
+}
+
+
+@router.get("/")
+def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show what the challenge is about, and its rules."""
+    with portal.database.reading() as session:
+        frozen = is_frozen(session)
+    held_out = any(portal.settings.has_held_out_score(track) for track in KEYS)
+    context: dict[str, Any] = {
+        "frozen": frozen,
+        "models": portal.models,
+        "stimuli": portal.stimuli,
+        "held_out": held_out,
+        "limit": portal.settings.max_submission_bytes,
+    }
+    return render(request, "overview.html", visitor, **context)
+
+
+@router.get("/login")
+def show_login(request: Request, visitor: Visitor) -> Response:
+    """Show the form that asks for a token."""
+    return render(request, "login.html", visitor, wrong=False)
+
+
+@router.post("/login")
+def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
+    """Keep a token in the browser."""
+    who = request.client.host if request.client else ""
+    if not portal.rates.take("logins", who):
+        raise HTTPException(429, "Too many attempts within a minute; wait a little.")
+    team = find_team(portal.database, token.strip())
+    if team is None:
+        return render(request, "login.html", None, status=401, wrong=True)
+    response = RedirectResponse("/submissions", 303)
+    remember(response, token.strip(), portal.settings)
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request, proof: Annotated[str, Form()] = "") -> Response:
+    """Remove the token from the browser."""
+    _require_own_form(request, proof)
+    response = RedirectResponse("/", 303)
+    forget(response)
+    return response
+
+
+@router.get("/submissions")
+def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the visitor's submissions."""
+    if visitor is None:
+        return RedirectResponse("/login", 303)
+    with portal.database.reading() as session:
+        records = find_records(session, visitor.id)
+    return render(request, "submissions.html", visitor, records=records)
+
+
+@router.get("/submissions/{number}")
+def show_submission(request: Request, number: int, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show one submission."""
+    with portal.database.reading() as session:
+        record = visible_record(portal, find_records(session, submission_id=number), visitor)
+        found = find_document(session, number) if record.state == "scored" else None
+    score = None if found is None else publish_score(found[0], portal.settings.show_matrix)
+    pictured = found is not None and found[1] and portal.settings.show_matrix
+    context: dict[str, Any] = {
+        "record": record,
+        "score": score,
+        "pictured": pictured,
+        "shown_problems": SHOWN_PROBLEMS,
+        "largest_table": LARGEST_TABLE,
+    }
+    return render(request, "submission.html", visitor, **context)
+
+
+@router.get("/submissions/{number}/heatmap.png")
+def show_heatmap(number: int, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the similarity of all pairs of models as a picture."""
+    with portal.database.reading() as session:
+        visible_record(portal, find_records(session, submission_id=number), visitor)
+        picture = find_heatmap(session, number) if portal.settings.show_matrix else None
+    if picture is None:
+        raise HTTPException(404, "There is no such picture.")
+    return Response(picture, media_type="image/png")
+
+
+@router.get("/leaderboard")
+def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the leaderboards of both teams of the contract."""
+    boards = {}
+    with portal.database.reading() as session:
+        for track in _tracks(portal):
+            shown = portal.shows_held_out(track)
+            boards[track] = (portal.leaderboard.standings(session, track, shown), shown)
+    return render(request, "leaderboard.html", visitor, boards=boards)
+
+
+@router.get("/log")
+def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show what happened."""
+    with portal.database.reading() as session:
+        events = read_log(session)
+    return render(request, "log.html", visitor, events=events)
+
+
+@router.get("/log.atom")
+def show_feed(request: Request, portal: PortalDependency) -> Response:
+    """Show what happened as an Atom feed (RFC 4287)."""
+    with portal.database.reading() as session:
+        events = read_log(session)
+    feed = TEMPLATES.get_template("log.atom").render(
+        challenge=portal.challenge, address=portal.address(request), events=events
+    )
+    return Response(feed, media_type="application/atom+xml")
+
+
+@router.get("/{track}")
+def show_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the form of a team of the contract."""
+    return _form(request, portal, track, visitor)
+
+
+@router.post("/{track}")
+async def take_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Take in what a form sends, or only check it."""
+    async with request.form(max_files=1, max_fields=8, max_part_size=_largest_part(portal)) as form:
+        _require_own_form(request, str(form.get("proof", "")))
+        if visitor is None:
+            raise HTTPException(401, "Your token is not valid any more; log in again.")
+        upload, pasted = form.get("file"), str(form.get("document", ""))
+        uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else b""
+        key, checked = str(form.get("key", "")), form.get("action") == "check"
+    if uploaded and pasted.strip():
+        mistake = "Choose a file or paste a document, not both."
+        return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
+    content = uploaded or pasted.encode()
+    if checked:
+        problems = await find_problems(portal, request, track, content)
+        text = content.decode(errors="replace")
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, problems=problems)
+    receipt = await submit(portal, visitor, track, content, key or new_key())
+    return RedirectResponse(f"/submissions/{receipt.id}", 303)
+
+
+def _form(
+    request: Request,
+    portal: Portal,
+    track: Track,
+    team: Team | None,
+    document: str = "",
+    problems: list[dict[str, str]] | None = None,
+    mistake: str = "",
+    status: int = 200,
+) -> Response:
+    """Show a form, with what is wrong with the document in it; no problems are for one that was not checked."""
+    rules = portal.challenge.rules(track)
+    if rules is None:
+        raise HTTPException(404, f"This challenge takes no submissions of the {track.title()} Team.")
+    with portal.database.reading() as session:
+        frozen = is_frozen(session)
+        earlier = [] if team is None else counted_times(session, team, track)
+    context: dict[str, Any] = {
+        "track": track,
+        "rules": rules,
+        "frozen": frozen,
+        "document": document,
+        "problems": problems,
+        "mistake": mistake,
+        "key": new_key(),
+        "example": EXAMPLES[track],
+        "names": portal.models if track == "blue" else (),
+        "stimuli": portal.stimuli,
+        "limit": portal.settings.max_submission_bytes,
+        "earlier": len(earlier),
+        "shown_problems": SHOWN_PROBLEMS,
+    }
+    return render(request, "form.html", team, status=status, **context)
+
+
+def _tracks(portal: Portal) -> list[Track]:
+    return [track for track in KEYS if portal.challenge.rules(track) is not None]
+
+
+def _largest_part(portal: Portal) -> int:
+    # Browsers write the end of a line as two bytes.
+    return 2 * int(portal.settings.max_submission_bytes) + 1024
+
+
+def _require_own_form(request: Request, proof: str) -> None:
+    if not is_own_form(request, proof):
+        raise HTTPException(403, "The form is not of your session; log in, open it again and send it again.")

@@ -1,0 +1,147 @@
+"""`python -m portal`: the web server, and beside it the process that scores, which is started again if it ends."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+
+import uvicorn
+
+from output.errors import Terminated, UserError
+from output.files import output_folder
+from portal.accounts import add_team, list_teams
+from portal.app import create_app
+from portal.command_line import parse_settings
+from portal.database import AWAY, Database
+from portal.queue import free
+from portal.settings import Settings
+from portal.stimuli import draw_stimuli
+from portal.worker import SERVER_VARIABLE, process_name
+
+DEMONSTRATION_TEAM = "demo"
+# What a worker is given to finish what it is at, before it is ended; the rows that it computed are kept.
+PATIENCE_SECONDS = 10
+LONGEST_PAUSE_SECONDS = 30.0
+_log = logging.getLogger(__name__)
+
+
+def serve(settings: Settings, args: Sequence[str]) -> None:
+    """Serve a portal until Ctrl-C or SIGTERM comes.
+
+    Args:
+        settings: The organiser's.
+        args: The options that they came from, for the process that scores.
+
+    Raises:
+        UserError: Something that they name cannot be read or written, or the port is in use.
+    """
+    output_folder("data", settings.data).mkdir(parents=True, exist_ok=True)
+    listening = _listen(settings)
+    if settings.demonstration:
+        draw_stimuli(settings)
+    app = create_app(settings)
+    database: Database = app.state.portal.database
+    database.create_tables()
+    address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
+    print(f"The portal is at {address}. Ctrl-C ends it.", flush=True)
+    if settings.demonstration:
+        print(_demonstration_team(database), flush=True)
+    config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
+    worker = WorkerProcess(database, args) if settings.worker else None
+    try:
+        if worker is not None:
+            worker.start()
+        with suppress(KeyboardInterrupt, Terminated):
+            uvicorn.Server(config).run(sockets=[listening])
+    finally:
+        if worker is not None:
+            worker.stop()
+        listening.close()
+
+
+class WorkerProcess(threading.Thread):
+    """Keeps a process that scores running.
+
+    Args:
+        database: The portal's.
+        args: The options of the process.
+    """
+
+    def __init__(self, database: Database, args: Sequence[str]) -> None:
+        super().__init__(daemon=True)
+        self._database = database
+        self._command = [sys.executable, "-m", "portal.worker", *args]
+        self._stopping = threading.Event()
+        self._process: subprocess.Popen[bytes] | None = None
+        self._lock = threading.Lock()
+
+    def run(self) -> None:
+        """Start the process again whenever it ends, the later the sooner it does."""
+        pause = 1.0
+        while True:
+            began = time.monotonic()
+            with self._lock:
+                if self._stopping.is_set():
+                    return
+                environment = {**os.environ, SERVER_VARIABLE: str(os.getpid())}
+                # Ctrl-C is for the server, which ends this process in order.
+                process = subprocess.Popen(self._command, env=environment, start_new_session=True)
+                self._process = process
+            code = process.wait()
+            with suppress(*AWAY):
+                free(self._database, process_name(process.pid))
+            if self._stopping.is_set():
+                return
+            pause = 1.0 if time.monotonic() - began > LONGEST_PAUSE_SECONDS else min(2 * pause, LONGEST_PAUSE_SECONDS)
+            _log.warning("the process that scores ended with %d; it is started again in %.0f s", code, pause)
+            self._stopping.wait(pause)
+
+    def stop(self) -> None:
+        """End the process for good, once it has finished what it is at, or has had some time for that."""
+        with self._lock:
+            self._stopping.set()
+            process = self._process
+        if process is not None:
+            process.send_signal(signal.SIGTERM)
+            try:
+                process.wait(PATIENCE_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.join()
+
+
+def _listen(settings: Settings) -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        return socket.create_server((settings.host, int(settings.port)), family=family)
+    except OSError as error:
+        place = f"{settings.host} {settings.port}"
+        raise UserError(f"port: {place} cannot be listened at ({error.strerror}); choose another") from error
+
+
+def _demonstration_team(database: Database) -> str:
+    """Add a team to try things with, and tell its token, which nothing knows later."""
+    if any(team.name == DEMONSTRATION_TEAM for team in list_teams(database)):
+        renew = f"python -m portal.admin teams renew {DEMONSTRATION_TEAM}"
+        return f"The team {DEMONSTRATION_TEAM!r} was told its token when it was added; `{renew}` gives it another."
+    token = add_team(database, DEMONSTRATION_TEAM)
+    return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Serve a portal.
+
+    Args:
+        args: Options, the portal's settings; those of the process by default.
+    """
+    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    given = list(sys.argv[1:] if args is None else args)
+    serve(parse_settings("Serve a portal, where submissions are handed in and scored.", given), given)

@@ -1,0 +1,89 @@
+"""What an organiser says of a portal: the challenge that it hosts, where things lie, and what it shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jsonargparse.typing import NonNegativeInt, PositiveInt
+
+from contract.submissions import DEFAULT_MAX_BYTES
+from evaluation.embeddings import Extraction
+from output.errors import UserError
+
+CONFIG = Path(__file__).resolve().parents[1] / "configs" / "portal" / "default.yaml"
+LARGEST_PORT = 65_535
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The challenge that a portal hosts, where things lie, and what is shown.
+
+    Args:
+        challenge: Challenge that is hosted: a YAML file, or the name of one in configs/challenge.
+        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
+        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
+        held_out_registry: Models that nobody is told of, for the held-out score of the Red Team; none by default.
+        held_out_catalog: Stimuli that nobody is told of, for the held-out score of the Blue Team; none by default.
+        datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
+        data: Folder of what the portal itself keeps.
+        database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
+            in `data`.
+        host: Address that is listened at; 0.0.0.0 for all of the machine's.
+        port: Port that is listened at; 0 for any that is free.
+        url: Address that browsers use where it is another one, such as https://challenge.example.org behind a proxy.
+        worker: Whether the process that scores runs beside the server; else it is started by python -m portal.worker.
+        show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
+        show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
+        max_submission_bytes: Larger submissions are refused.
+        submissions_per_minute: Submissions that are looked at per minute and team; beyond, it is told to wait.
+        validations_per_minute: Documents that are validated per minute and address, without being handed in.
+        demonstration: Whether missing stimuli are drawn, and a team `demo` is added, so that all can be tried.
+        extraction: How embeddings are computed.
+    """
+
+    challenge: str = "contract"
+    registry: str | None = None
+    catalog: str | None = None
+    held_out_registry: str | None = None
+    held_out_catalog: str | None = None
+    datasets: str | None = None
+    data: str = "runs/portal"
+    database: str | None = None
+    host: str = "127.0.0.1"
+    port: NonNegativeInt = 8000
+    url: str | None = None
+    worker: bool = True
+    show_submissions: bool = False
+    show_matrix: bool = True
+    max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
+    submissions_per_minute: PositiveInt = 10
+    validations_per_minute: PositiveInt = 120
+    demonstration: bool = False
+    extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
+
+    def __post_init__(self) -> None:
+        """Check what types do not tell."""
+        if self.port > LARGEST_PORT:
+            raise UserError(f"port: {self.port} is none; give one up to {LARGEST_PORT}, or 0 for any that is free")
+        if self.url is not None and not self.url.startswith(("http://", "https://")):
+            raise UserError(f"url: {self.url!r} is no address; begin it with https:// or http://")
+
+    @property
+    def database_url(self) -> str:
+        """The database's URL."""
+        return self.database or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
+
+    @property
+    def folder(self) -> Path:
+        """The folder of what the portal keeps."""
+        return Path(self.data).expanduser()
+
+    @property
+    def behind_tls(self) -> bool:
+        """Whether browsers speak TLS with it."""
+        return self.url is not None and self.url.startswith("https://")
+
+    def has_held_out_score(self, track: str) -> bool:
+        """Tell whether submissions of a team, `blue` or `red`, have a held-out score, too."""
+        return (self.held_out_catalog if track == "blue" else self.held_out_registry) is not None

@@ -1,0 +1,72 @@
+"""What the server's answers are made from: the challenge, the database, the validator."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Depends, Request
+
+from contract.challenge import challenge_path, read_challenge
+from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from portal.database import Database
+from portal.leaderboard import Leaderboard
+from portal.metrics import Metrics
+from portal.rates import Rates
+from portal.settings import Settings
+from portal.validation import Validator
+
+LOGINS_PER_MINUTE = 20
+
+
+class Portal:
+    """What holds while the server runs.
+
+    Args:
+        settings: The organiser's.
+
+    Raises:
+        UserError: A document cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.challenge = read_challenge(challenge_path(settings.challenge))
+        registry, catalog = registry_path(settings.registry), catalog_path(settings.catalog)
+        self.models = tuple(read_registry(registry).entries)
+        self.stimuli = len(read_catalog(catalog).stimuli)
+        self.database = Database(settings.database_url)
+        self.validator = Validator(registry, catalog, self.challenge)
+        self.leaderboard = Leaderboard(self.challenge)
+        self.metrics = Metrics()
+        self.rates = Rates(
+            submissions=int(settings.submissions_per_minute),
+            validations=int(settings.validations_per_minute),
+            logins=LOGINS_PER_MINUTE,
+        )
+
+    def is_over(self) -> bool:
+        """Tell whether the deadline has passed."""
+        return self.challenge.is_over(datetime.now(UTC))
+
+    def shows_held_out(self, track: str) -> bool:
+        """Tell whether the held-out scores of a team of the contract are shown."""
+        return self.is_over() and self.settings.has_held_out_score(track)
+
+    def address(self, request: Request) -> str:
+        """Give the address by which browsers reach the portal, without a slash at its end."""
+        return (self.settings.url or f"{request.url.scheme}://{request.headers.get('host', '')}").rstrip("/")
+
+    def close(self) -> None:
+        """End what runs beside."""
+        self.validator.close()
+        self.database.close()
+
+
+def find_portal(request: Request) -> Portal:
+    """Give the portal that a request is for."""
+    portal: Portal = request.app.state.portal
+    return portal
+
+
+PortalDependency = Annotated[Portal, Depends(find_portal)]

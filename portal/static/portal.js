@@ -1,0 +1,111 @@
+"use strict";
+// All pages work without this: here documents are checked while they are written, and states are shown as they change.
+
+const WAIT = 500;
+
+function listProblems(problems, most) {
+  const parts = document.createDocumentFragment();
+  const count = document.createElement("p");
+  count.className = "wrong";
+  count.textContent = `${problems.length} problem${problems.length === 1 ? "" : "s"}`;
+  const table = document.createElement("table");
+  table.className = "problems";
+  const head = table.createTHead().insertRow();
+  for (const name of ["Where", "What stands there", "Rule"]) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = name;
+    head.append(cell);
+  }
+  const body = table.createTBody();
+  for (const problem of problems.slice(0, most)) {
+    const row = body.insertRow();
+    for (const text of [problem.pointer || "the document", problem.value]) {
+      const code = document.createElement("code");
+      code.textContent = text;
+      row.insertCell().append(code);
+    }
+    row.insertCell().textContent = problem.rule;
+  }
+  const region = document.createElement("div");
+  region.className = "wide";
+  region.tabIndex = 0;
+  region.setAttribute("role", "region");
+  region.setAttribute("aria-label", "Problems");
+  region.append(table);
+  parts.append(count, region);
+  if (problems.length > most) {
+    const more = document.createElement("p");
+    more.textContent = `and ${problems.length - most} more`;
+    parts.append(more);
+  }
+  return parts;
+}
+
+function say(verdict, style, text) {
+  const line = document.createElement("p");
+  line.className = style;
+  line.textContent = text;
+  verdict.replaceChildren(line);
+}
+
+function watchForm(form) {
+  const text = form.elements.namedItem("document");
+  const file = form.elements.namedItem("file");
+  const verdict = document.getElementById("verdict");
+  let timer = 0;
+  let latest = 0;
+
+  async function check() {
+    const content = file.files.length ? file.files[0] : text.value;
+    if (!file.files.length && !text.value.trim()) {
+      verdict.replaceChildren();
+      return;
+    }
+    const asked = ++latest;
+    say(verdict, "", "Checking …");
+    let answer, found;
+    try {
+      answer = await fetch(form.dataset.validate, { method: "POST", body: content, credentials: "same-origin" });
+      found = await answer.json();
+    } catch {
+      if (asked === latest) say(verdict, "wrong", "The document cannot be checked: the portal does not answer.");
+      return;
+    }
+    // An answer about a text that has been changed meanwhile.
+    if (asked !== latest) return;
+    if (!answer.ok) say(verdict, "wrong", found.error);
+    else if (found.valid) say(verdict, "right", "Valid. It is not handed in yet.");
+    else verdict.replaceChildren(listProblems(found.problems, Number(verdict.dataset.shown)));
+  }
+
+  function soon() {
+    clearTimeout(timer);
+    timer = setTimeout(check, WAIT);
+  }
+
+  text.addEventListener("input", soon);
+  file.addEventListener("change", soon);
+}
+
+function watchState(live) {
+  const seconds = Number(live.dataset.refresh);
+  setTimeout(async () => {
+    let next = null;
+    try {
+      const answer = await fetch(location.href, { credentials: "same-origin" });
+      if (answer.ok) next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
+    } catch {
+      // The next time it may answer.
+    }
+    if (next === null) {
+      watchState(live);
+      return;
+    }
+    if (next.innerHTML !== live.innerHTML) live.replaceChildren(...next.childNodes);
+    if (next.dataset.refresh) watchState(live);
+  }, seconds * 1000);
+}
+
+for (const form of document.querySelectorAll("form[data-validate]")) watchForm(form);
+for (const live of document.querySelectorAll("[data-refresh]")) watchState(live);

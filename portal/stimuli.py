@@ -1,0 +1,56 @@
+"""Where stimuli lie, and those that are drawn so that a portal can be tried without any download."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from contract.documents import catalog_path
+from contract.stimulus_files import ROOT_VARIABLE
+from output.errors import UserError
+from portal.settings import Settings
+
+SHOWN, HELD_OUT = 120, 60
+
+
+def use_datasets(settings: Settings) -> None:
+    """Have the data sets of stimuli found in the folder that the settings name."""
+    if settings.datasets is not None:
+        os.environ[ROOT_VARIABLE] = str(Path(settings.datasets).expanduser().absolute())
+
+
+def draw_stimuli(settings: Settings) -> None:
+    """Draw the stimuli of a demonstration, and write their catalogs, where those are not there.
+
+    Args:
+        settings: The portal's, with `datasets` and `catalog`.
+
+    Raises:
+        UserError: They name no such place, or it cannot be written.
+    """
+    if settings.datasets is None or settings.catalog is None:
+        raise UserError("demonstration: needs datasets and catalog, which say where drawings go")
+    _draw(Path(settings.datasets), "drawn_pets", settings.catalog, SHOWN, seed=0)
+    if settings.held_out_catalog is not None:
+        _draw(Path(settings.datasets), "other_pets", settings.held_out_catalog, HELD_OUT, seed=1)
+
+
+def _draw(datasets: Path, dataset: str, catalog: str, count: int, seed: int) -> None:
+    if catalog_path(catalog).exists():
+        return
+    folder = datasets.expanduser().absolute() / dataset
+    photos = ("--photos=datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
+    _run("scripts.write_photos", str(folder), f"--count={count}", *photos)
+    _run("scripts.write_catalog", str(folder), f"--output={Path(catalog).expanduser().absolute()}")
+
+
+def _run(module: str, *options: str) -> None:
+    """Run a command of the checkout."""
+    root = Path(__file__).resolve().parents[1]
+    command = [sys.executable, "-m", module, *options]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode:
+        reason = " ".join(done.stderr.split()).removeprefix("error: ")
+        raise UserError(f"demonstration: stimuli cannot be drawn ({reason})")

@@ -1,0 +1,109 @@
+"""A portal of a small challenge, and what stands in for its scoring."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import yaml
+from fastapi.testclient import TestClient
+
+from portal.app import create_app
+from portal.database import Database
+from portal.queue import Job, Outcome, claim, finish
+from portal.settings import Settings
+from tests.material.arena import make_entry
+
+MODELS = ("owl", "lark", "wren", "rook")
+STIMULI = [{"dataset_name": "birds", "image_identifier": f"{number}.png"} for number in range(8)]
+RULES: dict[str, Any] = {"name": "small", "title": "A small challenge", "teams": {"blue": {}, "red": {}}}
+
+
+def make_settings(folder: Path, rules: dict[str, Any], **settings: Any) -> Settings:
+    """Write a challenge, a registry and a catalog, none of whose networks can run."""
+    folder.mkdir(exist_ok=True)
+    entries = [make_entry(name, "fc", "flatten", 8) for name in MODELS]
+    (folder / "registry.json").write_text(json.dumps(entries))
+    (folder / "catalog.jsonl").write_text("\n".join(map(json.dumps, STIMULI)))
+    (folder / "challenge.yaml").write_text(yaml.safe_dump({**RULES, **rules}))
+    return Settings(
+        challenge=str(folder / "challenge.yaml"),
+        registry=str(folder / "registry.json"),
+        catalog=str(folder / "catalog.jsonl"),
+        data=str(folder),
+        **{"submissions_per_minute": 10_000, "validations_per_minute": 10_000, **settings},
+    )
+
+
+def blue(*models: str) -> bytes:
+    return json.dumps({"models": models}).encode()
+
+
+def red(*places: int) -> bytes:
+    return json.dumps({"differentiating_images": [STIMULI[place] for place in places]}).encode()
+
+
+def stub_score(job: Job) -> Outcome:
+    """Score a document by its length, so that equal documents have equal scores."""
+    value = 1 / len(job.content)
+    held_out = job.kind == "held_out"
+    numbers = {"score": 1 - value if held_out else value, "debiased": value / 2, "calibrated": None}
+    names = list(MODELS[:2])
+    matrix = [[1.0, value], [value, 1.0]]
+    document = {
+        "contract_version": "1.0",
+        "team": job.track,
+        "score": value,
+        "n_models": 2,
+        "n_stimuli": 8,
+        "mean_cka_biased": value,
+        "mean_cka_debiased": value / 2,
+        "pairwise": {"names": names, "biased": matrix, "debiased": matrix},
+        "digests": {"registry": "0" * 64},
+        "timings": {"cka_seconds": 1.0},
+    }
+    return Outcome("scored", numbers=numbers, document=document, heatmap=b"PNG" if not held_out else None)
+
+
+@dataclass
+class Site:
+    """A portal in this process, and one team's token."""
+
+    settings: Settings
+    token: str = ""
+
+    @cached_property
+    def client(self) -> TestClient:
+        return TestClient(create_app(self.settings), follow_redirects=False)
+
+    @property
+    def database(self) -> Database:
+        database: Database = self.client.app.state.portal.database  # type: ignore[attr-defined] # an application
+        return database
+
+    def headers(self, token: str | None = None) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token or self.token}"}
+
+    def submit(self, content: bytes, track: str = "blue", token: str | None = None, key: str = "") -> Any:
+        headers = {**self.headers(token), **({"Idempotency-Key": key} if key else {})}
+        return self.client.post(f"/api/submissions?team={track}", content=content, headers=headers)
+
+    def read(self, path: str, token: str | None = None) -> Any:
+        answer = self.client.get(path, headers=self.headers(token))
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    def work(self) -> list[Job]:
+        """Score all that waits."""
+        done = []
+        while (job := claim(self.database, "test")) is not None:
+            assert finish(self.database, job, stub_score(job))
+            done.append(job)
+        return done
+
+    def log_in(self, token: str | None = None) -> None:
+        answer = self.client.post("/login", data={"token": token or self.token})
+        assert answer.status_code == 303, answer.text

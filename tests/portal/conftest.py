@@ -1,0 +1,35 @@
+"""A portal of a small challenge, whose submissions are scored by a stub."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from portal.accounts import add_team
+from tests.material.portals import Site, make_settings
+
+OpenSite = Callable[..., Site]
+
+
+@pytest.fixture
+def open_site(tmp_path: Path) -> Iterator[OpenSite]:
+    """Open a portal with rules and settings that differ from the usual ones; its team has a token."""
+    with ExitStack() as opened:
+
+        def open_one(rules: dict[str, Any] | None = None, **settings: Any) -> Site:
+            site = Site(make_settings(tmp_path, rules or {}, **settings))
+            opened.enter_context(site.client)
+            site.token = add_team(site.database, "Owls")
+            return site
+
+        yield open_one
+
+
+@pytest.fixture
+def site(open_site: OpenSite) -> Site:
+    """Open a portal with a team, whose token it has."""
+    return open_site()

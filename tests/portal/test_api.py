@@ -1,0 +1,155 @@
+"""The portal as a program sees it: handed in, followed, ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from contract.schema import json_schemas
+from portal.accounts import add_team, renew_token, revoke_token
+from tests.material.portals import MODELS, Site, blue, red
+
+OpenSite = Callable[..., Site]
+
+
+def test_a_submission_is_followed_from_the_queue_to_the_leaderboard(site: Site) -> None:
+    first, second = site.submit(blue("owl", "lark")), site.submit(red(0, 1, 2), "red")
+    assert (first.status_code, second.status_code) == (201, 201)
+    assert [each.json()["place_in_queue"] for each in (first, second)] == [1, 2]
+    assert site.read("/api/leaderboard?team=blue") == []
+    assert [job.submission_id for job in site.work()] == [1, 2]
+    found = site.read("/api/submissions")
+    assert [each["id"] for each in found] == [2, 1]
+    assert {each["state"] for each in found} == {"scored"}
+    assert found[1]["score"] == 1 / len(blue("owl", "lark"))
+    board = site.read("/api/leaderboard?team=blue")
+    assert [(line["rank"], line["participant"], line["submission"]) for line in board] == [(1, "Owls", 1)]
+    assert board[0]["debiased_score"] == board[0]["score"] / 2
+    texts = [line["text"] for line in site.read("/api/log")]
+    assert texts[0].startswith("Submission 2 of Owls (Red Team): scored, ")
+    assert "Submission 1 of Owls (Blue Team): received." in texts
+
+
+def test_all_problems_of_a_refused_submission_are_named_and_kept(site: Site) -> None:
+    answer = site.submit(blue("owl", "Owl", "crow"))
+    assert answer.status_code == 422
+    found = answer.json()
+    assert found["state"] == "refused"
+    assert [problem["pointer"] for problem in found["problems"]] == ["/models/1", "/models/1", "/models/2"]
+    assert site.work() == []
+    assert site.read("/api/submissions/1")["problems"] == found["problems"]
+    checked = site.client.post("/api/validate?team=blue", content=blue("owl", "Owl", "crow")).json()
+    assert checked == {"valid": False, "problems": found["problems"]}
+
+
+@pytest.mark.parametrize("content", [b"", b"\xff", b"{", b"[" * 100_000, b'{"models": ["owl", "lark"]}' + b" " * 100])
+def test_whatever_is_sent_is_answered(site: Site, content: bytes) -> None:
+    answer = site.submit(content)
+    assert answer.status_code == (201 if content.startswith(b'{"models"') else 422)
+
+
+def test_a_submission_of_the_other_team_is_refused(site: Site) -> None:
+    assert "Red Team is asked for" in site.submit(blue("owl", "lark"), "red").json()["problems"][0]["rule"]
+
+
+def test_what_is_sent_twice_with_one_key_is_taken_once(site: Site) -> None:
+    first, again = (site.submit(blue("owl", "lark"), key="one") for _ in range(2))
+    assert (first.status_code, again.status_code) == (201, 200)
+    assert first.json()["id"] == again.json()["id"]
+    assert site.submit(blue("owl", "lark"), key="two").json()["id"] == 2
+
+
+def test_tokens(site: Site) -> None:
+    assert site.client.get("/api/submissions").status_code == 401
+    assert site.submit(blue("owl", "lark"), token="wrong").status_code == 401
+    other = add_team(site.database, "Larks")
+    assert site.submit(blue("owl", "lark")).status_code == 201
+    assert site.client.get("/api/submissions/1", headers=site.headers(other)).status_code == 404
+    assert site.client.get("/api/submissions/1").status_code == 404
+    revoke_token(site.database, "owls")
+    assert site.submit(blue("owl", "lark")).status_code == 401
+    token = renew_token(site.database, "Owls")
+    assert site.submit(blue("owl", "lark"), token=token).status_code == 201
+    assert site.submit(blue("owl", "lark")).status_code == 401
+
+
+def test_quotas_count_what_was_taken_alone(open_site: OpenSite) -> None:
+    site = open_site({"teams": {"blue": {"submissions_per_day": 2}, "red": {}}})
+    assert site.submit(blue("owl", "crow")).status_code == 422
+    assert [site.submit(blue("owl", "lark")).status_code for _ in range(3)] == [201, 201, 422]
+    last = site.read("/api/submissions")[0]
+    assert last["problems"][0]["rule"].startswith("2 submissions may be handed in on one day")
+    assert site.submit(red(0, 1), "red").status_code == 201
+    assert site.submit(blue("owl", "lark"), token=add_team(site.database, "Larks")).status_code == 201
+
+
+def test_after_the_deadline(open_site: OpenSite) -> None:
+    site = open_site({"deadline": (datetime.now(UTC) - timedelta(days=1)).isoformat()})
+    assert site.submit(blue("owl", "lark")).json()["problems"][0]["rule"].startswith("the deadline was ")
+    assert not site.read("/api/challenge")["open"]
+
+
+@pytest.mark.parametrize(("standing", "stands"), [("best", 2), ("last", 3)])
+def test_the_score_that_stands(open_site: OpenSite, standing: str, stands: int) -> None:
+    site = open_site({"teams": {"blue": {"standing": standing}}})
+    other = add_team(site.database, "Larks")
+    # The stub's score falls with the document's length.
+    for models in (["owl", "lark", "wren"], ["owl", "lark"], MODELS):
+        site.submit(blue(*models))
+    site.submit(blue("wren", "lark", "rook"), token=other)
+    site.work()
+    board = site.read("/api/leaderboard?team=blue")
+    own = next(line for line in board if line["participant"] == "Owls")
+    assert (own["submission"], own["submissions"]) == (stands, 3)
+    assert [line["rank"] for line in board] == [1, 2]
+    assert board[0]["score"] > board[1]["score"]
+
+
+def test_equal_scores_share_a_rank(site: Site) -> None:
+    for name in ("Larks", "Wrens"):
+        site.submit(blue("owl", "lark"), token=add_team(site.database, name))
+    site.submit(blue("owl", "lark", "wren"))
+    site.work()
+    assert [line["rank"] for line in site.read("/api/leaderboard?team=blue")] == [1, 1, 3]
+
+
+def test_a_team_that_asks_too_often_is_told_to_wait(open_site: OpenSite) -> None:
+    site = open_site(submissions_per_minute=2, validations_per_minute=1)
+    answers = [site.submit(blue("owl", "lark")) for _ in range(3)]
+    assert [answer.status_code for answer in answers] == [201, 201, 429]
+    assert "Retry-After" in answers[-1].headers
+    assert site.submit(blue("owl", "lark"), token=add_team(site.database, "Larks")).status_code == 201
+    checks = [site.client.post("/api/validate?team=blue", content=b"{}").status_code for _ in range(2)]
+    assert checks == [200, 429]
+
+
+def test_bodies_are_measured_before_they_are_read(open_site: OpenSite) -> None:
+    site = open_site(max_submission_bytes=100)
+    assert site.submit(b" " * 101).status_code == 413
+    # Far larger ones are not read at all, or, where they do not say how large they are, no further.
+    assert site.submit(b" " * 20_000).status_code == 413
+    read = 0
+
+    def parts() -> object:
+        nonlocal read
+        for _ in range(100):
+            read += 1000
+            yield b" " * 1000
+
+    answer = site.client.post("/api/submissions?team=blue", content=parts(), headers=site.headers())  # type: ignore[arg-type]
+    assert answer.status_code == 413
+    assert site.read("/api/submissions") == []
+
+
+def test_schemas_health_and_metrics(site: Site) -> None:
+    assert site.read("/api/schemas/red_submission") == json_schemas()["red_submission"]
+    assert site.client.get("/api/schemas/none").status_code == 404
+    assert site.read("/health") == {"status": "ok"}
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("owl"))
+    text = site.client.get("/metrics").text
+    assert 'headstart_submissions{state="queue"} 1.0' in text
+    assert 'headstart_submissions{state="refused"} 1.0' in text
+    assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in text
