@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
 from contract.schema import Team as Track
-from contract.schema import json_schemas
+from contract.versions import Version, json_schemas
 from portal.accounts import Team
 from portal.intake import is_frozen
 from portal.metrics import read_states
@@ -37,9 +37,9 @@ def read_rules(portal: PortalDependency) -> dict[str, Any]:
 
 
 @router.get("/api/schemas/{name}")
-def read_schema(name: str) -> dict[str, Any]:
-    """Give the JSON Schema of a document, such as `blue_submission`."""
-    schemas = json_schemas()
+def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
+    """Give the JSON Schema of a document, such as `blue_submission`, by default of the newest version that is taken."""
+    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
     if name not in schemas:
         raise HTTPException(404, f"There is no such schema; there are {', '.join(schemas)}.")
     return schemas[name]

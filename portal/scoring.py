@@ -92,7 +92,11 @@ def _describe(document: dict[str, Any], with_heatmap: bool) -> Outcome:
         mean = document.get(key)
         return None if mean is None else mean if blue else 1 - mean
 
-    numbers = {"score": document["score"], "debiased": scored("mean_cka_debiased"), "calibrated": None}
+    numbers = {
+        "score": document["score"],
+        "debiased": scored("mean_cka_debiased"),
+        "calibrated": scored("mean_cka_calibrated"),
+    }
     return Outcome("scored", numbers=numbers, document=document, heatmap=_draw(document) if with_heatmap else None)
 
 

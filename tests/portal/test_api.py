@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from contract.schema import json_schemas
+from contract.versions import json_schemas
 from portal.accounts import add_team, renew_token, revoke_token
 from tests.material.portals import MODELS, Site, blue, red
 
@@ -144,7 +144,8 @@ def test_bodies_are_measured_before_they_are_read(open_site: OpenSite) -> None:
 
 
 def test_schemas_health_and_metrics(site: Site) -> None:
-    assert site.read("/api/schemas/red_submission") == json_schemas()["red_submission"]
+    assert site.read("/api/schemas/red_submission") == json_schemas("1.1")["red_submission"]
+    assert site.read("/api/schemas/red_submission?version=1.0") == json_schemas("1.0")["red_submission"]
     assert site.client.get("/api/schemas/none").status_code == 404
     assert site.read("/health") == {"status": "ok"}
     site.submit(blue("owl", "lark"))
