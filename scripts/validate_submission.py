@@ -25,6 +25,7 @@ from typing import Literal, get_args
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from contract.challenge import challenge_path, read_challenge, shipped_challenges
+from contract.dataset_submissions import read_any_submission
 from contract.documents import (
     CATALOG_MAX_BYTES,
     CATALOG_VARIABLE,
@@ -37,7 +38,7 @@ from contract.documents import (
 from contract.problems import ContractError
 from contract.schema import CONTRACT_VERSION, Team
 from contract.stimulus_files import ROOT_VARIABLE, locate_stimuli
-from contract.submissions import DEFAULT_MAX_BYTES, Submission, read_submission
+from contract.submissions import DEFAULT_MAX_BYTES, Submission
 
 Document = Literal["registry", "catalog", "challenge", "submission", "stimuli"]
 
@@ -74,8 +75,9 @@ def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Docu
         challenge = options.challenge and read_challenge(challenge_path(options.challenge))
     if not errors:
         with _noting("submission", errors):
-            path = Path(options.submission)
-            submission = read_submission(path, registry, catalog, options.team, options.max_bytes, challenge)
+            submission = read_any_submission(
+                options.submission, registry, catalog, options.team, options.max_bytes, challenge
+            )
     if not errors and options.check_files:
         with _noting("stimuli", errors):
             locate_stimuli(catalog.stimuli if submission.team == "blue" else submission.stimuli)
@@ -99,8 +101,9 @@ def _lines(kind: Document, error: ContractError) -> list[str]:
 
 def _parse(args: Sequence[str] | None) -> argparse.Namespace:
     # argparse, because the imports of anything more would take longer than the validation.
+    source = "JSON file of a submission, or a data set: a folder, or hf:// and a name on the Hugging Face Hub."
     parser = argparse.ArgumentParser(description=str(__doc__).splitlines()[0], allow_abbrev=False)
-    parser.add_argument("submission", help="JSON file of a submission.")
+    parser.add_argument("submission", help=source)
     parser.add_argument("--team", choices=get_args(Team), help="Team that it must be of; either by default.")
     parser.add_argument("--registry", help=f"Model registry; by default {REGISTRY_VARIABLE} or the project's own.")
     parser.add_argument("--catalog", help=f"Stimuli catalog; by default {CATALOG_VARIABLE} or the project's own.")

@@ -11,8 +11,9 @@ from typing import Any, Literal
 from jsonargparse.typing import PositiveInt
 
 from contract.challenge import challenge_path, read_challenge
+from contract.dataset_submissions import read_any_submission
 from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from contract.submissions import DEFAULT_MAX_BYTES, read_submission
+from contract.submissions import DEFAULT_MAX_BYTES
 from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from evaluation.alignment.score_files import print_score, result_files, write_score
 from evaluation.alignment.score_log import log_folder
@@ -49,7 +50,8 @@ def cka(
 
     Args:
         team: Team that the submission must be of; by default told by the submission.
-        submission: JSON file of a Blue Team (`models`) or Red Team (`differentiating_images`).
+        submission: JSON file of a Blue Team (`models`) or Red Team (`differentiating_images`); or a data set of one row
+            for each, a folder or `hf://` and its name on the Hugging Face Hub.
         models: Instead of a submission, models of the registry to compare on the whole catalog.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
@@ -101,7 +103,7 @@ def cka(
     else:
         _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
         _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
-        checked = read_submission(Path(str(submission)), known, stimuli, team, int(max_submission_bytes), rules)
+        checked = read_any_submission(str(submission), known, stimuli, team, int(max_submission_bytes), rules)
         made_from = {
             "contract_version": checked.contract_version,
             "team": checked.team,

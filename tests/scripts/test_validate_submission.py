@@ -255,3 +255,15 @@ def test_a_challenge_that_is_none(folder: Path, validate: Any) -> None:
     code, lines = validate("blue.json", "--challenge=none")
     assert code == 1
     assert lines[0].startswith("challenge none: 1 problem: there is no such file")
+
+
+def test_data_set_as_a_submission(folder: Path, validate: Any) -> None:
+    pytest.importorskip("datasets")
+    (folder / "entry").mkdir()
+    rows = [{"model_name": name, "layer_name": "head"} for name in ("small", "large")]
+    (folder / "entry" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert validate("entry") == (0, ["valid: Blue Team submission of 2 models under contract 1.1"])
+    rows[1]["layer_name"] = "body"
+    (folder / "entry" / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    rule = 'disagrees with the registry: "head"'
+    assert validate("entry") == (1, [f'submission entry: /models/1/layer_name "body": {rule}'])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +82,9 @@ def test_submission_that_names_layers(arena: Arena, refused: Callable[..., str])
     plain = arena.score(arena.blue(*MODELS), output="plain")
     assert (document["contract_version"], plain["contract_version"]) == ("1.1", "1.0")
     assert document["score"] == plain["score"]
+    (arena.folder / "entry").mkdir()
+    arena.write("entry/train.jsonl", "".join(json.dumps(row) + "\n" for row in named))
+    assert arena.score(arena.folder / "entry", output="data_set")["pairwise"] == document["pairwise"]
     named[2]["layer_name"] = "features"
     text = refused(lambda: arena.score(arena.write("named.json", {"models": named})))
     assert '/models/2/layer_name "features": disagrees with the registry: "classifier"' in text

@@ -1,0 +1,124 @@
+"""Submissions that are Hugging Face data sets: one row for each model or stimulus."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from contract.challenge import Challenge
+from contract.documents import Catalog, Registry
+from contract.problems import ContractError, Problem, shorten
+from contract.schema import MAX_ENTRIES, Team
+from contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
+from output.printable import printable
+
+HUB = "hf://"
+NAME_ON_HUB = re.compile(r"(?:datasets/)?(\w[\w.-]*/\w[\w.-]*)(?:@(\S+))?")
+# Columns by team, of which the first ones have to be there.
+COLUMNS: dict[Team, tuple[str, ...]] = {
+    "blue": ("model_name", "layer_name", "source"),
+    "red": ("dataset_name", "image_identifier"),
+}
+REQUIRED: dict[Team, tuple[str, ...]] = {"blue": COLUMNS["blue"][:1], "red": COLUMNS["red"]}
+# Files that `save_to_disk` writes of several splits and of one.
+SAVED = ("dataset_dict.json", "state.json")
+
+
+def read_any_submission(
+    source: str,
+    registry: Registry,
+    catalog: Catalog,
+    team: Team | None = None,
+    max_bytes: int = DEFAULT_MAX_BYTES,
+    challenge: Challenge | None = None,
+) -> Submission:
+    """Read and check a submission that is a file or a data set.
+
+    Args:
+        source: A JSON file; a folder with a data set that the package datasets reads; or `hf://` and the name of one on
+            the Hugging Face Hub, with `@` and a revision behind it where it is not the newest.
+        registry: As of `read_submission`, and so are the rest.
+        catalog: The stimuli that there are.
+        team: The team that it must be of; None for either.
+        max_bytes: The largest size in bytes of the file, or of what the data set says as a file.
+        challenge: The challenge whose rules hold beside the contract's, but for its deadline and quotas.
+
+    Returns:
+        The submission. The content and the digest of a data set are those of what it says as a file.
+
+    Raises:
+        ContractError: As `read_submission`; or the data set cannot be read, or has other columns or several splits.
+    """
+    if not source.startswith(HUB) and not Path(source).is_dir():
+        return read_submission(Path(source), registry, catalog, team, max_bytes, challenge)
+    document = f"submission {source}"
+    content = _read_dataset(source, document, max_bytes)
+    return check_submission(content, document, registry, catalog, team, challenge)
+
+
+def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
+    """Give what the one split of a data set says, as the file of a submission."""
+    try:
+        datasets = import_module("datasets")
+    except ImportError as error:
+        rule = f"is a data set, which needs a package ({error}); pip install 'headstart[datasets]'"
+        raise ContractError(document, [Problem("", "", rule)]) from error
+    try:
+        loaded = _load(datasets, source)
+        splits = dict(loaded) if isinstance(loaded, Mapping) else {"": loaded}
+        if len(splits) != 1:
+            rule = f"has the splits {', '.join(map(printable, splits))}; a submission has one"
+            raise ContractError(document, [Problem("", "", rule)])
+        (split,) = splits.values()
+        columns = [str(name) for name in split.column_names or next(iter(split), {})]
+        return _write(iter(split), _team_of(columns, document), document, max_bytes)
+    except ContractError:
+        raise
+    except Exception as error:  # other packages read it, whose errors are of many unrelated kinds
+        reason = shorten(" ".join(str(error).split()) or type(error).__name__)
+        rule = (
+            f"cannot be read as a data set ({printable(reason)}); check its name and the connection, or name a folder"
+        )
+        raise ContractError(document, [Problem("", "", rule)]) from error
+
+
+def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package without types
+    if source.startswith(HUB):
+        match = NAME_ON_HUB.fullmatch(source.removeprefix(HUB))
+        if match is None:
+            raise ValueError("hf:// needs the owner and the name behind it, hf://owner/name")
+        # Read row by row, so that no more is fetched than a submission may have.
+        return datasets.load_dataset(match[1], revision=match[2], streaming=True)
+    if any((Path(source) / name).is_file() for name in SAVED):
+        return datasets.load_from_disk(source)
+    return datasets.load_dataset(source, streaming=True)
+
+
+def _team_of(columns: list[str], document: str) -> Team:
+    """Tell the team by the columns."""
+    teams = [team for team, required in REQUIRED.items() if set(required) <= set(columns) <= set(COLUMNS[team])]
+    if not teams:
+        forms = [f"{', '.join(COLUMNS[team])} ({team.title()} Team)" for team in COLUMNS]
+        there = printable(shorten(", ".join(columns) or "none"))
+        rule = f"must have the columns {' or '.join(forms)}; it has {there}"
+        raise ContractError(document, [Problem("", "", rule)])
+    return teams[0]
+
+
+def _write(rows: Iterator[Mapping[str, Any]], team: Team, document: str, max_bytes: int) -> bytes:
+    """Write rows as a file, of which no more is read than it may have; a cell that is empty says nothing."""
+    entries: list[str] = []
+    size = 0
+    for row in rows:
+        entries.append(json.dumps({name: value for name, value in row.items() if value is not None}, default=str))
+        size += len(entries[-1]) + 2
+        if size > max_bytes:
+            rule = f"is larger than {max_bytes:,} bytes as a file, the limit"
+            raise ContractError(document, [Problem("", "", rule)])
+        if len(entries) > MAX_ENTRIES:
+            break
+    return f'{{"{KEYS[team]}": [{", ".join(entries)}]}}'.encode()

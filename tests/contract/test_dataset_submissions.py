@@ -1,0 +1,164 @@
+"""Submissions that are data sets: the same as the files that say what they say."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from contract.dataset_submissions import read_any_submission
+from contract.documents import Catalog, Registry
+from contract.problems import ContractError
+from contract.schema import ModelEntry, Stimulus
+from contract.submissions import Submission
+
+datasets = pytest.importorskip("datasets")
+
+COMMON: dict[str, Any] = {
+    "source": "timm",
+    "weights": None,
+    "layer": "fc",
+    "embedding": "flatten",
+    "preprocess": {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5), "resize": 64, "crop": 64},
+}
+NAMES = ["one", "two", "three"]
+BLUE: list[dict[str, Any]] = [{"model_name": name, "layer_name": "fc"} for name in NAMES]
+RED: list[dict[str, Any]] = [{"dataset_name": "photos", "image_identifier": f"{i}.png"} for i in (4, 0, 2)]
+
+Read = Callable[..., Submission]
+
+
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Read:
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    monkeypatch.setattr(datasets.config, "HF_HUB_OFFLINE", True)
+    entries = {name: ModelEntry(model_name=name, **COMMON) for name in NAMES}
+    stimuli = tuple(Stimulus(dataset_name="photos", image_identifier=f"{i}.png") for i in range(5))
+    documents = Registry(Path("registry"), entries, ""), Catalog(Path("catalog"), stimuli, "")
+    return lambda source, **options: read_any_submission(str(source), *documents, **options)
+
+
+def refusal(read: Read, source: Any, **options: Any) -> str:
+    with pytest.raises(ContractError) as caught:
+        read(source, **options)
+    assert str(caught.value).startswith(f"submission {source}: ")
+    return "; ".join(map(str, caught.value.problems))
+
+
+def save(folder: Path, rows: list[dict[str, Any]], form: str) -> Path:
+    made = datasets.Dataset.from_list(rows)
+    folder.mkdir()
+    match form:
+        case "parquet":
+            made.to_parquet(str(folder / "train.parquet"))
+        case "jsonl":
+            made.to_json(str(folder / "train.jsonl"))
+        case "csv":
+            made.to_csv(str(folder / "train.csv"))
+        case "saved":
+            made.save_to_disk(str(folder))
+        case "saved splits":
+            datasets.DatasetDict({"train": made}).save_to_disk(str(folder))
+    return folder
+
+
+@pytest.mark.parametrize("form", ["parquet", "jsonl", "csv", "saved", "saved splits"])
+@pytest.mark.parametrize(("key", "rows"), [("models", BLUE), ("differentiating_images", RED)], ids=["blue", "red"])
+def test_local_copies(tmp_path: Path, read: Read, form: str, key: str, rows: list[dict[str, Any]]) -> None:
+    file = tmp_path / "entry.json"
+    file.write_text(json.dumps({key: rows}))
+    expected, found = read(file), read(save(tmp_path / "copy", rows, form))
+    assert (found.team, found.models, found.stimuli) == (expected.team, expected.models, expected.stimuli)
+    assert found.contract_version == expected.contract_version
+    assert json.loads(found.content) == json.loads(expected.content)
+
+
+def test_empty_cells_say_nothing(tmp_path: Path, read: Read) -> None:
+    rows: list[dict[str, Any]] = [{"model_name": "one", "layer_name": None}, {"model_name": "two", "layer_name": "fc"}]
+    assert read(save(tmp_path / "copy", rows, "parquet")).models == ("one", "two")
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([{**BLUE[0], "model_name": "four"}, BLUE[1]], '/models/0/model_name "four": not in the model registry'),
+        (
+            [{**BLUE[0], "layer_name": "head"}, BLUE[1]],
+            '/models/0/layer_name "head": disagrees with the registry: "fc"',
+        ),
+        ([BLUE[0]], "must have at least 2 items, not 1"),
+        ([{**RED[0], "label": 1}, RED[1]], "it has dataset_name, image_identifier, label"),
+        ([{"name": "one"}], "must have the columns model_name, layer_name, source (Blue Team) or dataset_name, image"),
+        ([{"model_name": 1}, {"model_name": 2}], "/models/0/model_name 1: must be a valid string"),
+    ],
+)
+def test_what_breaks_the_contract(tmp_path: Path, read: Read, rows: list[dict[str, Any]], words: str) -> None:
+    assert words in refusal(read, save(tmp_path / "copy", rows, "parquet"))
+
+
+def test_several_splits(tmp_path: Path, read: Read) -> None:
+    made = datasets.Dataset.from_list(BLUE)
+    datasets.DatasetDict({"spring": made, "autumn": made}).save_to_disk(str(tmp_path / "copy"))
+    assert "has the splits spring, autumn; a submission has one" in refusal(read, tmp_path / "copy")
+
+
+def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
+    folder = save(tmp_path / "copy", RED, "parquet")
+    size = len(read(folder).content)
+    assert read(folder, max_bytes=size).team == "red"
+    assert "is larger than 100 bytes as a file, the limit" in refusal(read, folder, max_bytes=100)
+
+
+def test_no_more_rows_are_read_than_a_submission_may_have(
+    tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("contract.dataset_submissions.MAX_ENTRIES", 2)
+    monkeypatch.setattr("contract.submissions.MAX_ENTRIES", 2)
+    rows = [RED[i % 3] for i in range(50)]
+    assert "must have at most 2 items, not 3" in refusal(read, save(tmp_path / "copy", rows, "saved"))
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("hf://nobody/none", "cannot be read as a data set ("),
+        ("hf://nobody", "hf:// needs the owner and the name behind it, hf://owner/name"),
+        ("hf://../elsewhere", "hf:// needs the owner"),
+    ],
+)
+def test_names_on_the_hub(read: Read, source: str, words: str) -> None:
+    text = refusal(read, source)
+    assert words in text
+    assert text.endswith("check its name and the connection, or name a folder")
+
+
+def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[str, str | None]] = []
+
+    def load(name: str, revision: str | None, streaming: bool) -> Any:
+        assert streaming
+        asked.append((name, revision))
+        return datasets.IterableDatasetDict({"train": datasets.Dataset.from_list(RED).to_iterable_dataset()})
+
+    monkeypatch.setattr(datasets, "load_dataset", load)
+    for source in ("hf://team/entry", "hf://datasets/team/entry@v2"):
+        assert [each.image_identifier for each in read(source).stimuli] == ["4.png", "0.png", "2.png"]
+    assert asked == [("team/entry", None), ("team/entry", "v2")]
+
+
+def test_folder_without_data(tmp_path: Path, read: Read) -> None:
+    (tmp_path / "empty").mkdir()
+    assert "cannot be read as a data set" in refusal(read, tmp_path / "empty")
+
+
+def test_missing_package_is_named(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "datasets", None)
+    assert "pip install 'headstart[datasets]'" in refusal(read, tmp_path)
+
+
+def test_files_are_read_as_ever(tmp_path: Path, read: Read) -> None:
+    assert "there is no such file" in refusal(read, tmp_path / "none.json")
