@@ -50,7 +50,8 @@ def check_versioned(
         # What else is wrong is told by the newest, as if it had named none.
         document = {key: value for key, value in document.items() if key != "contract_version"}
     for tried in [version] if version else accepted:
-        checked, found = check_document(document, adapters[tried])
+        of = "the contract" if tried == VERSIONS[-1] else f"version {tried} of the contract"
+        checked, found = check_document(document, adapters[tried], of)
         if not found:
             break
     return (None if problems else checked), tried, [*problems, *found]

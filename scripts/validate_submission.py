@@ -72,7 +72,8 @@ def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Docu
         catalog = read_catalog(catalog_path(options.catalog), options.max_catalog_bytes)
     challenge = None
     with _noting("challenge", errors):
-        challenge = options.challenge and read_challenge(challenge_path(options.challenge))
+        if options.challenge is not None:
+            challenge = read_challenge(challenge_path(options.challenge))
     if not errors:
         with _noting("submission", errors):
             submission = read_any_submission(

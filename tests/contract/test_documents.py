@@ -264,3 +264,14 @@ def test_shipped_document_is_found_from_any_folder(tmp_path: Path, monkeypatch: 
     (tmp_path / name).touch()
     assert registry_path(name) == Path(name)
     assert catalog_path("absent.jsonl") == Path("absent.jsonl")
+
+
+def test_registry_of_version_1_0_leaves_nothing_out(tmp_path: Path) -> None:
+    short = {name: value for name, value in entry("a").items() if name not in ("input_size", "output_dim")}
+    for document in ([short], {"models": [short]}, {"contract_version": "1.1", "models": [short]}):
+        assert read_registry(write(tmp_path, document)).entries["a"].output_dim is None
+    found = registry_problems(tmp_path, {"contract_version": "1.0", "models": [short]})
+    assert [(problem.pointer, problem.rule) for problem in found] == [
+        ("/models/0/input_size", "is required"),
+        ("/models/0/output_dim", "is required"),
+    ]

@@ -205,7 +205,7 @@ def test_layers_are_named_since_version_1_1(read: Read, refuse: Refuse) -> None:
     assert read(document).contract_version == "1.1"
     assert read({"contract_version": "1.1", **document}).contract_version == "1.1"
     (problem,) = refuse({"contract_version": "1.0", **document})
-    assert problem == Problem("/models/1/layer_name", '"fc"', "is not a field of the contract")
+    assert problem == Problem("/models/1/layer_name", '"fc"', "is not a field of version 1.0 of the contract")
 
 
 @pytest.mark.parametrize("key", ["models", "differentiating_images"])

@@ -252,6 +252,7 @@ def test_a_challenge_that_is_none(folder: Path, validate: Any) -> None:
     code, lines = validate("blue.json", "--challenge=ours.yaml")
     assert code == 1
     assert lines == ["challenge ours.yaml: 2 problems: /title: is required; /teams {}: needs blue or red"]
+    assert validate("blue.json", "--challenge=")[0] == 1
     code, lines = validate("blue.json", "--challenge=none")
     assert code == 1
     assert lines[0].startswith("challenge none: 1 problem: there is no such file")
