@@ -19,6 +19,7 @@ COMMANDS = {
     "cka": "evaluation.alignment.cka:cka",
     "cka-search": "evaluation.alignment.cka_search:cka_search",
     "cka-registry": "evaluation.alignment.cka_registry:cka_registry",
+    "submissions-report": "evaluation.alignment.submissions_report:submissions_report",
     "stability": "evaluation.stability.stability:stability",
     "sources-report": "evaluation.sources_report.sources_report:sources_report",
     "audit": "evaluation.audit.audit:audit",
@@ -27,11 +28,11 @@ COMMANDS = {
     "list": "evaluation.listing:list_choices",
 }
 # What these are about comes without a name; what others cannot do without is named like any option.
-POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
+POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "submissions-report", "list"}
 # Options that several values may follow.
 LISTS = {"--make"}
 # What may come several times without a name.
-SEVERAL = {"leaderboard"}
+SEVERAL = {"leaderboard", "submissions-report"}
 SWITCHES = {"--overwrite", "--check", "--complete"}
 
 
