@@ -80,20 +80,22 @@ def submissions_report(
     models = list(known.entries) if team == "red" else sorted({name for each in read.values() for name in each.models})
     shared = conditions(known, stimuli, models, extraction)
     digests = {name: each.sha256 for name, each in read.items()}
-    made_from = {"contract_version": CONTRACT_VERSION, "team": team, "digests/submissions": digests}
-    challenged = {"challenge": None if rules is None else rules.name}
-    refuse_other_results([folder / name for name in FILES], {**shared, **made_from, **challenged}, overwrite)
+    made_from: dict[str, Any] = {"contract_version": CONTRACT_VERSION, "team": team, "digests/submissions": digests}
+    made_from["challenge"] = None if rules is None else rules.name
+    made_from["digests/challenge"] = None if rules is None else rules.digest
+    refuse_other_results([folder / name for name in FILES], {**shared, **made_from}, overwrite)
     ranking = rank_submissions(score_submissions(read, known, stimuli, extraction, Engines(workers, ray)))
     document: dict[str, Any] = {
         "contract_version": CONTRACT_VERSION,
         "team": team,
-        **({} if rules is None else challenged),
+        **({} if rules is None else {"challenge": rules.name}),
         "n_submissions": len(read),
         **ranking,
         "extraction": shared["extraction"],
         "digests": {
             **{name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
             "submissions": digests,
+            **({} if rules is None else {"challenge": rules.digest}),
         },
     }
     files = write_texts(folder, dict(zip(FILES, _texts(document), strict=True)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,12 @@ def test_blue_scores_are_the_contracts_and_those_of_every_measure(
 ) -> None:
     computed: list[str] = []
     plain = ComputedRows.__iter__
-    monkeypatch.setattr(ComputedRows, "__iter__", lambda self: (computed.append(self.means.title), plain(self))[1])
+
+    def count(self: ComputedRows) -> Iterator[Any]:
+        computed.append(self.means.title)
+        return plain(self)
+
+    monkeypatch.setattr(ComputedRows, "__iter__", count)
     document = report(arena, write_blue(arena))
     # Once per model, however many submissions name it.
     assert len(computed) == len(MODELS)
