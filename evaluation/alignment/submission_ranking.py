@@ -45,7 +45,7 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
     tables: dict[str, dict[str, Any]] = {name: {} for name in names}
     measures = {}
     contract = _values(scores, DEFAULT_MEASURE)
-    for reading, (_, title) in readings().items():
+    for reading in next(iter(scores.values())):
         values = _values(scores, reading)
         for name, value in zip(names, values, strict=True):
             missing = math.isnan(value)
@@ -56,7 +56,7 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
                 "reason": reason if missing else None,
             }
         first = [name for name in names if tables[name][reading]["rank"] == 1]
-        measures[reading] = {"title": title, **_compare(names, contract, values), "first": first}
+        measures[reading] = {"title": readings()[reading][1], **_compare(names, contract, values), "first": first}
     return {"measures": measures, "scores": tables}
 
 
@@ -102,7 +102,8 @@ def markdown_ranking(document: Document) -> str:
 
 def headline(document: Document) -> str:
     """Say whose submissions were ranked."""
-    return f"{document['team'].title()} Team, {len(document['scores'])} submissions by {len(readings())} readings"
+    submissions, count = len(document["scores"]), len(document["measures"])
+    return f"{document['team'].title()} Team, {submissions} submissions by {count} readings"
 
 
 def _score_rows(document: Document) -> list[list[str]]:

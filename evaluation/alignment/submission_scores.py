@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
@@ -26,14 +26,19 @@ Score: TypeAlias = float | str
 NO_DEBIASED = "the debiased estimate is undefined for a model"
 
 
-def readings() -> dict[str, tuple[str, str]]:
+def readings(measures: Collection[str] = tuple(SIMILARITY_MEASURES)) -> dict[str, tuple[str, str]]:
     """Give what submissions are ranked by: the measure that a reading comes from, and its title, by its name.
 
     The first is the contract's score. A measure with a debiased estimate is read twice, and linear CKA a third time,
     calibrated by its null under shuffled stimuli.
+
+    Args:
+        measures: Names of the measures, beside linear CKA.
     """
     found = {}
     for name, measure in SIMILARITY_MEASURES.items():
+        if name not in (DEFAULT_MEASURE, *measures):
+            continue
         found[name] = (name, measure.estimated)
         if measure.has_debiased:
             found[f"{name}_debiased"] = (name, f"{measure.title} (debiased)")
@@ -43,7 +48,12 @@ def readings() -> dict[str, tuple[str, str]]:
 
 
 def score_submissions(
-    submissions: Mapping[str, Submission], registry: Registry, catalog: Catalog, options: Extraction, engines: Engines
+    submissions: Mapping[str, Submission],
+    registry: Registry,
+    catalog: Catalog,
+    options: Extraction,
+    engines: Engines,
+    measures: Sequence[str],
 ) -> dict[str, dict[str, Score]]:
     """Score submissions of one team as the contract does, by every reading in place of linear CKA alone.
 
@@ -53,6 +63,7 @@ def score_submissions(
         catalog: The stimuli.
         options: How embeddings are computed.
         engines: Where the models run.
+        measures: Names of the measures, beside linear CKA.
 
     Returns:
         The score by the name of the submission and of the reading, or the reason why there is none.
@@ -60,20 +71,28 @@ def score_submissions(
     Raises:
         UserError: As `evaluation.alignment.scoring.represent`.
     """
+    chosen = list(dict.fromkeys(measure for measure, _ in readings(measures).values()))
     if next(iter(submissions.values())).team == "blue":
-        return _score_models(submissions, registry, catalog, options, engines)
-    return _score_stimuli(submissions, registry, options, engines)
+        wanted = {model for each in submissions.values() for model in each.models}
+        names = [name for name in registry.entries if name in wanted]
+        rows = represent(names, catalog.stimuli, registry, options, engines=engines).rows
+        return _score_models(submissions, rows, chosen)
+    places: dict[tuple[str, str], int] = {}
+    stimuli: list[Stimulus] = []
+    for stimulus in (stimulus for each in submissions.values() for stimulus in each.stimuli):
+        if places.setdefault(_key(stimulus), len(stimuli)) == len(stimuli):
+            stimuli.append(stimulus)
+    rows = represent(list(registry.entries), stimuli, registry, options, engines=engines).rows
+    return _score_stimuli(submissions, rows, places, chosen)
 
 
 def _score_models(
-    submissions: Mapping[str, Submission], registry: Registry, catalog: Catalog, options: Extraction, engines: Engines
+    submissions: Mapping[str, Submission], rows: RowsByModel, measures: Sequence[str]
 ) -> dict[str, dict[str, Score]]:
     """Average over the pairs of each submission's models the similarities on all stimuli, computed once."""
-    wanted = {model for each in submissions.values() for model in each.models}
-    names = [name for name in registry.entries if name in wanted]
-    rows = represent(names, catalog.stimuli, registry, options, engines=engines).rows
+    places = {model: place for place, model in enumerate(rows)}
     scores: dict[str, dict[str, Score]] = {name: {} for name in submissions}
-    for measure in SIMILARITY_MEASURES:
+    for measure in measures:
         whole = _matrices(measure, rows)
         if isinstance(whole, str) or any(matrix is None for matrix in whole.values()):
             # One model, or two that do not go together, would leave all submissions without a score.
@@ -82,26 +101,22 @@ def _score_models(
                 scores[name] |= _means(measure, _matrices(measure, own), np.arange(len(own)))
             continue
         for name, submission in submissions.items():
-            scores[name] |= _means(measure, whole, np.array([names.index(model) for model in submission.models]))
+            scores[name] |= _means(measure, whole, np.array([places[model] for model in submission.models]))
     return scores
 
 
 def _score_stimuli(
-    submissions: Mapping[str, Submission], registry: Registry, options: Extraction, engines: Engines
+    submissions: Mapping[str, Submission],
+    rows: RowsByModel,
+    places: Mapping[tuple[str, str], int],
+    measures: Sequence[str],
 ) -> dict[str, dict[str, Score]]:
-    """Take from 1 the mean similarity of all models on each submission's stimuli."""
-    places: dict[tuple[str, str], int] = {}
-    stimuli: list[Stimulus] = []
-    for each in (stimulus for submission in submissions.values() for stimulus in submission.stimuli):
-        if places.setdefault(_key(each), len(stimuli)) == len(stimuli):
-            stimuli.append(each)
-    names = list(registry.entries)
-    rows = represent(names, stimuli, registry, options, engines=engines).rows
+    """Take from 1 the mean similarity of all models on each submission's stimuli, whose rows are at some places."""
     scores: dict[str, dict[str, Score]] = {}
     for name, submission in submissions.items():
         chosen = [places[_key(each)] for each in submission.stimuli]
         own, scores[name] = {model: values[chosen] for model, values in rows.items()}, {}
-        for measure in SIMILARITY_MEASURES:
+        for measure in measures:
             means = _means(measure, _matrices(measure, own), np.arange(len(own)))
             scores[name] |= {key: mean if isinstance(mean, str) else 1 - mean for key, mean in means.items()}
     return scores

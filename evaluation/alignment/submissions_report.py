@@ -17,9 +17,10 @@ from contract.schema import CONTRACT_VERSION
 from contract.submissions import DEFAULT_MAX_BYTES, KEYS, read_submission
 from evaluation.alignment.scoring import conditions
 from evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
-from evaluation.alignment.submission_scores import score_submissions
+from evaluation.alignment.submission_scores import readings, score_submissions
 from evaluation.embeddings import Engines, Extraction
 from evaluation.tables import csv_text
+from metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
 from output.errors import UserError
 from output.files import output_folder, refuse_other_results, write_texts
 from output.markup import escape_cell
@@ -36,6 +37,7 @@ def submissions_report(
     registry: str | None = None,
     catalog: str | None = None,
     challenge: str | None = None,
+    measures: list[MeasureName] | None = None,
     output: str = "runs/submissions-report",
     overwrite: bool = False,
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
@@ -55,6 +57,7 @@ def submissions_report(
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         challenge: Challenge whose rules the submissions have to keep beside the contract's: a YAML file, or the name of
             one in configs/challenge.
+        measures: Measures of similarity beside linear CKA, which is the contract's; by default all.
         output: Folder for submissions.json, submissions.csv, agreement.csv and submissions.md.
         overwrite: Replace results of another configuration that lie in the folder.
         max_submission_bytes: Larger submissions are refused.
@@ -78,13 +81,15 @@ def submissions_report(
     if team == "red" and len(known.entries) < 2:
         raise UserError(f"registry: {str(known.path)!r} has one model; CKA compares two or more")
     models = list(known.entries) if team == "red" else sorted({name for each in read.values() for name in each.models})
+    chosen = list(SIMILARITY_MEASURES) if measures is None else measures
     shared = conditions(known, stimuli, models, extraction)
     digests = {name: each.sha256 for name, each in read.items()}
     made_from: dict[str, Any] = {"contract_version": CONTRACT_VERSION, "team": team, "digests/submissions": digests}
+    made_from["measures"] = list(readings(chosen))
     made_from["challenge"] = None if rules is None else rules.name
     made_from["digests/challenge"] = None if rules is None else rules.digest
     refuse_other_results([folder / name for name in FILES], {**shared, **made_from}, overwrite)
-    ranking = rank_submissions(score_submissions(read, known, stimuli, extraction, Engines(workers, ray)))
+    ranking = rank_submissions(score_submissions(read, known, stimuli, extraction, Engines(workers, ray), chosen))
     document: dict[str, Any] = {
         "contract_version": CONTRACT_VERSION,
         "team": team,

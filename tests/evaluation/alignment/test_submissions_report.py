@@ -127,6 +127,18 @@ def test_files_hold_the_same_ranking(arena: Arena, capsys: pytest.CaptureFixture
     assert text.split("## Scores")[1].split("\n")[4].startswith(f"| {winner} |")
 
 
+def test_measures_are_chosen(arena: Arena, refused: Callable[..., str]) -> None:
+    folder = write_blue(arena)
+    whole = report(arena, folder)
+    refused_line = refused(lambda: report(arena, folder, options=("--measures=[svcca]",)))
+    assert "measures" in refused_line
+    some = report(arena, folder, options=("--measures=[svcca]", "--overwrite"))
+    linear = ["linear_cka", "linear_cka_debiased", "linear_cka_calibrated"]
+    assert list(some["measures"]) == [*linear, "svcca"]
+    for name, found in some["scores"].items():
+        assert found == {reading: whole["scores"][name][reading] for reading in some["measures"]}
+
+
 def test_files_patterns_and_folders_are_found_once(arena: Arena) -> None:
     folder = write_blue(arena)
     (folder / "score.json").write_text(json.dumps({"score": 1}))
