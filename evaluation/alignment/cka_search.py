@@ -83,6 +83,7 @@ def cka_search(
         **asked,
         "score": found.value,
         "exact": found.exact,
+        **({} if found.bound is None else {"bound": found.bound, "gap": found.bound - found.value}),
         "random": {
             "draws": len(draws),
             "mean": float(draws.mean()),
@@ -106,32 +107,34 @@ def cka_search(
 
 def _search_models(rows: RowsByModel, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
     similarity, _ = SIMILARITY_MEASURES[measure].pairwise(rows.values())
-    return best_model_subset(similarity, size), random_model_subsets(similarity, size, DRAWS, seed)
+    with _progress("Blue Team search") as show:
+        best = best_model_subset(similarity, size, progress=show)
+    return best, random_model_subsets(similarity, size, DRAWS, seed)
 
 
 def _search_stimuli(rows: RowsByModel, measure: str, size: int, seed: int) -> tuple[Search, NDArray[np.float64]]:
     embeddings, by = list(rows.values()), SIMILARITY_MEASURES[measure]
-    with _progress() as show:
+    with _progress("Red Team search") as show:
         best = worst_stimulus_subset(embeddings, size, seed, show)
     if measure == DEFAULT_MEASURE:
         draws = random_stimulus_subsets(embeddings, size, DRAWS, seed)
     else:
-        with _progress() as show:
+        with _progress("Red Team search") as show:
             best = descend(by, embeddings, best.chosen, seed, show)
         draws = random_mean_similarities(by, embeddings, size, DRAWS, seed)
     return replace(best, value=1 - best.value), 1 - draws
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[int, int], None]]:
-    """Give what shows how many steps of how many are done, from the first on: an exact search has none."""
+def _progress(title: str) -> Iterator[Callable[..., None]]:
+    """Give what shows how many steps of how many are done, from the first on: an enumeration has none."""
     with ExitStack() as shown:
         bars: list[Progress] = []
 
-        def show(done: int, total: int) -> None:
+        def show(done: int, total: int, note: str = "") -> None:
             if not bars:
-                bars.append(shown.enter_context(Progress("Red Team search", total, "steps")))
-            bars[0].show(done)
+                bars.append(shown.enter_context(Progress(title, total, "steps")))
+            bars[0].show(done, note)
 
         yield show
 
@@ -142,7 +145,12 @@ def _report(document: dict[str, Any], pool: int, title: str) -> None:
     above, spread = best - random["mean"], random["standard_deviation"]
     exact = "the best there is" if document["exact"] else "the best that was found"
     by = f" by {title}" if "measure" in document else ""
-    print(f"{document['team'].title()} Team score {best:.6f}{by} with {document['size']} of {pool}, {exact}")
+    bound = (
+        ""
+        if document.get("gap", 0) == 0
+        else f"; none scores above {document['bound']:.6f}, {document['gap']:.6f} more"
+    )
+    print(f"{document['team'].title()} Team score {best:.6f}{by} with {document['size']} of {pool}, {exact}{bound}")
     # Where all random submissions score the same, their spread is a rounding error.
     deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
     print(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations, islice
@@ -10,13 +11,23 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
+from metrics.similarity.densest_subset_proof import DensestSubset
+
+# Is called with what is done, all there is to do, and how good the best so far is.
+Progress = Callable[[int, int, str], object]
+
+# All subsets are enumerated where they are no more: a few seconds.
 EXACT_LIMIT = 1_000_000
+# Operations of branch and bound, cubes of matrices' sides, where no time is set: about 15 s on one core.
+EFFORT = 1e10
 # Subsets enumerated at a time: bounds the memory.
 CHUNK = 20_000
 # Subsets that are grown greedily and then improved by exchanges; the best of one per model.
 STARTS = 32
 # Exchanges that gain less, in sums of similarities, are taken for rounding.
 TOLERANCE = 1e-10
+# What the progress of branch and bound is counted in.
+PERCENT = 100
 # Draws per random subset that is wanted, before a catalog of copies is given up.
 REDRAWS = 100
 
@@ -29,40 +40,73 @@ class Search:
         chosen: Indices of the subset, ascending.
         value: Mean over its pairs of models: of similarities, or of biased linear CKA.
         exact: Whether it is certain that no other subset of this size is better.
+        bound: No other subset of this size has a higher value, where that is known.
     """
 
     chosen: tuple[int, ...]
     value: float
     exact: bool
+    bound: float | None = None
 
 
-def best_model_subset(similarity: NDArray[np.floating], size: int) -> Search:
+def best_model_subset(
+    similarity: NDArray[np.floating],
+    size: int,
+    seconds: float | None = None,
+    progress: Progress = lambda done, total, note: None,
+) -> Search:
     """Find the models with the highest mean pairwise similarity.
 
-    All subsets are enumerated where there are at most `EXACT_LIMIT` (a few seconds). Otherwise a subset is grown
-    greedily from every model, and the best `STARTS` of these are improved by exchanges of one model for another, the
-    best exchange first, until none gains.
+    All subsets are enumerated where there are at most `EXACT_LIMIT`. Otherwise a subset is grown greedily from every
+    model, and the best `STARTS` of these are improved by exchanges of one model for another, the best exchange first,
+    until none gains. Branch and bound then looks for a better one, and for a proof that there is none.
 
     Args:
         similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
         size: Models to choose.
+        seconds: How long branch and bound may take; by default as long as `EFFORT` lasts, whatever the machine, so that
+            the result depends on the similarities alone.
+        progress: Called with how much of branch and bound is done, how much is at most to be done, and the best value
+            and bound so far.
 
     Returns:
-        The subset and its mean similarity over pairs.
+        The subset, its mean similarity over pairs, and an upper bound on that of any other.
 
     Raises:
         ValueError: `size` is below 2 or above the number of models.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
-    exact = math.comb(len(pairs), size) <= EXACT_LIMIT
-    if exact:
+    if math.comb(len(pairs), size) <= EXACT_LIMIT:
         chosen = _enumerate(pairs, size)
-    else:
-        grown = sorted(_grow(pairs, size), key=lambda members: -_mean_pair(pairs, members))
-        improved = [_improve(pairs, members) for members in grown[:STARTS]]
-        chosen = max(improved, key=lambda members: _mean_pair(pairs, members))
-    return Search(tuple(sorted(chosen.tolist())), _mean_pair(pairs, chosen), exact)
+        value = _mean_pair(pairs, chosen)
+        return Search(tuple(sorted(chosen.tolist())), value, exact=True, bound=value)
+    grown = sorted(_grow(pairs, size), key=lambda members: -_mean_pair(pairs, members))
+    improved = [_improve(pairs, members) for members in grown[:STARTS]]
+    chosen = max(improved, key=lambda members: _mean_pair(pairs, members))
+    search = DensestSubset(pairs, chosen, lambda members: _improve(pairs, members))
+    search.search(_limit(search, size * (size - 1), seconds, progress))
+    value = _mean_pair(pairs, search.chosen)
+    bound = value if search.proved else search.bound / (size * (size - 1))
+    return Search(tuple(sorted(search.chosen.tolist())), value, search.proved, bound)
+
+
+def _limit(
+    search: DensestSubset, ordered_pairs: int, seconds: float | None, progress: Progress
+) -> Callable[[float], bool]:
+    """Give what tells branch and bound when to end, and shows how far it is meanwhile."""
+    start, done = time.monotonic(), 0.0
+    total = EFFORT if seconds is None else seconds
+
+    def over(operations: float) -> bool:
+        nonlocal done
+        done = done + operations if seconds is None else time.monotonic() - start
+        share = min(1.0, done / total) if total > 0 else 1.0
+        values = (search.value / ordered_pairs, search.bound / ordered_pairs)
+        progress(int(PERCENT * share), PERCENT, "best {:.4f}, at most {:.4f}".format(*values))
+        return share >= 1
+
+    return over
 
 
 def random_model_subsets(

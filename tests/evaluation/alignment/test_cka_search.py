@@ -8,6 +8,8 @@ from itertools import combinations
 
 import pytest
 
+from evaluation.alignment import cka_search
+from metrics.similarity.model_subset_search import Search
 from tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
@@ -55,3 +57,16 @@ def test_size_out_of_range(arena: Arena, refused: Callable[..., str], team: str,
     assert "size" in text
     assert f"at least 2 and at most {most}" in text
     assert not (arena.folder / "out").exists()
+
+
+def test_a_proof_that_was_cut_short_says_the_bound(
+    arena: Arena, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    proved = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
+    assert (proved["exact"], proved["bound"], proved["gap"]) == (True, proved["score"], 0)
+    short = Search((0, 2), 0.5, exact=False, bound=0.625)
+    monkeypatch.setattr(cka_search, "best_model_subset", lambda *_, **__: short)
+    capsys.readouterr()
+    found = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
+    assert (found["exact"], found["bound"], found["gap"]) == (False, 0.625, 0.125)
+    assert "none scores above 0.625000, 0.125000 more" in capsys.readouterr().out

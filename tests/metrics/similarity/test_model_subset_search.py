@@ -10,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 from metrics.similarity import model_subset_search
+from metrics.similarity.densest_subset_proof import DensestSubset
 from metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
 
 
@@ -52,20 +53,57 @@ def test_chunks_join(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4, 7, 12])
-@pytest.mark.parametrize("seed", range(5))
-def test_greedy_with_exchanges_finds_the_optimum_of_small_registries(
-    size: int, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("seed", range(3))
+def test_branch_and_bound_proves_the_optimum(size: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
     matrix = similarities(13, seed)
     found = best_model_subset(matrix, size)
+    assert found.exact
+    assert found.value == found.bound == pytest.approx(brute_force(matrix, size)[1], abs=1e-12)
+
+
+@pytest.mark.parametrize("size", [2, 4, 7, 12])
+@pytest.mark.parametrize("effort", [0, 1e4, 1e5])
+def test_the_bound_is_never_below_the_optimum(size: int, effort: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    monkeypatch.setattr(model_subset_search, "EFFORT", effort)
+    matrix = similarities(13, seed=9) - 0.5
+    found = best_model_subset(matrix, size)
+    assert found.bound is not None
+    assert found.value <= brute_force(matrix, size)[1] + 1e-12 <= found.bound + 2e-12
+    assert found.exact == (found.bound == found.value)
+
+
+def test_more_effort_lowers_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = similarities(60, seed=0)
+    bounds = []
+    for effort in (0, 3e6, 3e7, 1e8):
+        monkeypatch.setattr(model_subset_search, "EFFORT", effort)
+        found = best_model_subset(matrix, 10)
+        assert not found.exact
+        bounds.append(found.bound or 0)
+    assert bounds == sorted(bounds, reverse=True)
+    # Without any steps the bound is what the best models have with their own best partners.
+    largest = np.sort(matrix - np.eye(60), axis=1)[:, -9:].mean(axis=1)
+    assert bounds[0] == pytest.approx(np.sort(largest)[-10:].mean(), abs=1e-9)
+    assert bounds[-1] < bounds[0] - 0.1
+
+
+def test_time_ends_the_proof_and_progress_tells_how_far_it_is() -> None:
+    matrix = similarities(90, seed=0)
+    told: list[tuple[int, int, str]] = []
+    found = best_model_subset(matrix, 12, 0.3, lambda *state: told.append(state))
     assert not found.exact
-    assert found.value == pytest.approx(brute_force(matrix, size)[1], abs=1e-12)
+    assert found.bound is not None
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told)
+    assert told[-1][0] == told[-1][1]
+    assert told[-1][2].startswith(f"best {found.value:.4f}, at most ")
 
 
 @pytest.mark.parametrize("size", [2, 10, 60])
 def test_no_exchange_improves_a_large_search(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(model_subset_search, "EXACT_LIMIT", 0)
+    monkeypatch.setattr(model_subset_search, "EFFORT", 0)
     matrix = similarities(70, seed=size)
     found = best_model_subset(matrix, size)
     assert len(set(found.chosen)) == size
@@ -77,16 +115,19 @@ def test_no_exchange_improves_a_large_search(size: int, monkeypatch: pytest.Monk
         assert (inside.sum() - np.trace(inside)) / (size * (size - 1)) <= found.value + 1e-10
 
 
-def test_the_limit_decides_what_is_exact() -> None:
+def test_the_limit_decides_what_is_enumerated(monkeypatch: pytest.MonkeyPatch) -> None:
     assert math.comb(22, 11) < model_subset_search.EXACT_LIMIT < math.comb(23, 11)
+    monkeypatch.setattr(model_subset_search, "EFFORT", 0)
     assert not best_model_subset(similarities(23, seed=0), 11).exact
 
 
 def test_a_planted_family_is_found() -> None:
-    matrix = similarities(200, seed=0) / 2
-    family = tuple(range(3, 200, 10))
+    matrix = similarities(100, seed=0) / 2
+    family = tuple(range(3, 100, 10))
     matrix[np.ix_(family, family)] += 0.3
-    assert best_model_subset(matrix, len(family)).chosen == family
+    found = best_model_subset(matrix, len(family))
+    assert found.chosen == family
+    assert found.exact
 
 
 def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +141,10 @@ def test_a_family_that_growth_misses_is_found(monkeypatch: pytest.MonkeyPatch) -
     found = best_model_subset(matrix, 5)
     assert found.chosen == tuple(family)
     assert found.value == pytest.approx(0.9)
+    # One start ends in the trap, and the bound shows the way out.
     monkeypatch.setattr(model_subset_search, "STARTS", 1)
+    assert best_model_subset(matrix, 5).chosen == tuple(family)
+    monkeypatch.setattr(DensestSubset, "search", lambda search, over: None)
     assert best_model_subset(matrix, 5).chosen == tuple(trap)
 
 
