@@ -127,6 +127,19 @@ def test_files_hold_the_same_ranking(arena: Arena, capsys: pytest.CaptureFixture
     assert text.split("## Scores")[1].split("\n")[4].startswith(f"| {winner} |")
 
 
+def test_a_model_that_a_measure_says_nothing_of_leaves_the_others_their_scores(arena: Arena) -> None:
+    wide = make_entry("squeezenet1_1", "features", "pool", 512)
+    arena.write("registry.json", {"contract_version": "1.0", "models": [*ENTRIES[:2], wide]})
+    narrow = arena.write("narrow.json", {"models": MODELS[:2]})
+    mixed = arena.write("mixed.json", {"models": [MODELS[0], "squeezenet1_1"]})
+    document = report(arena, narrow, mixed, options=("--measures=[cca, pwcca]",))
+    for measure in ("cca", "pwcca"):
+        assert document["scores"]["narrow"][measure]["rank"] == 1
+        assert document["scores"]["mixed"][measure]["score"] is None
+        assert document["scores"]["mixed"][measure]["reason"].startswith("model 'squeezenet1_1': ")
+    assert {document["scores"][name]["linear_cka"]["rank"] for name in ("narrow", "mixed")} == {1, 2}
+
+
 def test_measures_are_chosen(arena: Arena, refused: Callable[..., str]) -> None:
     folder = write_blue(arena)
     whole = report(arena, folder)
