@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Header, HTTPException, Request
+from fastapi import APIRouter, Header, HTTPException, Path, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import JSONResponse, Response
 
@@ -20,6 +20,8 @@ from portal.state import Portal, PortalDependency
 from portal.submitting import find_problems, new_key, submit
 
 router = APIRouter()
+# What PostgreSQL's numbers of rows can be.
+Number = Annotated[int, Path(ge=1, lt=2**31)]
 
 
 @router.get("/api/challenge")
@@ -78,7 +80,7 @@ def read_submissions(portal: PortalDependency, caller: Caller) -> list[dict[str,
 
 
 @router.get("/api/submissions/{number}")
-def read_submission(number: int, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
+def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
     """Give one submission: the caller's own, or a scored one where the organisers show them."""
     with portal.database.reading() as session:
         record = visible_record(portal, find_records(session, submission_id=number), visitor)
@@ -131,7 +133,7 @@ def visible_record(portal: Portal, records: list[Record], visitor: Team | None) 
     raise HTTPException(404, "There is no such submission, or it is another team's.")
 
 
-async def _answer(portal: Portal, number: int, status: int) -> Response:
+async def _answer(portal: Portal, number: Number, status: int) -> Response:
     def read() -> dict[str, Any]:
         with portal.database.reading() as session:
             return publish_record(find_records(session, submission_id=number)[0])

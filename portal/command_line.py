@@ -42,7 +42,7 @@ def parse_settings(description: str, args: Sequence[str] | None = None) -> Setti
     """
     parser = settings_parser(description)
     given = underscored(sys.argv[1:] if args is None else args)
-    return make_settings(parser.instantiate_classes(parser.parse_args(given)))
+    return make_settings(parser.instantiate(parser.parse_args(given)))
 
 
 def underscored(args: Sequence[str]) -> list[str]:

@@ -22,10 +22,13 @@ from sqlalchemy import (
     UniqueConstraint,
     create_engine,
     event,
+    insert,
+    inspect,
+    select,
     text,
 )
-from sqlalchemy.engine import Connection, Dialect, make_url
-from sqlalchemy.exc import ArgumentError, DBAPIError, NoSuchModuleError
+from sqlalchemy.engine import URL, Connection, Dialect, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column
 from sqlalchemy.types import TypeDecorator
@@ -37,7 +40,9 @@ State = Literal["queue", "running", "scored", "refused", "failed"]
 
 # Bytes of "Headstart": whatever else uses the same PostgreSQL has other locks.
 _LOCK = 0x4865_6164
-_WAIT_SECONDS = 30
+_WAIT_SECONDS = 10
+# Changed with the tables.
+_FORMAT_FACT, _FORMAT = "format", "1"
 # What a database that is away, or has no room, raises.
 AWAY = (DBAPIError, PoolTimeoutError)
 
@@ -85,7 +90,7 @@ class SubmissionRow(Table):
     id: Mapped[int] = mapped_column(primary_key=True)
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
     track: Mapped[str] = mapped_column(String(8))
-    key: Mapped[str] = mapped_column(String(64))
+    key: Mapped[str] = mapped_column(String(128))
     content: Mapped[bytes] = deferred(mapped_column(LargeBinary))
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]
@@ -121,6 +126,8 @@ class ScoringRow(Table):
     score: Mapped[float | None]
     debiased: Mapped[float | None]
     calibrated: Mapped[float | None]
+    low: Mapped[float | None]
+    high: Mapped[float | None]
     document: Mapped[str | None] = deferred(mapped_column(Text))
     heatmap: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
 
@@ -153,19 +160,29 @@ class Database:
         url: SQLAlchemy's URL of an SQLite file or a PostgreSQL database.
 
     Raises:
-        UserError: It is no such URL, or a driver is missing.
+        UserError: It is no such URL, or the driver is missing.
     """
 
     def __init__(self, url: str) -> None:
         try:
             self.url = make_url(url)
-            self.engine = _sqlite(url) if self.is_sqlite else _postgresql(url)
-        except (ArgumentError, NoSuchModuleError) as error:
+            if self.url.get_backend_name() in {"postgresql", "postgres"}:
+                self.url = self.url.set(drivername="postgresql+psycopg")
+            elif not self.is_sqlite:
+                raise ArgumentError
+            self.engine = (_sqlite if self.is_sqlite else _postgresql)(self.url)
+        except ArgumentError as error:
             # The text may hold a password.
-            raise UserError("database: is no URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3") from error
+            raise UserError(
+                "database: is no URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
+                "postgresql+psycopg://portal@localhost/portal"
+            ) from error
         except ModuleNotFoundError as error:
             raise UserError(f"database: {error}; pip install 'headstart[portal]'") from error
         self._for_writing = self.engine.execution_options(writing=True)
+        # SQLite's transactions see one state anyway.
+        one_state = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._for_reading = self.engine.execution_options(**one_state)
 
     @property
     def is_sqlite(self) -> bool:
@@ -173,16 +190,31 @@ class Database:
         return self.url.get_backend_name() == "sqlite"
 
     def create_tables(self) -> None:
-        """Create the tables that are missing; several processes may do so at once."""
+        """Create the tables where there are none; several processes may do so at once.
+
+        Raises:
+            UserError: There are those of another version of the portal.
+        """
         with self._for_writing.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-            Table.metadata.create_all(connection)
+            there = inspect(connection).get_table_names()
+            if not there:
+                Table.metadata.create_all(connection)
+                connection.execute(insert(FactRow).values(name=_FORMAT_FACT, value=_FORMAT))
+            known = FactRow.__tablename__ in there
+            query = select(FactRow.value).where(FactRow.name == _FORMAT_FACT)
+            found = connection.scalar(query) if known or not there else None
+        if found != _FORMAT:
+            raise UserError(
+                "database: was not made by this version of the portal; serve it by the one that made it, or name an "
+                "empty one"
+            )
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a session that sees one state of the database."""
-        with Session(self.engine) as session:
+        with Session(self._for_reading) as session:
             yield session
 
     @contextmanager
@@ -220,7 +252,7 @@ def record(
     session.add(event_row)
 
 
-def _sqlite(url: str) -> Engine:
+def _sqlite(url: URL) -> Engine:
     engine = create_engine(url, connect_args={"timeout": _WAIT_SECONDS}, pool_size=16, max_overflow=32)
 
     @event.listens_for(engine, "connect")
@@ -238,7 +270,7 @@ def _sqlite(url: str) -> Engine:
     return engine
 
 
-def _postgresql(url: str) -> Engine:
+def _postgresql(url: URL) -> Engine:
     # One that went away is noticed before it is used, and one that does not answer is not waited for.
     arguments = {"connect_timeout": 5}
     return create_engine(url, pool_pre_ping=True, pool_size=16, max_overflow=32, connect_args=arguments)

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from sqlalchemy import exists, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from contract.challenge import Challenge, find_untimely
@@ -18,13 +18,20 @@ from output.errors import UserError
 from portal.accounts import Team
 from portal.database import Database, FactRow, ScoringRow, SubmissionRow, TeamRow, record
 from portal.queue import enqueue
+from portal.records import latest_public
 
 FROZEN = "frozen"
-LONGEST_KEY = 64
+LONGEST_KEY = 128
+# Of a refused submission are kept.
+MOST_PROBLEMS = 1000
 
 
 class ClosedError(UserError):
     """The portal takes nothing in, whatever it is."""
+
+
+class OtherDocumentError(UserError):
+    """A key was used before, for something else."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,9 @@ def hand_in(
 
     Raises:
         ClosedError: Organisers have closed the portal, or the team's token was revoked meanwhile.
+        OtherDocumentError: The key is that of another submission.
     """
+    digest = hashlib.sha256(content).hexdigest()
     with database.writing() as session:
         # One after the other of one team: of two at once, both would find that a quota leaves room for one.
         row = session.scalar(select(TeamRow).where(TeamRow.id == team.id).with_for_update())
@@ -80,17 +89,22 @@ def hand_in(
             raise ClosedError("team: its token was revoked; ask the organisers")
         there = session.scalar(select(SubmissionRow).where(SubmissionRow.team_id == team.id, SubmissionRow.key == key))
         if there is not None:
+            if (there.sha256, there.track) != (digest, track):
+                raise OtherDocumentError("key: another document was handed in with it; choose another key")
             return Receipt(there.id, there.is_refused, new=False)
         if is_frozen(session):
             raise ClosedError("submission: the organisers take in no submissions at present")
         untimely = find_untimely(challenge, track, counted_times(session, team, track), now)
-        found = [*problems, *(asdict(problem) for problem in untimely)]
+        found = [*(asdict(problem) for problem in untimely), *problems]
+        if len(found) > MOST_PROBLEMS:
+            rest = {"pointer": "", "value": "", "rule": f"and {len(found) - MOST_PROBLEMS:,} more problems"}
+            found = [*found[:MOST_PROBLEMS], rest]
         submission = SubmissionRow(
             team_id=team.id,
             track=track,
             key=key,
             content=content,
-            sha256=hashlib.sha256(content).hexdigest(),
+            sha256=digest,
             received=now,
             refused=json.dumps(found) if found else None,
             is_refused=bool(found),
@@ -109,6 +123,25 @@ def hand_in(
         return Receipt(submission.id, bool(found), new=True)
 
 
+def freeze(database: Database) -> None:
+    """Take in nothing more."""
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        if not is_frozen(session):
+            session.add(FactRow(name=FROZEN, value=now.isoformat()))
+            record(session, now, "frozen", "No submissions are taken in at present.", public=True)
+
+
+def thaw(database: Database) -> None:
+    """Take in submissions again."""
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        fact = session.get(FactRow, FROZEN)
+        if fact is not None:
+            session.delete(fact)
+            record(session, now, "thawed", "Submissions are taken in again.", public=True)
+
+
 def is_frozen(session: Session) -> bool:
     """Tell whether organisers have closed the portal."""
     return session.get(FactRow, FROZEN) is not None
@@ -116,10 +149,10 @@ def is_frozen(session: Session) -> bool:
 
 def counted_times(session: Session, team: Team, track: Track) -> Sequence[datetime]:
     """Give when the submissions of a team that count were handed in: those not refused that have not failed."""
-    failed = exists().where(
-        ScoringRow.submission_id == SubmissionRow.id, ScoringRow.kind == "public", ScoringRow.state == "failed"
-    )
-    query = select(SubmissionRow.received).where(
-        SubmissionRow.team_id == team.id, SubmissionRow.track == track, SubmissionRow.is_refused.is_(False), ~failed
+    query = (
+        select(SubmissionRow.received)
+        .join(ScoringRow, latest_public())
+        .where(SubmissionRow.team_id == team.id, SubmissionRow.track == track, SubmissionRow.is_refused.is_(False))
+        .where(ScoringRow.state != "failed")
     )
     return session.scalars(query).all()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -12,6 +13,15 @@ from sqlalchemy.orm import Session
 from contract.challenge import Challenge, choose_standing
 from contract.schema import Team as Track
 from portal.database import EventRow, ScoringRow, SubmissionRow, TeamRow
+
+# Of a scoring, in the order of `_Scored`.
+SCORES: tuple[Any, ...] = (
+    ScoringRow.score,
+    ScoringRow.debiased,
+    ScoringRow.calibrated,
+    ScoringRow.low,
+    ScoringRow.high,
+)
 
 
 @dataclass(frozen=True)
@@ -25,6 +35,8 @@ class Standing:
         score: The public score.
         debiased: By the debiased estimate; None where that is undefined.
         calibrated: Calibrated against chance; None where that is not computed.
+        low: Lower end of the score's 95 % interval over stimuli; None where it has none.
+        high: Its upper end.
         held_out: The held-out score; None before it may be shown, and where there is none.
         received: When the submission was handed in.
         submissions: How many of the participant's submissions are scored.
@@ -36,6 +48,8 @@ class Standing:
     score: float
     debiased: float | None
     calibrated: float | None
+    low: float | None
+    high: float | None
     held_out: float | None
     received: datetime
     submissions: int
@@ -82,6 +96,8 @@ def rank_teams(session: Session, challenge: Challenge, track: Track, show_held_o
             score=each.score,
             debiased=each.debiased,
             calibrated=each.calibrated,
+            low=each.low,
+            high=each.high,
             held_out=held_out.get(each.submission_id),
             received=each.received,
             submissions=count,
@@ -121,23 +137,21 @@ class _Scored:
     score: float
     debiased: float | None
     calibrated: float | None
+    low: float | None
+    high: float | None
 
 
 def _read(session: Session, track: Track) -> Sequence[_Scored]:
     """Give the scored submissions in the order in which they were handed in, each by its latest scoring."""
-    columns = (SubmissionRow.id, SubmissionRow.team_id, TeamRow.name, SubmissionRow.received)
     query = (
-        select(*columns, ScoringRow.score, ScoringRow.debiased, ScoringRow.calibrated)
+        select(SubmissionRow.id, SubmissionRow.team_id, TeamRow.name, SubmissionRow.received, *SCORES)
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
         .where(SubmissionRow.track == track, ScoringRow.kind == "public", ScoringRow.state == "scored")
         .order_by(SubmissionRow.id, ScoringRow.round)
     )
-    latest: dict[int, _Scored] = {}
-    for number, team, name, received, score, debiased, calibrated in session.execute(query):
-        assert score is not None
-        latest[number] = _Scored(number, team, name, received, score, debiased, calibrated)
-    return list(latest.values())
+    # Of several rounds the last one.
+    return list({row[0]: _Scored(*row) for row in session.execute(query)}.values())
 
 
 def _read_held_out(session: Session, track: Track) -> dict[int, float]:

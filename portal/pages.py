@@ -12,14 +12,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from contract.schema import Team as Track
 from contract.submissions import KEYS
 from portal.accounts import Team, find_team
-from portal.api import visible_record
+from portal.api import Number, visible_record
 from portal.intake import counted_times, is_frozen
 from portal.published import publish_score
 from portal.records import find_document, find_heatmap, find_records, read_log
 from portal.rendering import TEMPLATES, render
 from portal.sessions import Visitor, forget, is_own_form, remember
 from portal.state import Portal, PortalDependency
-from portal.submitting import find_problems, new_key, submit
+from portal.submitting import find_problems, key_of_form, new_key, submit
 
 router = APIRouter(default_response_class=HTMLResponse)
 SHOWN_PROBLEMS = 200
@@ -86,7 +86,7 @@ def show_submissions(request: Request, portal: PortalDependency, visitor: Visito
 
 
 @router.get("/submissions/{number}")
-def show_submission(request: Request, number: int, portal: PortalDependency, visitor: Visitor) -> Response:
+def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show one submission."""
     with portal.database.reading() as session:
         record = visible_record(portal, find_records(session, submission_id=number), visitor)
@@ -104,7 +104,7 @@ def show_submission(request: Request, number: int, portal: PortalDependency, vis
 
 
 @router.get("/submissions/{number}/heatmap.png")
-def show_heatmap(number: int, portal: PortalDependency, visitor: Visitor) -> Response:
+def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the similarity of all pairs of models as a picture."""
     with portal.database.reading() as session:
         visible_record(portal, find_records(session, submission_id=number), visitor)
@@ -159,7 +159,7 @@ async def take_form(request: Request, track: Track, portal: PortalDependency, vi
             raise HTTPException(401, "Your token is not valid any more; log in again.")
         upload, pasted = form.get("file"), str(form.get("document", ""))
         uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else b""
-        key, checked = str(form.get("key", "")), form.get("action") == "check"
+        nonce, checked = str(form.get("key", "")), form.get("action") == "check"
     if uploaded and pasted.strip():
         mistake = "Choose a file or paste a document, not both."
         return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
@@ -168,7 +168,7 @@ async def take_form(request: Request, track: Track, portal: PortalDependency, vi
         problems = await find_problems(portal, request, track, content)
         text = content.decode(errors="replace")
         return await run_in_threadpool(_form, request, portal, track, visitor, text, problems=problems)
-    receipt = await submit(portal, visitor, track, content, key or new_key())
+    receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content))
     return RedirectResponse(f"/submissions/{receipt.id}", 303)
 
 

@@ -10,7 +10,15 @@ from portal.leaderboard import Standing
 from portal.records import Record
 
 # Of score.json. Its digests would tell when held-back documents change, and its timings what is computed.
-OF_SCORE = ("contract_version", "team", "n_models", "n_stimuli", "mean_cka_biased", "mean_cka_debiased")
+OF_SCORE = (
+    "contract_version",
+    "team",
+    "n_models",
+    "n_stimuli",
+    "mean_cka_biased",
+    "mean_cka_debiased",
+    "mean_cka_calibrated",
+)
 
 
 def publish_record(record: Record) -> dict[str, Any]:
@@ -27,6 +35,7 @@ def publish_record(record: Record) -> dict[str, Any]:
         "score": record.score,
         "debiased_score": record.debiased,
         "calibrated_score": record.calibrated,
+        "ci95": None if record.low is None else [record.low, record.high],
         "ended": None if record.ended is None else record.ended.isoformat(),
         "sha256": record.sha256,
     }
@@ -47,6 +56,7 @@ def publish_standing(standing: Standing, with_held_out: bool) -> dict[str, Any]:
         "score": standing.score,
         "debiased_score": standing.debiased,
         "calibrated_score": standing.calibrated,
+        "ci95": None if standing.low is None else [standing.low, standing.high],
         "received": standing.received.isoformat(),
         "submissions": standing.submissions,
     }

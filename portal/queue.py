@@ -55,8 +55,8 @@ class Outcome:
         state: `scored`, `failed`, or `refused` where the rules have changed since it was handed in.
         note: What the team is told.
         error: What organisers are told.
-        numbers: Score, debiased and calibrated score, where it was scored and they are defined.
-        document: The content of `score.json`.
+        numbers: `score`, `debiased`, `calibrated`, and the ends of its 95 % interval, `low` and `high`, where defined.
+        document: The content of `score.json`, as JSON.
         heatmap: A picture of the matrix.
         problems: For which it is refused, JSON values.
     """
@@ -65,7 +65,7 @@ class Outcome:
     note: str = ""
     error: str = ""
     numbers: Mapping[str, float | None] | None = None
-    document: Mapping[str, Any] | None = None
+    document: str | None = None
     heatmap: bytes | None = None
     problems: list[dict[str, str]] | None = None
 
@@ -167,8 +167,7 @@ def _end(session: Session, row: ScoringRow, outcome: Outcome, now: datetime) -> 
     row.note, row.error = outcome.note, outcome.error
     for name, number in (outcome.numbers or {}).items():
         setattr(row, name, number)
-    row.document = None if outcome.document is None else json.dumps(outcome.document, allow_nan=False)
-    row.heatmap = outcome.heatmap
+    row.document, row.heatmap = outcome.document, outcome.heatmap
     submission = session.get_one(SubmissionRow, row.submission_id)
     if outcome.problems is not None:
         submission.refused, submission.is_refused = json.dumps(outcome.problems), True

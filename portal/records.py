@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import and_, case, func, literal, select
+from sqlalchemy import ColumnElement, and_, case, func, literal, select
 from sqlalchemy.orm import Session, aliased, undefer
 
 from portal.database import EventRow, ScoringRow, SubmissionRow, TeamRow
@@ -33,6 +33,8 @@ class Record:
         score: The public score, as of `portal.leaderboard.Standing`, and so are the rest.
         debiased: By the debiased estimate.
         calibrated: Calibrated against chance.
+        low: Lower end of the score's interval.
+        high: Its upper end.
         ended: When it was scored, or failed.
         sha256: Digest of the document.
     """
@@ -48,6 +50,8 @@ class Record:
     score: float | None
     debiased: float | None
     calibrated: float | None
+    low: float | None
+    high: float | None
     ended: datetime | None
     sha256: str
 
@@ -55,6 +59,17 @@ class Record:
     def is_waiting(self) -> bool:
         """Whether its state is going to change by itself."""
         return self.state in {"queue", "running"}
+
+
+def latest_public() -> ColumnElement[bool]:
+    """Give the condition on which a submission's latest public scoring is joined to it."""
+    later = aliased(ScoringRow)
+    last = select(func.max(later.round)).where(later.submission_id == SubmissionRow.id, later.kind == "public")
+    return and_(
+        ScoringRow.submission_id == SubmissionRow.id,
+        ScoringRow.kind == "public",
+        ScoringRow.round == last.scalar_subquery(),
+    )
 
 
 def find_records(session: Session, team_id: int | None = None, submission_id: int | None = None) -> list[Record]:
@@ -65,19 +80,10 @@ def find_records(session: Session, team_id: int | None = None, submission_id: in
         team_id: Those of one participant; of all by default.
         submission_id: The one of this number alone.
     """
-    later = aliased(ScoringRow)
-    last = select(func.max(later.round)).where(later.submission_id == SubmissionRow.id, later.kind == "public")
     query = (
         select(SubmissionRow, TeamRow.name, ScoringRow)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .outerjoin(
-            ScoringRow,
-            and_(
-                ScoringRow.submission_id == SubmissionRow.id,
-                ScoringRow.kind == "public",
-                ScoringRow.round == last.scalar_subquery(),
-            ),
-        )
+        .outerjoin(ScoringRow, latest_public())
         .options(undefer(SubmissionRow.refused))
         .order_by(SubmissionRow.id.desc())
     )
@@ -85,8 +91,10 @@ def find_records(session: Session, team_id: int | None = None, submission_id: in
         query = query.where(SubmissionRow.team_id == team_id)
     if submission_id is not None:
         query = query.where(SubmissionRow.id == submission_id)
-    places = _places(session)
-    return [_record(row, name, scoring, places) for row, name, scoring in session.execute(query)]
+    found = session.execute(query).all()
+    waiting = any(scoring is not None and scoring.state == "queue" for _, _, scoring in found)
+    places = _places(session) if waiting else {}
+    return [_record(row, name, scoring, places) for row, name, scoring in found]
 
 
 def find_document(session: Session, submission_id: int) -> tuple[dict[str, Any], bool] | None:
@@ -119,13 +127,9 @@ def read_log(session: Session, count: int = LOG_LINES) -> Sequence[EventRow]:
 
 
 def count_states(session: Session) -> dict[str, int]:
-    """Count submissions by state, scored again or not."""
+    """Count submissions by state."""
     state = case((SubmissionRow.is_refused, literal("refused")), else_=ScoringRow.state)
-    query = (
-        select(state, func.count(SubmissionRow.id.distinct()))
-        .outerjoin(ScoringRow, and_(ScoringRow.submission_id == SubmissionRow.id, ScoringRow.kind == "public"))
-        .group_by(state)
-    )
+    query = select(state, func.count()).outerjoin(ScoringRow, latest_public()).group_by(state)
     return {name: count for name, count in session.execute(query) if name is not None}
 
 
@@ -148,6 +152,8 @@ def _record(row: SubmissionRow, team: str, scoring: ScoringRow | None, places: d
         score=None if scoring is None else scoring.score,
         debiased=None if scoring is None else scoring.debiased,
         calibrated=None if scoring is None else scoring.calibrated,
+        low=None if scoring is None else scoring.low,
+        high=None if scoring is None else scoring.high,
         ended=None if scoring is None else scoring.ended,
         sha256=row.sha256,
     )

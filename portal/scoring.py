@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -92,12 +93,22 @@ def _describe(document: dict[str, Any], with_heatmap: bool) -> Outcome:
         mean = document.get(key)
         return None if mean is None else mean if blue else 1 - mean
 
+    ends = (document.get("ci95") or {}).get("mean") or (None, None)
+    # The higher the mean, the lower a Red Team's score.
+    interval = ends if blue else [None if end is None else 1 - end for end in reversed(ends)]
     numbers = {
         "score": document["score"],
         "debiased": scored("mean_cka_debiased"),
         "calibrated": scored("mean_cka_calibrated"),
+        "low": interval[0],
+        "high": interval[1],
     }
-    return Outcome("scored", numbers=numbers, document=document, heatmap=_draw(document) if with_heatmap else None)
+    return Outcome(
+        "scored",
+        numbers=numbers,
+        document=json.dumps(document, allow_nan=False),
+        heatmap=_draw(document) if with_heatmap else None,
+    )
 
 
 def _draw(document: dict[str, Any]) -> bytes:

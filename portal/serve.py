@@ -49,7 +49,10 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
         draw_stimuli(settings)
     app = create_app(settings)
     database: Database = app.state.portal.database
-    database.create_tables()
+    try:
+        database.create_tables()
+    except AWAY as error:
+        raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     print(f"The portal is at {address}. Ctrl-C ends it.", flush=True)
     if settings.demonstration:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import secrets
 from datetime import UTC, datetime
 
@@ -10,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 
 from contract.schema import Team as Track
 from portal.accounts import Team
-from portal.intake import LONGEST_KEY, ClosedError, Receipt, hand_in
+from portal.intake import LONGEST_KEY, ClosedError, OtherDocumentError, Receipt, hand_in
 from portal.state import Portal
 from portal.validation import ValidatorError
 
@@ -20,6 +21,11 @@ WAIT = {"Retry-After": "30"}
 def new_key() -> str:
     """Give a key by which a form that is sent twice is told."""
     return secrets.token_urlsafe(16)
+
+
+def key_of_form(nonce: str, content: bytes) -> str:
+    """Give the key of what a form sends: the same document sent twice from one page is taken once, another is not."""
+    return f"{nonce[:32]}:{hashlib.sha256(content).hexdigest()}"
 
 
 async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
@@ -60,6 +66,8 @@ async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: 
         )
     except ClosedError as error:
         raise HTTPException(403, str(error)) from error
+    except OtherDocumentError as error:
+        raise HTTPException(409, str(error)) from error
 
 
 async def _validate(portal: Portal, track: Track, content: bytes) -> list[dict[str, str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -11,10 +11,16 @@ from typing import Any
 import yaml
 from fastapi.testclient import TestClient
 
+from contract.challenge import CHALLENGE, Challenge
+from contract.documents import read_catalog, read_registry
+from contract.problems import ContractError
+from contract.schema import Team as Track
+from contract.submissions import check_submission
 from portal.app import create_app
 from portal.database import Database
 from portal.queue import Job, Outcome, claim, finish
 from portal.settings import Settings
+from portal.validation import DOCUMENT
 from tests.material.arena import make_entry
 
 MODELS = ("owl", "lark", "wren", "rook")
@@ -50,7 +56,13 @@ def stub_score(job: Job) -> Outcome:
     """Score a document by its length, so that equal documents have equal scores."""
     value = 1 / len(job.content)
     held_out = job.kind == "held_out"
-    numbers = {"score": 1 - value if held_out else value, "debiased": value / 2, "calibrated": None}
+    numbers = {
+        "score": 1 - value if held_out else value,
+        "debiased": value / 2,
+        "calibrated": None,
+        "low": value - 0.01,
+        "high": value + 0.01,
+    }
     names = list(MODELS[:2])
     matrix = [[1.0, value], [value, 1.0]]
     document = {
@@ -65,7 +77,24 @@ def stub_score(job: Job) -> Outcome:
         "digests": {"registry": "0" * 64},
         "timings": {"cka_seconds": 1.0},
     }
-    return Outcome("scored", numbers=numbers, document=document, heatmap=b"PNG" if not held_out else None)
+    return Outcome("scored", numbers=numbers, document=json.dumps(document), heatmap=b"PNG" if not held_out else None)
+
+
+class ValidatorHere:
+    """Validates in this process."""
+
+    def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:
+        self.documents = read_registry(registry), read_catalog(catalog), challenge
+
+    async def find_problems(self, content: bytes, track: Track) -> list[dict[str, str]]:
+        registry, catalog, challenge = self.documents
+        try:
+            check_submission(content, DOCUMENT, registry, catalog, track, challenge)
+        except ContractError as error:
+            return [asdict(problem) for problem in error.problems]
+        return []
+
+    def close(self) -> None: ...
 
 
 @dataclass
@@ -107,3 +136,7 @@ class Site:
     def log_in(self, token: str | None = None) -> None:
         answer = self.client.post("/login", data={"token": token or self.token})
         assert answer.status_code == 303, answer.text
+
+
+def read_rules(**changes: Any) -> Challenge:
+    return CHALLENGE.validate_python({**RULES, **changes})

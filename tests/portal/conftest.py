@@ -9,10 +9,17 @@ from typing import Any
 
 import pytest
 
+from portal import state
 from portal.accounts import add_team
-from tests.material.portals import Site, make_settings
+from tests.material.portals import Site, ValidatorHere, make_settings
 
 OpenSite = Callable[..., Site]
+
+
+@pytest.fixture(autouse=True)
+def validated_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Validate without a process beside, which takes a second to start; it has tests of its own."""
+    monkeypatch.setattr(state, "Validator", ValidatorHere)
 
 
 @pytest.fixture

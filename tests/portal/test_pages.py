@@ -1,0 +1,164 @@
+"""The pages over HTTP: forms, what others may not see, what browsers are told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from xml.etree import ElementTree
+
+import pytest
+
+from portal.accounts import add_team
+from portal.intake import freeze
+from tests.material.portals import Site, blue, red
+
+OpenSite = Callable[..., Site]
+PAGES = ("/", "/blue", "/red", "/submissions", "/leaderboard", "/log", "/login")
+
+
+def hidden(page: str) -> dict[str, str]:
+    """Give what a form sends without being asked."""
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition("<main")[2]))
+
+
+def send(site: Site, track: str = "blue", document: str = "", file: bytes = b"", action: str = "submit") -> str:
+    fields = {**hidden(site.client.get(f"/{track}").text), "document": document, "action": action}
+    answer = site.client.post(f"/{track}", data=fields, files={"file": ("it.json", file)} if file else {"file": b""})
+    return site.client.get(answer.headers["location"]).text if answer.status_code == 303 else answer.text
+
+
+def test_a_submission_by_form(site: Site) -> None:
+    assert site.client.get("/submissions").headers["location"] == "/login"
+    site.log_in()
+    assert "place 1" in send(site, document=blue("owl", "lark").decode())
+    assert "place 2" in send(site, "red", file=red(0, 1, 2))
+    site.work()
+    page = site.client.get("/submissions/1").text
+    assert "scored" in page
+    assert f"{1 / len(blue('owl', 'lark')):.6f}" in page
+    assert '/submissions/1/heatmap.png"' in page
+    assert site.client.get("/submissions/1/heatmap.png").content == b"PNG"
+    assert page.count(f">{1 / len(blue('owl', 'lark')):.4f}<") == 2  # the matrix
+    assert "Owls" in site.client.get("/leaderboard").text
+
+
+def test_problems_are_shown_and_escaped(site: Site) -> None:
+    site.log_in()
+    document = '{"models": ["owl", "<script>alert(1)</script>"]}'
+    for action in ("check", "submit"):
+        page = send(site, document=document, action=action)
+        assert "/models/1" in page
+        assert "not in the model registry" in page
+        assert "<script>alert" not in page
+    assert len(site.read("/api/submissions")) == 1
+    assert "Valid. It is not handed in yet." in send(site, document=blue("owl", "lark").decode(), action="check")
+    assert "not both" in send(site, document="{}", file=b"{}")
+
+
+def test_one_form_sent_twice_is_one_submission_and_changed_another(site: Site) -> None:
+    site.log_in()
+    fields = hidden(site.client.get("/blue").text)
+    for document, count in ((blue("owl", "lark"), 1), (blue("owl", "lark"), 1), (blue("owl", "wren"), 2)):
+        site.client.post("/blue", data={**fields, "document": document.decode()})
+        assert len(site.read("/api/submissions")) == count
+
+
+def test_forms_of_other_sites_do_nothing(site: Site) -> None:
+    site.log_in()
+    form = {**hidden(site.client.get("/blue").text), "document": blue("owl", "lark").decode()}
+    assert site.client.post("/blue", data={**form, "proof": "0" * 64}).status_code == 403
+    assert site.client.post("/blue", data=form, headers={"Origin": "https://elsewhere.example"}).status_code == 403
+    assert site.client.post("/blue", data=form, headers={"Sec-Fetch-Site": "cross-site"}).status_code == 403
+    assert site.client.post("/logout").status_code == 403
+    assert site.read("/api/submissions") == []
+    assert site.client.post("/blue", data=form, headers={"Origin": "http://testserver"}).status_code == 303
+
+
+def test_what_browsers_are_told(open_site: OpenSite) -> None:
+    site = open_site(url="https://challenge.example.org")
+    site.client.base_url = site.client.base_url.copy_with(scheme="https")
+    answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": "https://challenge.example.org"})
+    cookie = answer.headers["set-cookie"].lower()
+    assert all(word in cookie for word in ("httponly", "samesite=strict", "secure", "path=/"))
+    for path in (*PAGES, "/none", "/static/portal.css", "/api/log"):
+        headers = site.client.get(path).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert "max-age" in headers["strict-transport-security"]
+
+
+def test_a_cookie_without_tls(site: Site) -> None:
+    cookie = site.client.post("/login", data={"token": site.token}).headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "secure" not in cookie
+
+
+def test_a_wrong_token_and_logging_out(site: Site) -> None:
+    assert site.client.post("/login", data={"token": "wrong"}).status_code == 401
+    site.log_in()
+    proof = hidden(site.client.get("/blue").text)["proof"]
+    assert site.client.post("/logout", data={"proof": proof}).status_code == 303
+    assert site.client.get("/submissions").status_code == 303
+
+
+def test_pages_of_others(open_site: OpenSite) -> None:
+    shown = open_site(show_submissions=True, show_matrix=False)
+    shown.submit(blue("owl", "lark"))
+    shown.client.cookies.clear()
+    assert shown.client.get("/submissions/1").status_code == 404
+    shown.work()
+    page = shown.client.get("/submissions/1")
+    assert page.status_code == 200
+    assert "heatmap" not in page.text
+    assert shown.client.get("/submissions/1/heatmap.png").status_code == 404
+    assert "pairwise" not in shown.client.get("/api/submissions/1").json()["result"]
+
+
+def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
+    deadline = (datetime.now(UTC) + timedelta(days=1)).replace(microsecond=0)
+    rules = {
+        "deadline": deadline.isoformat(),
+        "time_zone": "Europe/Berlin",
+        "teams": {
+            "blue": {
+                "count": {"exactly": 3},
+                "submissions": 7,
+                "families": {"singers": ["lark", "wren"]},
+                "most_per_family": 1,
+            }
+        },
+    }
+    site = open_site(rules)
+    page = " ".join(site.client.get("/").text.split())
+    for said in ("exactly 3 models of the 4", "7 submissions altogether", "singers: lark, wren", "Europe/Berlin"):
+        assert said in page
+    assert "Red Team" not in page
+    assert site.client.get("/red").status_code == 404
+
+
+def test_a_closed_portal_says_so(site: Site) -> None:
+    site.log_in()
+    freeze(site.database)
+    assert "no submissions at present" in site.client.get("/").text
+    assert "no submissions at present" in send(site, document=blue("owl", "lark").decode())
+    assert site.submit(blue("owl", "lark")).status_code == 403
+
+
+def test_the_feed_is_atom(site: Site) -> None:
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("owl"))
+    add_team(site.database, "A & <B>")
+    feed = ElementTree.fromstring(site.client.get("/log.atom").text)
+    names = {"atom": "http://www.w3.org/2005/Atom"}
+    titles = [entry.text for entry in feed.findall("atom:entry/atom:title", names)]
+    assert titles == ["Submission 1 of Owls (Blue Team): received."]
+    assert feed.find("atom:entry/atom:updated", names) is not None
+
+
+@pytest.mark.parametrize("path", ["/none", "/submissions/1", "/submissions/x", "/api/submissions/99999999999999999999"])
+def test_what_there_is_not(site: Site, path: str) -> None:
+    answer = site.client.get(path, headers=site.headers())
+    assert answer.status_code == 404
+    assert "Traceback" not in answer.text

@@ -1,0 +1,149 @@
+"""The queue: who may claim a scoring, and who may end it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from threading import Barrier, Thread
+
+import pytest
+from sqlalchemy import select, update
+
+from portal import queue
+from portal.accounts import Team, add_team, find_team
+from portal.database import Database, ScoringRow
+from portal.intake import hand_in
+from portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
+from tests.material.portals import blue, make_settings, read_rules, stub_score
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Database:
+    database = Database(make_settings(tmp_path, {}).database_url)
+    database.create_tables()
+    return database
+
+
+def submit(database: Database, count: int = 1, held_out: bool = False) -> Team:
+    team = find_team(database, add_team(database, "Owls"))
+    assert team is not None
+    for number in range(count):
+        content = blue("owl", "lark")
+        hand_in(database, read_rules(), team, "blue", content, [], f"{number}", held_out, datetime.now(UTC))
+    return team
+
+
+def states(database: Database) -> list[str]:
+    with database.reading() as session:
+        return list(session.scalars(select(ScoringRow.state).order_by(ScoringRow.id)))
+
+
+def expire(database: Database) -> None:
+    with database.writing() as session:
+        session.execute(update(ScoringRow).values(lease_until=datetime.now(UTC) - timedelta(seconds=1)))
+
+
+def claimed(database: Database, worker: str = "first") -> Job:
+    job = claim(database, worker)
+    assert job is not None
+    return job
+
+
+def test_each_is_claimed_once_and_in_order_public_ones_first(database: Database) -> None:
+    submit(database, 3, held_out=True)
+    jobs = [claimed(database) for _ in range(6)]
+    assert [(job.kind, job.submission_id) for job in jobs] == [
+        *(("public", number) for number in (1, 2, 3)),
+        *(("held_out", number) for number in (1, 2, 3)),
+    ]
+    assert claim(database, "second") is None
+
+
+def test_two_workers_claim_different_ones(database: Database) -> None:
+    submit(database, 20)
+    together, found = Barrier(2), []
+
+    def work(name: str) -> None:
+        together.wait()
+        while (job := claim(database, name)) is not None:
+            found.append(job.submission_id)
+
+    threads = [Thread(target=work, args=(name,)) for name in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == list(range(1, 21))
+
+
+def test_who_lost_the_lease_changes_nothing(database: Database) -> None:
+    submit(database)
+    late = claimed(database)
+    expire(database)
+    again = claimed(database, "second")
+    assert (again.id, again.attempt) == (late.id, 2)
+    assert not prolong(database, late)
+    assert not finish(database, late, Outcome("failed", error="late"))
+    put_back(database, late, "late", "late")
+    assert states(database) == ["running"]
+    assert finish(database, again, stub_score(again))
+    # Nor does who had it, and sends the end twice.
+    assert not finish(database, again, Outcome("failed"))
+    assert states(database) == ["scored"]
+
+
+def test_a_lease_that_ran_out_while_the_database_was_away_does_not_lose_the_score(database: Database) -> None:
+    submit(database)
+    job = claimed(database)
+    expire(database)
+    assert finish(database, job, stub_score(job))
+    assert states(database) == ["scored"]
+
+
+def test_a_prolonged_lease_is_kept(database: Database) -> None:
+    submit(database)
+    job = claimed(database)
+    expire(database)
+    assert prolong(database, job)
+    assert claim(database, "second") is None
+
+
+def test_what_a_worker_that_ended_was_at_is_free_at_once(database: Database) -> None:
+    submit(database, 2)
+    claimed(database)
+    other = claimed(database, "second")
+    free(database, "first")
+    assert claimed(database, "second").submission_id == 1
+    assert prolong(database, other)
+
+
+def test_what_is_put_back_waits_and_lets_others_pass(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    submit(database, 2)
+    job = claimed(database)
+    put_back(database, job, "The disk is full.", "No space left on device")
+    assert claimed(database).submission_id == 2
+    assert claim(database, "first") is None
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return datetime.now(UTC) + timedelta(seconds=3)
+
+    monkeypatch.setattr(queue, "datetime", Later)
+    assert claimed(database).submission_id == 1
+
+
+def test_what_ends_every_process_does_not_keep_others_waiting_and_fails_at_last(database: Database) -> None:
+    submit(database, 2)
+    for attempt in range(1, 5):
+        assert claimed(database).attempt == attempt
+        expire(database)
+    # The first one goes behind the second.
+    second = claimed(database)
+    assert second.submission_id == 2
+    finish(database, second, stub_score(second))
+    for attempt in range(5, MOST_ATTEMPTS + 1):
+        assert claimed(database).attempt == attempt
+        expire(database)
+    assert claim(database, "first") is None
+    assert states(database) == ["failed", "scored"]
