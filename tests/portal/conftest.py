@@ -12,6 +12,7 @@ import pytest
 from portal import state
 from portal.accounts import add_team
 from tests.material.portals import Site, ValidatorHere, make_settings
+from tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
 
@@ -34,6 +35,24 @@ def open_site(tmp_path: Path) -> Iterator[OpenSite]:
             return site
 
         yield open_one
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Server]:
+    """Run a PostgreSQL server."""
+    if reason := why_not():
+        pytest.skip(reason)
+    with serve_postgresql() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Give the URL of an empty database of either kind."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'portal.sqlite3'}"
+    server: Server = request.getfixturevalue("postgresql")
+    return server.make_database()
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from threading import Barrier, Thread
 
 import pytest
@@ -14,14 +14,15 @@ from portal.accounts import Team, add_team, find_team
 from portal.database import Database, ScoringRow
 from portal.intake import hand_in
 from portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
-from tests.material.portals import blue, make_settings, read_rules, stub_score
+from tests.material.portals import blue, read_rules, stub_score
 
 
 @pytest.fixture
-def database(tmp_path: Path) -> Database:
-    database = Database(make_settings(tmp_path, {}).database_url)
+def database(database_url: str) -> Iterator[Database]:
+    database = Database(database_url)
     database.create_tables()
-    return database
+    yield database
+    database.close()
 
 
 def submit(database: Database, count: int = 1, held_out: bool = False) -> Team:

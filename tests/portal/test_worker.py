@@ -1,0 +1,163 @@
+"""The process that scores: what it does when the database, the disk or the submission fail it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import Event, Thread
+from time import monotonic, sleep
+from typing import Any
+
+import pytest
+from sqlalchemy import event, select
+
+from portal import database as database_module
+from portal import worker as worker_module
+from portal.accounts import add_team, find_team
+from portal.database import Database, ScoringRow
+from portal.intake import hand_in
+from portal.queue import Job, Outcome
+from portal.scoring import PassingError
+from portal.worker import Worker
+from tests.material.portals import Site, blue, read_rules, stub_score
+from tests.material.postgresql import Server
+
+PATIENCE = 30.0
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a locked database give up soon, and try again soon."""
+    monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
+    monkeypatch.setattr(worker_module, "LONGEST_WAIT_SECONDS", 0.1)
+
+
+def open_database(url: str) -> Database:
+    database = Database(url)
+    database.create_tables()
+    team = find_team(database, add_team(database, "Owls"))
+    assert team is not None
+    content = blue("owl", "lark")
+    hand_in(database, read_rules(), team, "blue", content, [], "key", False, datetime.now(UTC))
+    return database
+
+
+@contextmanager
+def working(database: Database, scorer: Callable[[Job], Outcome]) -> Iterator[None]:
+    worker = Worker(database, scorer, "first")
+    thread = Thread(target=worker.run)
+    thread.start()
+    try:
+        yield
+    finally:
+        worker.stopping.set()
+        thread.join(PATIENCE)
+        assert not thread.is_alive()
+
+
+def wait_for(database: Database, state: str) -> ScoringRow:
+    end = monotonic() + PATIENCE
+    while monotonic() < end:
+        with database.reading() as session:
+            row = session.scalars(select(ScoringRow)).one()
+            if row.state == state:
+                return row
+        sleep(0.02)
+    raise AssertionError(f"{row.state}, {row.note}, {row.error}")
+
+
+def test_a_score_is_kept_while_sqlite_is_locked(tmp_path: Path) -> None:
+    database, scored = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}"), Event()
+    calls = []
+    # The lock is taken in the worker's thread, and given back in this one.
+    other = sqlite3.connect(tmp_path / "portal.sqlite3", isolation_level=None, check_same_thread=False)
+
+    def score(job: Job) -> Outcome:
+        other.execute("BEGIN IMMEDIATE")
+        calls.append(job)
+        scored.set()
+        return stub_score(job)
+
+    with closing(other), working(database, score):
+        assert scored.wait(PATIENCE)
+        sleep(0.5)
+        other.execute("COMMIT")
+        row = wait_for(database, "scored")
+    assert row.attempt == len(calls) == 1
+
+
+def test_a_score_is_kept_while_postgresql_is_away(postgresql: Server) -> None:
+    database, scored, calls = open_database(postgresql.make_database()), Event(), []
+
+    def score(job: Job) -> Outcome:
+        postgresql.stop()
+        calls.append(job)
+        scored.set()
+        return stub_score(job)
+
+    with working(database, score):
+        assert scored.wait(PATIENCE)
+        sleep(0.5)
+        postgresql.start()
+        row = wait_for(database, "scored")
+    database.close()
+    assert row.attempt == len(calls) == 1
+
+
+def test_what_a_full_disk_kept_from_being_scored_is_tried_again(tmp_path: Path) -> None:
+    database = open_database(f"sqlite:///{tmp_path / 'portal.sqlite3'}")
+    full = [True]
+
+    def score(job: Job) -> Outcome:
+        if full:
+            raise PassingError("No space left on device")
+        return stub_score(job)
+
+    with working(database, score):
+        row = wait_for(database, "queue")
+        end = monotonic() + PATIENCE
+        while not row.note and monotonic() < end:
+            row = wait_for(database, "queue")
+        assert "tried again" in row.note
+        assert "No space" not in row.note
+        assert row.error == "No space left on device"
+        full.clear()
+        row = wait_for(database, "scored")
+    assert (row.attempt, row.note, row.error) == (2, "", "")
+
+
+def test_a_database_without_room_takes_nothing_and_loses_nothing(site: Site) -> None:
+    assert site.submit(blue("owl", "lark"), key="one").status_code == 201
+    engine = site.database.engine
+
+    def limit(connection: Any, _: object, *more: object) -> None:
+        connection.execute("PRAGMA max_page_count = 1")  # as many as there are
+
+    event.listen(engine, "checkout", limit)
+    answer = site.submit(blue("owl", "lark") + b" " * 100_000, key="two")
+    assert answer.status_code == 503
+    assert str(site.settings.folder) not in answer.text
+    event.remove(engine, "checkout", limit)
+    site.database.close()
+    assert [each["id"] for each in site.read("/api/submissions")] == [1]
+    assert site.submit(blue("owl", "lark") + b" " * 100_000, key="two").status_code == 201
+    assert [job.submission_id for job in site.work()] == [1, 2]
+
+
+def test_what_cannot_be_scored_fails_with_what_organisers_see_alone(site: Site, tmp_path: Path) -> None:
+    def score(job: Job) -> Outcome:
+        raise RuntimeError(f"no {tmp_path}/weights.pth")
+
+    site.submit(blue("owl", "lark"))
+    with working(site.database, score):
+        row = wait_for(site.database, "failed")
+    assert "weights.pth" in row.error
+    site.log_in()
+    pages = [site.client.get(path).text for path in ("/submissions", "/submissions/1", "/log", "/api/log", "/log.atom")]
+    pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
+    assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
+    assert "for a reason of ours" in pages[1]
