@@ -18,12 +18,12 @@ from contract.schema import Team as Track
 from contract.submissions import check_submission
 from portal.app import create_app
 from portal.database import Database
-from portal.queue import Job, Outcome, claim, finish
+from portal.queue import Job, claim, finish
 from portal.settings import Settings
 from portal.validation import DOCUMENT
 from tests.material.arena import make_entry
+from tests.material.stub_scores import MODELS, stub_score
 
-MODELS = ("owl", "lark", "wren", "rook")
 STIMULI = [{"dataset_name": "birds", "image_identifier": f"{number}.png"} for number in range(8)]
 RULES: dict[str, Any] = {"name": "small", "title": "A small challenge", "teams": {"blue": {}, "red": {}}}
 
@@ -50,34 +50,6 @@ def blue(*models: str) -> bytes:
 
 def red(*places: int) -> bytes:
     return json.dumps({"differentiating_images": [STIMULI[place] for place in places]}).encode()
-
-
-def stub_score(job: Job) -> Outcome:
-    """Score a document by its length, so that equal documents have equal scores."""
-    value = 1 / len(job.content)
-    held_out = job.kind == "held_out"
-    numbers = {
-        "score": 1 - value if held_out else value,
-        "debiased": value / 2,
-        "calibrated": None,
-        "low": value - 0.01,
-        "high": value + 0.01,
-    }
-    names = list(MODELS[:2])
-    matrix = [[1.0, value], [value, 1.0]]
-    document = {
-        "contract_version": "1.0",
-        "team": job.track,
-        "score": value,
-        "n_models": 2,
-        "n_stimuli": 8,
-        "mean_cka_biased": value,
-        "mean_cka_debiased": value / 2,
-        "pairwise": {"names": names, "biased": matrix, "debiased": matrix},
-        "digests": {"registry": "0" * 64},
-        "timings": {"cka_seconds": 1.0},
-    }
-    return Outcome("scored", numbers=numbers, document=json.dumps(document), heatmap=b"PNG" if not held_out else None)
 
 
 class ValidatorHere:

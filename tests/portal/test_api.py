@@ -9,7 +9,8 @@ import pytest
 
 from contract.versions import json_schemas
 from portal.accounts import add_team, renew_token, revoke_token
-from tests.material.portals import MODELS, Site, blue, red
+from tests.material.portals import Site, blue, red
+from tests.material.stub_scores import MODELS
 
 OpenSite = Callable[..., Site]
 

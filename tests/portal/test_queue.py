@@ -14,7 +14,8 @@ from portal.accounts import Team, add_team, find_team
 from portal.database import Database, ScoringRow
 from portal.intake import hand_in
 from portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
-from tests.material.portals import blue, read_rules, stub_score
+from tests.material.portals import blue, read_rules
+from tests.material.stub_scores import stub_score
 
 
 @pytest.fixture

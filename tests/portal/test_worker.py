@@ -22,8 +22,9 @@ from portal.intake import hand_in
 from portal.queue import Job, Outcome
 from portal.scoring import PassingError
 from portal.worker import Worker
-from tests.material.portals import Site, blue, read_rules, stub_score
+from tests.material.portals import Site, blue, read_rules
 from tests.material.postgresql import Server
+from tests.material.stub_scores import stub_score
 
 PATIENCE = 30.0
 

@@ -1,0 +1,24 @@
+"""The portal's worker with a scorer that takes a moment: `python -m tests.material.stub_worker OPTIONS`."""
+
+from __future__ import annotations
+
+import random
+import time
+from datetime import timedelta
+
+from portal import queue, worker
+from portal.command_line import parse_settings
+from portal.queue import Job, Outcome
+from tests.material.stub_scores import stub_score
+
+
+def slow_score(job: Job) -> Outcome:
+    time.sleep(random.uniform(0, 0.1))
+    return stub_score(job)
+
+
+if __name__ == "__main__":
+    # Whoever was killed is to be noticed while a test runs.
+    lease = timedelta(seconds=1)
+    vars(queue)["LEASE"] = vars(worker)["LEASE"] = lease
+    worker.work(parse_settings(""), slow_score)

@@ -1,0 +1,162 @@
+"""Servers and workers are killed at any moment: no submission is lost, and none is taken or scored twice."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event
+
+import httpx
+import pytest
+import yaml
+from sqlalchemy import select
+
+from portal.accounts import add_team
+from portal.database import Database, EventRow, ScoringRow, SubmissionRow
+from tests.material.portals import blue, make_settings
+from tests.material.stub_scores import MODELS
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120.0
+SENDERS = 3
+
+
+@dataclass
+class Processes:
+    """A server and workers, each of which is started again when it was killed."""
+
+    commands: list[list[str]]
+    running: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    kills: int = 0
+
+    def start(self) -> None:
+        self.running = [subprocess.Popen(command, cwd=ROOT) for command in self.commands]
+
+    def kill(self, number: int) -> None:
+        self.running[number].kill()
+        self.running[number].wait()
+        self.kills += 1
+        self.running[number] = subprocess.Popen(self.commands[number], cwd=ROOT)
+
+    def end(self) -> None:
+        for process in self.running:
+            process.send_signal(signal.SIGTERM)
+        for process in self.running:
+            process.wait(PATIENCE)
+
+
+@contextmanager
+def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, str, Database, str]]:
+    settings = make_settings(folder, {}, database=url)
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    names = ("challenge", "registry", "catalog", "data", "database", "submissions_per_minute")
+    chosen = {name: getattr(settings, name) for name in names}
+    config = folder / "portal.yaml"
+    config.write_text(yaml.safe_dump({**chosen, "port": port, "worker": False, "demonstration": False}))
+    database = Database(url)
+    database.create_tables()
+    token = add_team(database, "Owls")
+    options = [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
+    modules = ("portal", *["tests.material.stub_worker"] * workers)
+    processes = Processes([[sys.executable, "-m", module, *options] for module in modules])
+    processes.start()
+    try:
+        yield processes, f"http://127.0.0.1:{port}", database, token
+    finally:
+        processes.end()
+        database.close()
+
+
+def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
+    """Hand one submission in, again and again until it is said to be taken, and give its number."""
+    content = blue(*MODELS[: 2 + number % 3]) + b" " * number
+    headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"{number}"}
+    while not stop.is_set():
+        try:
+            answer = httpx.post(f"{address}/api/submissions?team=blue", content=content, headers=headers, timeout=10)
+        except httpx.HTTPError:
+            time.sleep(0.05)
+            continue
+        if answer.status_code in (200, 201):
+            return int(answer.json()["id"])
+        assert answer.status_code == 503, answer.text
+    raise AssertionError("nothing was taken any more")
+
+
+def check_kills(folder: Path, url: str, workers: int, kills: int, least: int, pause: float) -> None:
+    """Kill at random while submissions are handed in and scored, and look at what the database holds at the end."""
+    rng, stop, done = random.Random(0), Event(), Event()
+    with serving(folder, url, workers) as (processes, address, database, token), ThreadPoolExecutor(SENDERS) as pool:
+
+        def send(sender: int) -> list[tuple[int, int]]:
+            taken: list[tuple[int, int]] = []
+            for number in itertools.count(sender, SENDERS):
+                if done.is_set() and number >= least:
+                    return taken
+                taken.append((number, send_until_taken(address, token, number, stop)))
+            return taken
+
+        senders = [pool.submit(send, sender) for sender in range(SENDERS)]
+        try:
+            send_until_taken(address, token, 10_000, stop)
+            for turn in range(kills):
+                time.sleep(rng.uniform(0, pause))
+                # The first ones in turn, so that of each kind one is killed.
+                processes.kill(turn if turn < len(processes.running) else rng.randrange(len(processes.running)))
+            done.set()
+            taken = [pair for sender in senders for pair in sender.result(PATIENCE)]
+            wait_until_all_are_scored(database)
+        finally:
+            stop.set()
+        assert processes.kills == kills
+        check_records(database, [(10_000, 1), *taken] if (10_000, 1) not in taken else taken)
+
+
+def wait_until_all_are_scored(database: Database) -> None:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with database.reading() as session:
+            waiting = session.scalars(select(ScoringRow.id).where(ScoringRow.state != "scored")).all()
+        if not waiting:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"{waiting} are not scored")
+
+
+def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
+    with database.reading() as session:
+        rows = session.scalars(select(SubmissionRow)).all()
+        # What was said to be taken is there, once.
+        by_key = {int(row.key): row.id for row in rows}
+        assert len(by_key) == len(rows)
+        assert all(by_key[number] == submission for number, submission in taken if number != 10_000)
+        assert len(rows) == len(taken)
+        for row in rows:
+            assert row.content.endswith(b"}" + b" " * int(row.key))
+        # Each has one score, its own, and the log says once that it has.
+        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
+        assert scores == {row.id: 1 / len(row.content) for row in rows}
+        for kind in ("received", "scored"):
+            said = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
+            assert said == Counter(row.id for row in rows)
+
+
+def test_a_few_kills(tmp_path: Path) -> None:
+    check_kills(tmp_path, f"sqlite:///{tmp_path / 'portal.sqlite3'}", workers=1, kills=2, least=10, pause=0.5)
+
+
+@pytest.mark.slow
+def test_thirty_kills(tmp_path: Path, database_url: str) -> None:
+    check_kills(tmp_path, database_url, workers=2, kills=30, least=100, pause=2.0)
