@@ -18,7 +18,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from metrics.arrays import Array, namespace, to_host
 from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
@@ -35,7 +34,9 @@ COVERAGE = 0.95
 
 @dataclass(frozen=True)
 class CkaIntervals:
-    """95 % intervals of biased linear CKA over stimuli, within 0 and 1; NaN where CKA without a stimulus is undefined.
+    """95 % intervals of biased linear CKA over stimuli, within 0 and 1.
+
+    NaN where CKA without a stimulus is undefined, or says nothing: of three stimuli two are left, whose CKA is always 1.
 
     Attributes:
         low: Lower ends for every pair of m embeddings, `[m, m]`; 1 on the diagonal.
@@ -68,12 +69,14 @@ def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
 
 def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> CkaIntervals:
     """Compute the intervals as `cka_intervals` does, from the products of embeddings that have a CKA."""
+    from scipy.special import stdtrit  # not with `import metrics`, which it would take most of the time of
+
     n, m = products.n, len(embeddings)
     biased = products.cka([x.name for x in embeddings], debiased=False)
     without = _without_by_rows if gram_form_is_cheaper(embeddings) else _without_by_pairs
     with np.errstate(invalid="ignore", divide="ignore"):
         sums, squares, joint = without(embeddings, products, biased)
-    width = float(stdtrit(n - 1, (1 + COVERAGE) / 2))
+    width = float(stdtrit(n - 1, (1 + COVERAGE) / 2)) if n > 3 else np.nan
     each = width * np.sqrt(np.maximum(squares - sums**2 / n, 0) * (n - 1) / n)
     np.fill_diagonal(each, 0)
     low, high = np.clip([biased - each, biased + each], 0, 1)
@@ -102,7 +105,8 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
         outer = diagonals[:, :, None] * diagonals[:, None, :]
         without = _without(products.grams, by_row, outer, n)
         own = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
-        differences = without / np.sqrt(own[:, :, None] * own[:, None, :]) - biased
+        norms = np.sqrt(own)  # each for itself: products of two may be 0 or infinite
+        differences = without / (norms[:, :, None] * norms[:, None, :]) - biased
         sums += differences.sum(axis=0)
         squares += (differences**2).sum(axis=0)
         joint[rows] = differences[:, pairs[0], pairs[1]].mean(axis=1) if m > 1 else 0
@@ -122,15 +126,15 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
     """Compute the differences from the products of the features of every pair."""
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.zeros(n)
-    diagonals, own = np.empty((m, n)), np.empty((m, n))
+    diagonals, norms = np.empty((m, n)), np.empty((m, n))
     for i, x in enumerate(embeddings):
         by_row, diagonals[i] = _row_products(x, x)
         without = _without(products.grams[i, i], by_row, diagonals[i] ** 2, n)
-        own[i] = _defined(without, products.grams[i, i])
+        norms[i] = np.sqrt(_defined(without, products.grams[i, i]))
     for i, j in combinations(range(m), 2):
         by_row, _ = _row_products(embeddings[i], embeddings[j])
         without = _without(products.grams[i, j], by_row, diagonals[i] * diagonals[j], n)
-        differences = without / np.sqrt(own[i] * own[j]) - biased[i, j]
+        differences = without / (norms[i] * norms[j]) - biased[i, j]
         sums[i, j] = sums[j, i] = differences.sum()
         squares[i, j] = squares[j, i] = (differences**2).sum()
         joint += differences / (m * (m - 1) / 2)

@@ -21,7 +21,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammainc, gammaincc, gammainccinv, gammaincinv, ndtr, ndtri
 
 from metrics.similarity.centred_embedding import CentredEmbedding, Embedding
 from metrics.similarity.cka import pair_products, read_and_multiply
@@ -60,7 +59,8 @@ class CalibratedCka:
         level: Which quantile a calibrated value of 0 stands for.
         z: Standard deviations from the null's mean to the biased CKA; NaN where the standard deviation is 0.
         p: How often permutations give as high a CKA; 1 where all give the same.
-        calibrated: `max(0, (biased - null_quantile) / (1 - null_quantile))`; 0 where the quantile is 1.
+        calibrated: `max(0, (biased - null_quantile) / (1 - null_quantile))`; 0 where the quantile is 1, or all
+            permutations give the same.
     """
 
     biased: Matrix
@@ -128,12 +128,14 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
     z = np.divide(biased - null_mean, null_sd, out=np.full_like(biased, np.nan), where=null_sd > 0)
     p = np.where(null_sd > 0, _pearson_tail(z, null_skewness), 1.0)
     above = np.maximum(biased - quantile, 0)
-    calibrated = np.divide(above, 1 - quantile, out=np.zeros_like(above), where=quantile < 1)
+    calibrated = np.divide(above, 1 - quantile, out=np.zeros_like(above), where=(null_sd > 0) & (quantile < 1))
     return CalibratedCka(biased, debiased, null_mean, null_sd, null_skewness, quantile, level, z, p, calibrated)
 
 
 def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
     """Give the probability of more than z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    from scipy.special import gammainc, gammaincc, ndtr  # not with `import metrics`, which it would make slow
+
     shape, steps = _gamma(skew)
     # A negative skewness mirrors the distribution, so that its upper tail is the lower one of the gamma distribution.
     upper, lower = (side(shape, np.maximum(shape + np.sign(skew) * z * steps, 0)) for side in (gammaincc, gammainc))
@@ -143,6 +145,8 @@ def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
 
 def _pearson_quantile(level: float, skew: Matrix) -> Matrix:
     """Give the quantile at a level of the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    from scipy.special import gammainccinv, gammaincinv, ndtri
+
     shape, steps = _gamma(skew)
     gamma = np.where(skew > 0, gammaincinv(shape, level), gammainccinv(shape, level))
     quantile: Matrix = np.where(np.abs(skew) < SYMMETRIC, ndtri(level), np.sign(skew) * (gamma - shape) / steps)

@@ -92,7 +92,21 @@ def test_a_stimulus_without_which_all_are_one_point_has_no_interval() -> None:
     x[0] = 1
     found = cka_intervals([x, y])
     assert np.isnan([found.low[0, 1], *found.mean]).all()
-    assert np.isnan(cka_intervals(embeddings(2, 3, 4)).mean).all()
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_so_few_stimuli_have_no_interval(n: int) -> None:
+    found = cka_intervals(embeddings(n, 3, 4))
+    assert np.isnan([found.low[0, 1], found.high[0, 1], *found.mean]).all()
+
+
+@pytest.mark.parametrize("n", [12, 90])
+@pytest.mark.parametrize("scale", [1e-70, 1e70])
+def test_scale_does_not_count(n: int, scale: float) -> None:
+    many = embeddings(n, 9, 20)
+    expected, found = cka_intervals(many), cka_intervals([scale * each for each in many])
+    np.testing.assert_allclose([found.low, found.high], [expected.low, expected.high], rtol=1e-8)
+    assert found.mean == pytest.approx(expected.mean)
 
 
 def test_one_embedding_has_no_mean() -> None:

@@ -170,6 +170,11 @@ def test_two_stimuli_have_a_null_without_spread() -> None:
     assert np.isnan(found.z).all()
     np.testing.assert_array_equal(found.p, 1)
     np.testing.assert_array_equal(found.calibrated, 0)
+    # Nor is one made of what rounding leaves between a CKA of 1 and a null that is 1 throughout.
+    for seed in range(50):
+        far, y = embeddings(2, 3, 4, seed=seed)
+        far[0] *= 1e6
+        np.testing.assert_array_equal(calibrated_cka([far, y]).calibrated, 0)
 
 
 def test_rows_at_one_distance_have_a_null_without_spread() -> None:
