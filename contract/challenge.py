@@ -13,11 +13,13 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from contract.names import DATASET_PATTERN, TEXT_PATTERN
+from contract.limited_yaml import parse_yaml
+from contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
 from contract.problems import ContractError, Problem
 from contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
 from contract.untrusted_json import read_limited
 from contract.versions import VERSIONS, Version
+from output.home import expand_home
 
 CHALLENGES = Path(__file__).resolve().parents[1] / "configs" / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
@@ -27,7 +29,10 @@ def _read_time(given: object) -> object:
     """Read a time in ISO 8601, which YAML's own form is read as, too."""
     if not isinstance(given, str):
         return given
-    time = datetime.fromisoformat(given)
+    try:
+        time = datetime.fromisoformat(given)
+    except ValueError as error:
+        raise ValueError("is no time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
     if time.tzinfo is None:
         raise ValueError("has no time zone; put one behind it, such as Z or +01:00")
     return time
@@ -45,7 +50,8 @@ _Line = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)
 _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTERN)]
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
 _Limit = Annotated[int, Field(ge=1)]
-_Lines = Annotated[tuple[_Line, ...], AS_LIST, Field(min_length=1)]
+# Of models, as their names are, so that a bracket, which would be a choice of letters, is refused.
+_Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATTERN)]
 
 
 class Count(Document):
@@ -83,7 +89,7 @@ class BlueRules(TeamRules):
     """What holds for submissions of models."""
 
     families: Annotated[
-        dict[_Line, _Lines],
+        dict[_Line, Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]],
         Field(
             default_factory=dict,
             description="Patterns of model names, with * and ?, by the name of the family that they tell.",
@@ -178,14 +184,24 @@ CHALLENGE: TypeAdapter[Challenge] = TypeAdapter(Challenge)
 
 
 def challenge_path(chosen: str) -> Path:
-    """Give the file of a challenge: one of this path, else the one of this name that comes with the project."""
-    path, shipped = Path(chosen).expanduser(), CHALLENGES / f"{chosen}.yaml"
+    """Give the file of a challenge: one of this path, else the one of this name that comes with the project.
+
+    Raises:
+        ContractError: Nothing is named.
+    """
+    if not chosen:
+        raise ContractError("challenge", [Problem("", "", f"no file is given; {_choices()}")])
+    path, shipped = expand_home(chosen), CHALLENGES / f"{chosen}.yaml"
     return shipped if not path.is_file() and chosen in shipped_challenges() else path
 
 
 def shipped_challenges() -> list[str]:
     """Name the challenges that come with the project."""
     return sorted(path.stem for path in CHALLENGES.glob("*.yaml"))
+
+
+def _choices() -> str:
+    return f"name one, or a challenge of the project: {', '.join(shipped_challenges())}"
 
 
 def read_challenge(path: Path) -> Challenge:
@@ -196,12 +212,11 @@ def read_challenge(path: Path) -> Challenge:
     """
     document = f"challenge {path}"
     if not path.exists():
-        rule = f"there is no such file; name one, or a challenge of the project: {', '.join(shipped_challenges())}"
-        raise ContractError(document, [Problem("", "", rule)])
+        raise ContractError(document, [Problem("", "", f"there is no such file; {_choices()}")])
     content = read_limited(path, CHALLENGE_MAX_BYTES, document)
     try:
-        # As JSON, of which the messages are made: times become text, and what refers to itself is refused.
-        parsed: Any = json.loads(json.dumps(yaml.safe_load(content), default=str))
+        # As JSON, of which the messages are made: times become text.
+        parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
         reason = " ".join(str(error).split())
         raise ContractError(document, [Problem("", "", f"is not YAML: {reason}")]) from error

@@ -51,8 +51,11 @@ def read_any_submission(
         The submission. The content and the digest of a data set are those of what it says as a file.
 
     Raises:
-        ContractError: As `read_submission`; or the data set cannot be read, or has other columns or several splits.
+        ContractError: As `read_submission`; nothing is named; or the data set cannot be read, or has other columns or
+            several splits.
     """
+    if not source:
+        raise ContractError("submission", [Problem("", "", "nothing is given; name a file or a data set")])
     if not source.startswith(HUB) and not Path(source).is_dir():
         return read_submission(Path(source), registry, catalog, team, max_bytes, challenge)
     document = f"submission {source}"

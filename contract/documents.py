@@ -21,6 +21,7 @@ from modules.networks.preprocessing import Preprocessing
 from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
 from modules.networks.taps import PIXELS
 from output.errors import UserError
+from output.home import expand_home
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
@@ -119,7 +120,7 @@ class Registry:
         weights = self.entries[name].weights
         if weights is None or not weights.endswith(WEIGHT_FILES):
             return None
-        path = Path(weights).expanduser()
+        path = expand_home(weights)
         beside = self.path.parent / path
         return path.absolute() if not beside.is_file() and path.is_file() else beside
 
@@ -257,7 +258,7 @@ def _choose(chosen: str | None, variable: str, shipped: str) -> Path:
     with them, and can be given from any folder.
     """
     given = chosen or os.environ.get(variable)
-    path = Path(given).expanduser() if given else _SHIPPED / shipped
+    path = expand_home(given) if given else _SHIPPED / shipped
     beside = _SHIPPED.parent / path
     return beside if not path.exists() and beside.is_file() else path
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from contract.problems import ContractError, Problem, short_json
 from contract.schema import Stimulus
+from output.home import expand_home
 from output.printable import printable
 
 ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
@@ -84,9 +85,9 @@ def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
             raise _UnresolvedError(
                 f"datasets {' and '.join(sharing)} share the variable {variable}; unset it and use {ROOT_VARIABLE}"
             )
-        root, source = Path(own).expanduser(), variable
+        root, source = expand_home(own), variable
     elif common:
-        root, source = Path(common).expanduser() / dataset, ROOT_VARIABLE
+        root, source = expand_home(common) / dataset, ROOT_VARIABLE
     else:
         raise _UnresolvedError(
             f"set {variable} to the dataset's folder, or {ROOT_VARIABLE} to the folder of all datasets"

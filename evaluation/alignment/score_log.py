@@ -16,6 +16,7 @@ from typing import Any
 from filelock import FileLock
 
 from output.errors import UserError
+from output.home import expand_home
 
 LOG = "scores.jsonl"
 # The score that is being put in place.
@@ -24,7 +25,7 @@ PENDING = "scores.pending.json"
 
 def log_folder(chosen: str | None, output: Path) -> Path:
     """Choose the folder of the log: the one that the user named, else that of HACKATHON_LOG_DIR, else `output`."""
-    return Path(chosen or os.environ.get("HACKATHON_LOG_DIR") or output).expanduser()
+    return expand_home(chosen or os.environ.get("HACKATHON_LOG_DIR") or output)
 
 
 @dataclass(frozen=True)

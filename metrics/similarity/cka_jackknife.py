@@ -36,7 +36,7 @@ COVERAGE = 0.95
 class CkaIntervals:
     """95 % intervals of biased linear CKA over stimuli, within 0 and 1.
 
-    NaN where CKA without a stimulus is undefined, or says nothing: of three stimuli two are left, whose CKA is always 1.
+    NaN where CKA without a stimulus is undefined, and for three stimuli, of which two are left: their CKA is always 1.
 
     Attributes:
         low: Lower ends for every pair of m embeddings, `[m, m]`; 1 on the diagonal.

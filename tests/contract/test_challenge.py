@@ -69,6 +69,10 @@ def test_a_file_of_the_users_is_preferred_to_a_shipped_one(tmp_path: Path, monke
 def test_missing_file_names_the_shipped_ones(tmp_path: Path) -> None:
     with pytest.raises(ContractError, match=r"there is no such file; .*: contract, realign_2026$"):
         read_challenge(challenge_path(str(tmp_path / "none.yaml")))
+    with pytest.raises(ContractError, match=r"^challenge ~nobody-of-that-name/x: .*there is no such file"):
+        read_challenge(challenge_path("~nobody-of-that-name/x"))
+    with pytest.raises(ContractError, match=r"^challenge: .*no file is given; .*: contract, realign_2026$"):
+        challenge_path("")
 
 
 def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
@@ -122,7 +126,7 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"name": "two words"}, "/name", "letters, digits"),
         ({"colour": "red"}, "/colour", "is not a field of a challenge"),
         ({"deadline": "2026-03-01T12:00:00"}, "/deadline", "has no time zone"),
-        ({"deadline": "soon"}, "/deadline", "isoformat"),
+        ({"deadline": "soon"}, "/deadline", "is no time in ISO 8601, such as 2026"),
         ({"time_zone": "Mars/Base"}, "/time_zone", "is no name of a time zone"),
         ({"time_zone": "../etc"}, "/time_zone", "is no name of a time zone"),
         ({"time_zone": 1}, "/time_zone", "string"),
@@ -140,6 +144,11 @@ def test_all_that_a_challenge_can_say(tmp_path: Path) -> None:
         ({"teams": {"red": {"datasets": []}}}, "/teams/red/datasets", "at least 1"),
         ({"teams": {"blue": {"families": {"a": ["a*"]}}}}, "/teams/blue", "needs most_per_family or unmixed"),
         ({"teams": {"blue": {"most_per_family": 1}}}, "/teams/blue", "needs families"),
+        (
+            {"teams": {"blue": {"most_per_family": 1, "families": {"a": ["vit_[bl]*"]}}}},
+            "/teams/blue/families/a/0",
+            "no square brackets",
+        ),
         ({"teams": {"blue": {"unmixed_families": [["a", "b"]]}}}, "/teams/blue", "names a, b"),
     ],
 )
@@ -156,7 +165,11 @@ def test_mistakes_of_a_host(tmp_path: Path, changed: dict[str, Any], pointer: st
         ("a: \x07", "is not YAML"),
         ("", "must be an object"),
         ("deadline: 2026-13-41", "YAML"),
-        ("&a [*a]", "YAML"),
+        ("&a [*a]", "reference"),
+        ("a: &a [x]\nb: [*a, *a]", "reference"),
+        ("name: a\nname: b", "the key 'name' twice"),
+        ("teams: {red: {}, red: {}}", "the key 'red' twice"),
+        ("[" * 20_000, "nested deeper than 32 levels"),
         ("? [a]\n: b", "YAML"),
     ],
 )

@@ -107,6 +107,23 @@ def test_options_win_over_variables(
     assert validate("blue.json", f"--{option}={chosen}")[0] == 0
 
 
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        ([""], "submission: nothing is given; name a file or a data set"),
+        (["~nobody-of-that-name/a.json"], "submission ~nobody-of-that-name/a.json: there is no such file"),
+        (["blue.json", "--challenge="], "challenge: 1 problem: no file is given; name one, or a challenge of"),
+        (["blue.json", "--registry=~nobody-of-that-name/a"], "model registry ~nobody-of-that-name/a: 1 problem: there"),
+        (["blue.json", "--catalog=~nobody-of-that-name/a"], "stimuli catalog ~nobody-of-that-name/a: 1 problem: there"),
+    ],
+)
+def test_paths_that_lead_nowhere(validate: Any, args: list[str], line: str) -> None:
+    code, lines = validate(*args)
+    assert code == 1
+    assert lines[0].startswith(line)
+    assert len(lines) == 1
+
+
 def test_broken_documents_of_the_operator_are_one_line(validate: Any, folder: Path) -> None:
     (folder / "broken.json").write_text("[{}]")
     code, (line,) = validate("bad.json", "--registry=broken.json")

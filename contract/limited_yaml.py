@@ -1,0 +1,46 @@
+"""YAML in which nothing is silently lost and nothing grows: no key twice, no references, no deep nesting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from contract.untrusted_json import MAX_DEPTH
+
+
+def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML
+    """Parse one YAML document.
+
+    Raises:
+        yaml.YAMLError: It is none, refers to a part of itself (a few lines of references can stand for billions),
+            names a key twice, or is nested deeper than 32.
+    """
+    return yaml.load(content, _Loader)
+
+
+class _Loader(yaml.SafeLoader):
+    """A safe loader that refuses what people do not mean."""
+
+    _depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        here = f"(line {self.line + 1})"
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(f"a reference, *, is not taken here; write out what it stands for {here}")
+        if self._depth == MAX_DEPTH:
+            raise yaml.YAMLError(f"it is nested deeper than {MAX_DEPTH} levels, the limit {here}")
+        self._depth += 1
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue  # which is then refused as unhashable
+            if key.value in seen:
+                raise yaml.YAMLError(f"it has the key {key.value!r} twice (line {key.start_mark.line + 1})")
+            seen.add(key.value)
+        return super().construct_mapping(node, deep)
