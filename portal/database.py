@@ -90,7 +90,7 @@ class SubmissionRow(Table):
     id: Mapped[int] = mapped_column(primary_key=True)
     team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
     track: Mapped[str] = mapped_column(String(8))
-    key: Mapped[str] = mapped_column(String(128))
+    key: Mapped[str] = mapped_column(String(160))
     content: Mapped[bytes] = deferred(mapped_column(LargeBinary))
     sha256: Mapped[str] = mapped_column(String(64))
     received: Mapped[datetime]

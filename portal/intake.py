@@ -21,7 +21,7 @@ from portal.queue import enqueue
 from portal.records import latest_public
 
 FROZEN = "frozen"
-LONGEST_KEY = 128
+LONGEST_KEY = 160
 # Of a refused submission are kept.
 MOST_PROBLEMS = 1000
 

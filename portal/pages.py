@@ -19,7 +19,7 @@ from portal.records import find_document, find_heatmap, find_records, read_log
 from portal.rendering import TEMPLATES, render
 from portal.sessions import Visitor, forget, is_own_form, remember
 from portal.state import Portal, PortalDependency
-from portal.submitting import find_problems, key_of_form, new_key, submit
+from portal.submitting import WAIT, find_problems, key_of_form, new_key, submit
 
 router = APIRouter(default_response_class=HTMLResponse)
 SHOWN_PROBLEMS = 200
@@ -55,11 +55,9 @@ def show_login(request: Request, visitor: Visitor) -> Response:
 @router.post("/login")
 def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
     """Keep a token in the browser."""
-    who = request.client.host if request.client else ""
-    if not portal.rates.take("logins", who):
-        raise HTTPException(429, "Too many attempts within a minute; wait a little.")
-    team = find_team(portal.database, token.strip())
-    if team is None:
+    if find_team(portal.database, token.strip()) is None:
+        if not portal.rates.take("mistakes", request.client.host if request.client else ""):
+            raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
         return render(request, "login.html", None, status=401, wrong=True)
     response = RedirectResponse("/submissions", 303)
     remember(response, token.strip(), portal.settings)

@@ -38,6 +38,7 @@ class Settings:
         max_submission_bytes: Larger submissions are refused.
         submissions_per_minute: Submissions that are looked at per minute and team; beyond, it is told to wait.
         validations_per_minute: Documents that are validated per minute and address, without being handed in.
+        scoring_minutes: A scoring that takes longer fails, and the process that is at it is started again.
         demonstration: Whether missing stimuli are drawn, and a team `demo` is added, so that all can be tried.
         extraction: How embeddings are computed.
     """
@@ -59,6 +60,7 @@ class Settings:
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES
     submissions_per_minute: PositiveInt = 10
     validations_per_minute: PositiveInt = 120
+    scoring_minutes: PositiveInt = 120
     demonstration: bool = False
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 

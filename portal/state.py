@@ -16,7 +16,8 @@ from portal.rates import Rates
 from portal.settings import Settings
 from portal.validation import Validator
 
-LOGINS_PER_MINUTE = 20
+# Wrong tokens from one address.
+MISTAKES_PER_MINUTE = 20
 
 
 class Portal:
@@ -42,7 +43,7 @@ class Portal:
         self.rates = Rates(
             submissions=int(settings.submissions_per_minute),
             validations=int(settings.validations_per_minute),
-            logins=LOGINS_PER_MINUTE,
+            mistakes=MISTAKES_PER_MINUTE,
         )
 
     def is_over(self) -> bool:

@@ -25,7 +25,7 @@ def new_key() -> str:
 
 def key_of_form(nonce: str, content: bytes) -> str:
     """Give the key of what a form sends: the same document sent twice from one page is taken once, another is not."""
-    return f"{nonce[:32]}:{hashlib.sha256(content).hexdigest()}"
+    return f"{_digest(nonce.encode())}:{_digest(content)}"
 
 
 async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
@@ -68,6 +68,10 @@ async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: 
         raise HTTPException(403, str(error)) from error
     except OtherDocumentError as error:
         raise HTTPException(409, str(error)) from error
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
 
 
 async def _validate(portal: Portal, track: Track, content: bytes) -> list[dict[str, str]]:

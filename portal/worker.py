@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -34,12 +35,23 @@ class Worker:
         database: The portal's.
         scorer: What scores; a `PassingError` of it puts the scoring back, any other exception fails it.
         name: What the process is called in the database.
+        most_seconds: A scoring that takes longer fails, and `end` is called.
+        end: Ends the process: nothing else stops what a library is at.
     """
 
-    def __init__(self, database: Database, scorer: Callable[[Job], Outcome], name: str) -> None:
+    def __init__(
+        self,
+        database: Database,
+        scorer: Callable[[Job], Outcome],
+        name: str,
+        most_seconds: float,
+        end: Callable[[], None] = lambda: os._exit(1),
+    ) -> None:
         self._database = database
         self._scorer = scorer
         self._name = name
+        self._most_seconds = most_seconds
+        self._end = end
         self.stopping = threading.Event()
 
     def run(self) -> None:
@@ -58,11 +70,12 @@ class Worker:
                 self._do(job)
 
     def _do(self, job: Job) -> None:
-        ended = threading.Event()
-        heart = threading.Thread(target=self._keep, args=(job, ended), daemon=True)
+        scored, ended = threading.Event(), threading.Event()
+        heart = threading.Thread(target=self._keep, args=(job, scored, ended), daemon=True)
         heart.start()
         try:
             write = self._score(job)
+            scored.set()
             # The lease is still prolonged: what was computed is not to be computed again while the database is away.
             self._insist(write)
         finally:
@@ -94,9 +107,16 @@ class Worker:
                 threading.Event().wait(wait)
                 wait = min(2 * wait, LONGEST_WAIT_SECONDS)
 
-    def _keep(self, job: Job, ended: threading.Event) -> None:
-        while not ended.wait(LEASE.total_seconds() / 6):
+    def _keep(self, job: Job, scored: threading.Event, ended: threading.Event) -> None:
+        """Prolong the lease, until the scoring has ended or takes too long."""
+        last = time.monotonic() + self._most_seconds
+        while not ended.wait(min(LEASE.total_seconds() / 6, self._most_seconds)):
             try:
+                if time.monotonic() > last and not scored.is_set():
+                    error = f"the scoring took longer than {self._most_seconds / 60:g} minutes"
+                    finish(self._database, job, Outcome("failed", FAILED_NOTE, error))
+                    self._end()
+                    return
                 if not prolong(self._database, job):
                     return
             except AWAY as error:
@@ -121,7 +141,7 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
         from portal.scoring import Scorer
 
         scorer = Scorer(settings)
-    worker = Worker(database, scorer, process_name(os.getpid()))
+    worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
     wait_for_tables(database, worker.stopping)

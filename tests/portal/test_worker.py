@@ -49,7 +49,7 @@ def open_database(url: str) -> Database:
 
 @contextmanager
 def working(database: Database, scorer: Callable[[Job], Outcome]) -> Iterator[None]:
-    worker = Worker(database, scorer, "first")
+    worker = Worker(database, scorer, "first", PATIENCE)
     thread = Thread(target=worker.run)
     thread.start()
     try:
@@ -162,3 +162,22 @@ def test_what_cannot_be_scored_fails_with_what_organisers_see_alone(site: Site, 
     pages.append(site.client.get("/api/submissions/1", headers=site.headers()).text)
     assert not any("weights.pth" in page or str(tmp_path) in page for page in pages)
     assert "for a reason of ours" in pages[1]
+
+
+def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> None:
+    site.submit(blue("owl", "lark"))
+    ended = Event()
+
+    def hang(job: Job) -> Outcome:
+        assert ended.wait(PATIENCE)
+        return stub_score(job)
+
+    worker = Worker(site.database, hang, "first", 0.2, ended.set)
+    thread = Thread(target=worker.run)
+    thread.start()
+    row = wait_for(site.database, "failed")
+    worker.stopping.set()
+    thread.join(PATIENCE)
+    assert "took longer" in row.error
+    # What came out in the end is too late.
+    assert wait_for(site.database, "failed").score is None

@@ -1,0 +1,155 @@
+"""The organiser's commands."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing, suppress
+from pathlib import Path
+
+import pytest
+import yaml
+
+from portal.admin import main
+from portal.queue import Outcome, claim, finish
+from tests.material.portals import Site, blue, red
+
+Admin = Callable[..., str]
+OpenSite = Callable[..., Site]
+
+
+@pytest.fixture
+def admin(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Admin:
+    """Run a command on the portal of the test; gives what is printed, its mistake included."""
+
+    def run(*words: str, **settings: object) -> str:
+        chosen = {name: str(tmp_path / name) for name in ("challenge.yaml", "registry.json", "catalog.jsonl")}
+        given = {name.partition(".")[0]: path for name, path in chosen.items()}
+        without = {"held_out_registry": None, "held_out_catalog": None, "datasets": None, "demonstration": False}
+        config = tmp_path / "portal.yaml"
+        config.write_text(yaml.safe_dump({**given, **without, "data": str(tmp_path), **settings}))
+        with suppress(SystemExit):
+            main([f"--config={config}", *words])
+            return capsys.readouterr().out
+        return capsys.readouterr().err
+
+    return run
+
+
+def test_teams(site: Site, admin: Admin) -> None:
+    token = admin("teams", "add", "Night owls").split("token ")[1].split(",")[0]
+    assert site.submit(blue("owl", "lark"), token=token).status_code == 201
+    assert "there is a team 'Night owls'" in admin("teams", "add", "night OWLS")
+    for name in ("", " x", "a\u202eb", "x" * 65, "a\nb"):
+        assert admin("teams", "add", name).startswith("error: name: ")
+    other = admin("teams", "renew", "Night owls").split("token ")[1].split(",")[0]
+    assert site.submit(blue("owl", "lark"), token=token).status_code == 401
+    admin("teams", "revoke", "Night owls")
+    assert site.submit(blue("owl", "lark"), token=other).status_code == 401
+    assert "revoked" in admin("teams", "list")
+    assert "there is no team 'Nobody'" in admin("teams", "revoke", "Nobody")
+    # No token is anywhere in the database.
+    assert token not in Path(site.settings.data, "portal.sqlite3").read_bytes().decode(errors="replace")
+
+
+def test_scored_again(site: Site, admin: Admin) -> None:
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("crow", "lark"))
+    failing = claim(site.database, "first")
+    assert failing is not None
+    assert finish(site.database, failing, Outcome("failed", error="no room/for it"))
+    assert "no room/for it" in admin("log")
+    assert "failed" in admin("status")
+    assert "it was refused" in admin("rescore", "2")
+    assert "there is none" in admin("rescore", "3")
+    assert "name submissions, or give one of" in admin("rescore")
+    admin("rescore", "--failed")
+    assert "it is being scored" in admin("rescore", "1")
+    site.work()
+    before = site.read("/api/leaderboard?team=blue")
+    admin("rescore", "--scored")
+    # What it has stands until it has another.
+    assert site.read("/api/leaderboard?team=blue") == before
+    assert site.read("/api/submissions/1")["state"] == "queue"
+    site.work()
+    assert site.read("/api/submissions/1")["state"] == "scored"
+    assert "public  scored" in admin("status")
+
+
+def test_what_failed_does_not_count_and_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
+    site = open_site({"teams": {"blue": {"submissions": 1}}})
+    site.submit(blue("owl", "lark"))
+    failing = claim(site.database, "first")
+    assert failing is not None
+    finish(site.database, failing, Outcome("failed"))
+    assert site.submit(blue("owl", "wren")).status_code == 201
+    assert site.submit(blue("owl", "rook")).status_code == 422
+    admin("rescore", "--failed")
+    assert site.submit(blue("owl", "rook")).status_code == 422
+
+
+def test_freezing(site: Site, admin: Admin) -> None:
+    site.submit(blue("owl", "lark"))
+    admin("freeze")
+    admin("freeze")
+    assert site.submit(blue("owl", "lark")).status_code == 403
+    assert not site.read("/api/challenge")["open"]
+    assert len(site.work()) == 1
+    admin("thaw")
+    assert site.submit(blue("owl", "lark")).status_code == 201
+
+
+def test_export(open_site: OpenSite, admin: Admin, tmp_path: Path) -> None:
+
+    site = open_site(held_out_catalog="held_out.jsonl")
+    site.submit(blue("owl", "lark"))
+    site.submit(b"\xff")
+    site.submit(red(0, 1), "red")
+    site.work()
+    admin("export", str(tmp_path / "out"))
+    board = list(csv.DictReader((tmp_path / "out" / "leaderboard_blue.csv").open()))
+    assert [(line["rank"], line["team"], float(line["score"])) for line in board] == [
+        ("1", "Owls", 1 / len(blue("owl", "lark")))
+    ]
+    records = [json.loads(line) for line in (tmp_path / "out" / "submissions.jsonl").read_text().splitlines()]
+    assert [json.loads(records[place]["document"]) for place in (0, 2)] == [
+        json.loads(blue("owl", "lark")),
+        json.loads(red(0, 1)),
+    ]
+    assert [each["kind"] for each in records[0]["scorings"]] == ["public", "held_out"]
+    assert records[1]["problems"]
+    log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
+    assert {line["event"] for line in log} == {"team added", "received", "refused", "scored"}
+
+
+def test_backup(site: Site, admin: Admin, tmp_path: Path) -> None:
+    site.submit(blue("owl", "lark"))
+    admin("backup", str(tmp_path / "copies" / "copy.sqlite3"))
+    with closing(sqlite3.connect(tmp_path / "copies" / "copy.sqlite3")) as copy:
+        assert copy.execute("SELECT content FROM submissions").fetchall() == [(blue("owl", "lark"),)]
+    assert [path.name for path in (tmp_path / "copies").iterdir()] == ["copy.sqlite3"]
+
+
+@pytest.mark.parametrize(
+    ("database", "says"),
+    [
+        ("mysql://secret@localhost/x", "database: is no URL of SQLite or PostgreSQL"),
+        ("nonsense", "database: is no URL of SQLite or PostgreSQL"),
+        ("postgresql://portal:secret@127.0.0.1:1/x", "database: cannot be used"),
+        ("sqlite:////none/there/portal.sqlite3", "database: cannot be used"),
+    ],
+)
+def test_databases_that_cannot_be_used(site: Site, admin: Admin, database: str, says: str) -> None:
+    told = admin("status", database=database)
+    assert says in told
+    assert told.count("\n") == 1
+    assert "secret" not in told
+
+
+def test_a_database_of_another_version(site: Site, admin: Admin) -> None:
+    with closing(sqlite3.connect(site.settings.folder / "portal.sqlite3")) as connection:
+        connection.execute("UPDATE facts SET value = '0'")
+        connection.commit()
+    assert "was not made by this version" in admin("status")
