@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, HTTPException, Path, Request
 from starlette.concurrency import run_in_threadpool
-from starlette.responses import JSONResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 
 from contract.schema import Team as Track
 from contract.versions import Version, json_schemas
@@ -45,6 +45,23 @@ def read_schema(name: str, portal: PortalDependency, version: Version | None = N
     if name not in schemas:
         raise HTTPException(404, f"There is no such schema; there are {', '.join(schemas)}.")
     return schemas[name]
+
+
+@router.get("/api/examples/{team}")
+def read_example(team: Track, portal: PortalDependency) -> Response:
+    """Give a document of a team of the contract that would be taken."""
+    example = portal.examples[team]
+    if example is None:
+        raise HTTPException(404, "There is no example of such a document.")
+    return Response(example, media_type="application/json")
+
+
+@router.get("/api/stimuli")
+def read_stimuli(portal: PortalDependency) -> Response:
+    """Give the stimuli that the Red Team chooses from, a line of JSON each."""
+    if portal.challenge.rules("red") is None:
+        raise HTTPException(404, "Nothing is chosen of this challenge's stimuli.")
+    return FileResponse(portal.catalog_file, media_type="application/jsonl", filename="stimuli.jsonl")
 
 
 @router.post("/api/validate")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
@@ -14,6 +16,7 @@ from contract.submissions import KEYS
 from portal.accounts import Team, find_team
 from portal.api import Number, visible_record
 from portal.intake import counted_times, is_frozen
+from portal.leaderboard import Standing
 from portal.published import publish_score
 from portal.records import find_document, find_heatmap, find_records, read_log
 from portal.rendering import TEMPLATES, render
@@ -24,10 +27,29 @@ from portal.submitting import WAIT, find_problems, key_of_form, new_key, submit
 router = APIRouter(default_response_class=HTMLResponse)
 SHOWN_PROBLEMS = 200
 LARGEST_TABLE = 30
-EXAMPLES: dict[Track, str] = {
+FORMS: dict[Track, str] = {
     "blue": '{"models": ["NAME", "NAME"]}',
-    "red": '{"differentiating_images": [{"dataset_name": "NAME", "image_identifier": "PATH"}, ...]}',
+    "red": '{"differentiating_images": [\n  {"dataset_name": "NAME", "image_identifier": "PATH"}, ...\n]}',
 }
+
+
+@dataclass(frozen=True)
+class Board:
+    """What is shown of a team of the contract on the leaderboard.
+
+    Attributes:
+        standings: The lines.
+        held_out: Whether held-out scores are shown.
+    """
+
+    standings: Sequence[Standing]
+    held_out: bool
+
+    @property
+    def scale(self) -> tuple[float, float]:
+        """The lowest and the highest end of all intervals."""
+        ends = [end for line in self.standings for end in (line.low, line.high, line.score) if end is not None]
+        return min(ends), max(ends)
 
 
 @router.get("/")
@@ -42,6 +64,7 @@ def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) 
         "stimuli": portal.stimuli,
         "held_out": held_out,
         "limit": portal.settings.max_submission_bytes,
+        "address": portal.address(request),
     }
     return render(request, "overview.html", visitor, **context)
 
@@ -119,7 +142,7 @@ def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visito
     with portal.database.reading() as session:
         for track in _tracks(portal):
             shown = portal.shows_held_out(track)
-            boards[track] = (portal.leaderboard.standings(session, track, shown), shown)
+            boards[track] = Board(portal.leaderboard.standings(session, track, shown), shown)
     return render(request, "leaderboard.html", visitor, boards=boards)
 
 
@@ -143,9 +166,12 @@ def show_feed(request: Request, portal: PortalDependency) -> Response:
 
 
 @router.get("/{track}")
-def show_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
-    """Show the form of a team of the contract."""
-    return _form(request, portal, track, visitor)
+def show_form(
+    request: Request, track: Track, portal: PortalDependency, visitor: Visitor, example: bool = False
+) -> Response:
+    """Show the form of a team of the contract, empty or with an example in it."""
+    filled = (portal.examples[track] or b"").decode() if example else ""
+    return _form(request, portal, track, visitor, filled)
 
 
 @router.post("/{track}")
@@ -195,9 +221,10 @@ def _form(
         "problems": problems,
         "mistake": mistake,
         "key": new_key(),
-        "example": EXAMPLES[track],
+        "form": FORMS[track],
+        "has_example": portal.examples[track] is not None,
         "names": portal.models if track == "blue" else (),
-        "stimuli": portal.stimuli,
+        "there": len(portal.models) if track == "blue" else portal.stimuli,
         "limit": portal.settings.max_submission_bytes,
         "earlier": len(earlier),
         "shown_problems": SHOWN_PROBLEMS,

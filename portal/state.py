@@ -9,7 +9,9 @@ from fastapi import Depends, Request
 
 from contract.challenge import challenge_path, read_challenge
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from contract.submissions import KEYS
 from portal.database import Database
+from portal.examples import make_example
 from portal.leaderboard import Leaderboard
 from portal.metrics import Metrics
 from portal.rates import Rates
@@ -33,11 +35,13 @@ class Portal:
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
         self.challenge = read_challenge(challenge_path(settings.challenge))
-        registry, catalog = registry_path(settings.registry), catalog_path(settings.catalog)
-        self.models = tuple(read_registry(registry).entries)
-        self.stimuli = len(read_catalog(catalog).stimuli)
+        registry_file, self.catalog_file = registry_path(settings.registry), catalog_path(settings.catalog)
+        registry, catalog = read_registry(registry_file), read_catalog(self.catalog_file)
+        self.models, self.stimuli = tuple(registry.entries), len(catalog.stimuli)
+        limit = int(settings.max_submission_bytes)
+        self.examples = {track: make_example(self.challenge, track, registry, catalog, limit) for track in KEYS}
         self.database = Database(settings.database_url)
-        self.validator = Validator(registry, catalog, self.challenge)
+        self.validator = Validator(registry_file, self.catalog_file, self.challenge)
         self.leaderboard = Leaderboard(self.challenge)
         self.metrics = Metrics()
         self.rates = Rates(

@@ -2,6 +2,7 @@
 // All pages work without this: here documents are checked while they are written, and states are shown as they change.
 
 const WAIT = 500;
+const COLUMNS = ["Where", "What stands there", "Rule"];
 
 function listProblems(problems, most) {
   const parts = document.createDocumentFragment();
@@ -9,9 +10,9 @@ function listProblems(problems, most) {
   count.className = "wrong";
   count.textContent = `${problems.length} problem${problems.length === 1 ? "" : "s"}`;
   const table = document.createElement("table");
-  table.className = "problems";
+  table.className = "stacked";
   const head = table.createTHead().insertRow();
-  for (const name of ["Where", "What stands there", "Rule"]) {
+  for (const name of COLUMNS) {
     const cell = document.createElement("th");
     cell.scope = "col";
     cell.textContent = name;
@@ -20,12 +21,15 @@ function listProblems(problems, most) {
   const body = table.createTBody();
   for (const problem of problems.slice(0, most)) {
     const row = body.insertRow();
-    for (const text of [problem.pointer || "the document", problem.value]) {
-      const code = document.createElement("code");
-      code.textContent = text;
-      row.insertCell().append(code);
-    }
-    row.insertCell().textContent = problem.rule;
+    const contents = [problem.pointer || "the document", problem.value, problem.rule];
+    contents.forEach((text, place) => {
+      const cell = row.insertCell();
+      cell.dataset.label = COLUMNS[place];
+      const inside = document.createElement(place < 2 ? "code" : "span");
+      inside.textContent = text;
+      cell.append(inside);
+      if (place) cell.className = "text";
+    });
   }
   const region = document.createElement("div");
   region.className = "wide";
@@ -88,6 +92,21 @@ function watchForm(form) {
   file.addEventListener("change", soon);
 }
 
+function states(live) {
+  return [...live.querySelectorAll("[data-state]")].map((each) => each.dataset.state);
+}
+
+// Who reads by ear is told what has changed alone, and nobody loses the place at which they are.
+function replace(live, next) {
+  const before = new Set(states(live));
+  const changed = states(next).filter((each) => !before.has(each));
+  const places = "a, summary, [tabindex]";
+  const place = [...live.querySelectorAll(places)].indexOf(document.activeElement);
+  live.replaceChildren(...next.childNodes);
+  if (place >= 0) live.querySelectorAll(places)[place]?.focus();
+  if (changed.length) document.getElementById("said").textContent = changed.join(". ");
+}
+
 function watchState(live) {
   const seconds = Number(live.dataset.refresh);
   setTimeout(async () => {
@@ -102,7 +121,7 @@ function watchState(live) {
       watchState(live);
       return;
     }
-    if (next.innerHTML !== live.innerHTML) live.replaceChildren(...next.childNodes);
+    if (next.innerHTML !== live.innerHTML) replace(live, next);
     if (next.dataset.refresh) watchState(live);
   }, seconds * 1000);
 }

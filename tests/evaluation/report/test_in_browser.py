@@ -12,18 +12,15 @@ import pytest
 
 from evaluation.report.report import report
 from tests.evaluation.report.test_report import EVIL, traces
+from tests.material.browsers import contrast, needs_chromium, open_browser
 from tests.material.runs import write_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-sync_api = pytest.importorskip("playwright.sync_api")
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
-CHROMIUM = next((path for name in NAMES if (path := shutil.which(name))), None)
-QUIET = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking", "--disable-sync")
 METHODS = ("baseline", *EVIL[:3], "x" * 300, *(f"method {number}" for number in range(3)))
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium")
+pytestmark = needs_chromium
 
 
 @pytest.fixture(scope="module")
@@ -39,10 +36,8 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=list(QUIET))
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture
@@ -139,17 +134,6 @@ def test_narrow_screens_scroll_tables_and_not_the_page(page: Page, width: int) -
         page.evaluate("Math.max(...[...document.querySelectorAll('.chart svg')].map((each) => each.clientWidth))")
         <= width
     )
-
-
-def contrast(one: list[float], other: list[float]) -> float:
-    """WCAG 2.2: the ratio of two colours' relative luminances, each with 0.05 added."""
-
-    def luminance(colour: list[float]) -> float:
-        red, green, blue = (c / 3294.6 if c <= 10.31 else ((c / 255 + 0.055) / 1.055) ** 2.4 for c in colour[:3])
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-    dark, light = sorted((luminance(one), luminance(other)))
-    return (light + 0.05) / (dark + 0.05)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

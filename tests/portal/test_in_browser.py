@@ -1,0 +1,305 @@
+"""The portal in the system's Chromium: handed in and followed, on a phone, by keys alone, by ear, without scripts."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import pytest
+
+from portal.accounts import add_team
+from portal.queue import claim, finish
+from tests.material.browsers import contrast, needs_chromium, open_browser
+from tests.material.portals import MODELS, Site, blue, make_settings, red, stub_score
+from tests.material.served_portals import serve_portal
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = needs_chromium
+LONG = "W" * 64
+# Answers that are pages, and what Chromium would like password forms to have.
+EXPECTED = re.compile(r"status of 40[04] |\[DOM\] Password forms")
+# A submission of every state, of a participant whose name breaks nowhere.
+PATHS = (
+    *("/", "/login", "/blue?example=true", "/red", "/submissions", "/submissions/1", "/submissions/2"),
+    *("/submissions/999", "/leaderboard", "/log"),
+)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with open_browser() as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """Serve a portal where one participant's submissions are scored and refused."""
+    site = Site(make_settings(tmp_path_factory.mktemp("portal"), {"deadline": "2999-12-31T23:59:59Z"}))
+    with site.client:
+        site.token = add_team(site.database, LONG)
+        site.submit(blue("owl", "lark"))
+        site.submit(blue("x" * 200, "owl", "Owl"))
+        site.submit(red(0, 1, 2), "red")
+        site.work()
+        yield site
+
+
+@pytest.fixture(scope="module")
+def address(site: Site) -> Iterator[str]:
+    with serve_portal(site.settings) as address:
+        yield address
+
+
+@pytest.fixture
+def page(browser: Browser, address: str) -> Iterator[Page]:
+    """Open a page, and check at the end that nothing was refused by its rules, or asked of another site."""
+    with browser.new_context(base_url=address, viewport={"width": 1100, "height": 800}) as context:
+        context.set_default_timeout(15_000)
+        page = context.new_page()
+        said: list[str] = []
+        asked: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: asked.append(request.url))
+        yield page
+        assert [text for text in said if not EXPECTED.search(text)] == []
+        assert [url for url in asked if not url.startswith(address)] == []
+
+
+def log_in(page: Page, token: str) -> None:
+    page.goto("/login")
+    page.get_by_label("Token of your team").fill(token)
+    page.get_by_role("main").get_by_role("button", name="Log in").click()
+    page.wait_for_url("**/submissions")
+
+
+def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, site: Site) -> None:
+    log_in(page, add_team(site.database, "Followers"))
+    assert "Nothing was handed in yet." in page.get_by_role("main").inner_text()
+    page.get_by_role("link", name="Hand in as Blue Team").click()
+    page.get_by_role("link", name="Fill in an example that is valid").click()
+    document = page.get_by_label("Or its text")
+    assert json.loads(document.input_value()) == {"models": list(MODELS[:2])}
+    # What is written is checked while it is.
+    document.fill('{"models": ["owl", "crow"]}')
+    page.wait_for_selector("#verdict td >> text='\"crow\"'")
+    document.fill(blue("owl", "rook", "wren").decode())
+    page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
+    page.get_by_role("button", name="Hand in").click()
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    current = page.locator("[aria-current='step']")
+    assert current.inner_text() == "queue"
+    assert "place 1 in the queue" in page.get_by_role("main").inner_text()
+    # Without loading the page again.
+    page.evaluate("window.stays = true")
+    job = claim(site.database, "test")
+    assert job is not None
+    page.wait_for_selector("[aria-current='step'] >> text=running")
+    assert page.get_by_role("status").inner_text() == "running"
+    assert finish(site.database, job, stub_score(job))
+    page.wait_for_selector("[aria-current='step'] >> text=scored")
+    assert page.evaluate("window.stays")
+    score = f"{1 / len(blue('owl', 'rook', 'wren')):.6f}"
+    assert score in page.locator(".figures").inner_text()
+    page.get_by_role("link", name="Leaderboard").click()
+    row = page.get_by_role("region", name="Leaderboard of the Blue Team").get_by_role("row", name="Followers")
+    assert score in row.inner_text()
+    assert "own" in (row.get_attribute("class") or "")
+
+
+def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path: Path) -> None:
+    log_in(page, add_team(site.database, "Wrong files"))
+    page.goto("/blue")
+    path = tmp_path / "submission.json"
+    for content in (b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1)):
+        path.write_bytes(content)
+        found = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
+        page.get_by_label("A file").set_input_files(path)
+        page.wait_for_selector(f"#verdict td >> text={found[-1]['rule']}")
+        shown = page.locator("#verdict tbody tr td:last-child").all_inner_texts()
+        assert shown == [problem["rule"] for problem in found]
+    page.get_by_role("button", name="Hand in").click()
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.locator("[aria-current='step']").inner_text() == "refused"
+    assert page.locator("tbody tr").count() == 1
+
+
+def test_a_file_and_a_text_at_once_are_not_guessed_between(page: Page, site: Site, tmp_path: Path) -> None:
+    log_in(page, site.token)
+    page.goto("/blue")
+    (tmp_path / "one.json").write_bytes(blue("owl", "lark"))
+    page.get_by_label("A file").set_input_files(tmp_path / "one.json")
+    page.get_by_label("Or its text").fill(blue("owl", "wren").decode())
+    page.get_by_role("button", name="Hand in").click()
+    assert page.get_by_role("alert").inner_text() == "Choose a file or paste a document, not both."
+
+
+@pytest.mark.parametrize("width", [320, 375, 768])
+def test_no_page_scrolls_sideways(page: Page, site: Site, width: int) -> None:
+    log_in(page, site.token)
+    page.set_viewport_size({"width": width, "height": 800})
+    for path in PATHS:
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    # What is pressed with a finger is no smaller than success criterion 2.5.8 has it.
+    page.goto("/blue")
+    sizes = page.evaluate("""[...document.querySelectorAll("button, .button, input:not([type=hidden]), nav a")]
+        .map((each) => each.getBoundingClientRect()).map((box) => Math.min(box.width, box.height))""")
+    assert min(sizes) >= 24
+
+
+def test_everything_can_be_done_by_keys_alone(page: Page, site: Site) -> None:
+    token = add_team(site.database, "Keys")
+    page.goto("/")
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="To the content")
+    assert skip.evaluate("(each) => each === document.activeElement && each.getBoundingClientRect().left >= 0")
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.goto("/login")
+    page.keyboard.type(token)
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/submissions")
+    page.goto("/blue")
+    seen = walk(page, "Hand in")
+    order = ["To the content", "Log out", "Overview", "A file", "Or its text", "Hand in"]
+    assert [name for name in seen if name in order] == order
+    for _ in range(2):
+        page.keyboard.press("Shift+Tab")
+        if page.evaluate("document.activeElement.id") == "document":
+            break
+    page.keyboard.type(blue("owl", "lark").decode())
+    walk(page, "Hand in")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.locator("[aria-current='step']").inner_text() == "queue"
+    site.work()
+
+
+def walk(page: Page, until: str) -> list[str]:
+    """Press Tab until something of a name has the focus; everything on the way shows that it has it."""
+    names: list[str] = []
+    while not names or names[-1] != until:
+        page.keyboard.press("Tab")
+        name, outline, visible = page.evaluate("""() => {
+            const each = document.activeElement, style = getComputedStyle(each), box = each.getBoundingClientRect();
+            const name = each.labels?.[0]?.textContent || each.getAttribute("aria-label") || each.textContent;
+            return [name.trim(), style.outlineStyle !== "none" && parseFloat(style.outlineWidth) >= 2,
+                    box.width > 0 && box.right > 0 && box.bottom > 0 && box.top < innerHeight];
+        }""")
+        assert outline, f"{name} does not show that it has the focus"
+        assert visible, f"{name} has the focus and is not seen"
+        names.append(name)
+        assert len(names) < 40
+    return names
+
+
+def test_pages_are_told_by_ear(page: Page, site: Site) -> None:
+    log_in(page, site.token)
+    for path in PATHS:
+        page.goto(path)
+        for role in ("banner", "main", "contentinfo", "navigation"):
+            assert page.get_by_role(role).count() == 1, (path, role)  # type: ignore[arg-type] # one of a long list
+        levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map((each) => +each.tagName[1])")
+        assert levels[0] == 1, path
+        assert levels.count(1) == 1, path
+        assert all(after - before <= 1 for before, after in pairwise(levels)), (path, levels)
+        # Chromium's own names, of what stands in its accessibility tree.
+        assert unnamed(page) == [], path
+        assert page.evaluate("document.documentElement.lang") == "en"
+        assert page.locator("table th:not([scope])").count() == 0, path
+        assert page.locator("table:not(:has(thead th))").count() == 0, path
+        assert page.locator("img:not([alt])").count() == 0, path
+        ids = page.evaluate("[...document.querySelectorAll('[id]')].map((each) => each.id)")
+        assert len(ids) == len(set(ids)), path
+        referred = page.evaluate("""[...document.querySelectorAll("[aria-describedby], [aria-labelledby], label[for]")]
+            .flatMap((each) => (each.getAttribute("aria-describedby") || each.getAttribute("aria-labelledby")
+                || each.htmlFor).split(" "))""")
+        assert set(referred) <= set(ids), path
+    page.goto("/blue")
+    assert page.locator("#verdict").get_attribute("aria-live") == "polite"
+    page.goto("/submissions")
+    assert page.get_by_role("status").count() == 1
+
+
+def unnamed(page: Page) -> list[str]:
+    """Give what can be used and has no name, by the browser's accessibility tree."""
+    session = page.context.new_cdp_session(page)
+    nodes: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
+    session.detach()
+    used = {"link", "button", "textbox", "region", "navigation", "img"}
+    found = [node for node in nodes if not node["ignored"] and node["role"]["value"] in used]
+    assert found
+    return [node["role"]["value"] for node in found if not node.get("name", {}).get("value", "").strip()]
+
+
+# Colours of all texts, and of what is behind each.
+COLOURS = """() => {
+    const parse = (text) => text.match(/[\\d.]+/g).map(Number);
+    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+        const each = node.parentElement;
+        if (!node.textContent.trim() || !each.checkVisibility() || each.closest(".unseen, .skip, noscript")) continue;
+        let behind = each;
+        while (behind && parse(getComputedStyle(behind).backgroundColor)[3] === 0) behind = behind.parentElement;
+        found.push([node.textContent.trim(), parse(getComputedStyle(each).color),
+                    parse(getComputedStyle(behind || document.documentElement).backgroundColor)]);
+    }
+    return found;
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_are_readable_in_light_and_dark(page: Page, site: Site, scheme: Literal["light", "dark"]) -> None:
+    page.emulate_media(color_scheme=scheme)
+    log_in(page, site.token)
+    for path in PATHS:
+        page.goto(path)
+        texts = page.evaluate(COLOURS)
+        assert len(texts) > 8
+        for text, colour, behind in texts:
+            assert (sum(behind[:3]) > 382) == (scheme == "light") or "main" in text or text in {"Hand in", "Log in"}
+            # Success criterion 1.4.3.
+            assert contrast(colour, behind) >= 4.5, (path, text, colour, behind)
+
+
+def test_pages_work_without_scripts(browser: Browser, address: str, site: Site) -> None:
+    token = add_team(site.database, "No scripts")
+    with browser.new_context(base_url=address, java_script_enabled=False) as context:
+        page = context.new_page()
+        log_in(page, token)
+        page.goto("/blue")
+        page.get_by_label("Or its text").fill(blue("owl", "crow").decode())
+        page.get_by_role("button", name="Check only").click()
+        assert "1 problem" in page.locator("#verdict").inner_text()
+        page.get_by_label("Or its text").fill(blue("owl", "lark").decode())
+        page.get_by_role("button", name="Check only").click()
+        assert page.locator("#verdict").inner_text() == "Valid. It is not handed in yet."
+        page.get_by_role("button", name="Hand in").click()
+        page.wait_for_url(re.compile(r"/submissions/\d+$"))
+        assert page.locator("[aria-current='step']").inner_text() == "queue"
+        # The page loads itself again while that is so.
+        assert page.locator("meta[http-equiv='refresh']").count() == 1
+        site.work()
+        page.wait_for_selector("[aria-current='step'] >> text=scored", timeout=10_000)
+        assert page.locator("meta[http-equiv='refresh']").count() == 0
+
+
+def test_no_script_of_another_is_run(page: Page, site: Site) -> None:
+    policy = site.client.get("/").headers["content-security-policy"]
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    log_in(page, add_team(site.database, "<img src=x onerror=alert(1)>"))
+    page.goto("/blue")
+    page.get_by_label("Or its text").fill(blue("<script>document.title='in'</script>", "owl").decode())
+    page.wait_for_selector("#verdict td")
+    page.get_by_role("button", name="Hand in").click()
+    page.wait_for_url(re.compile(r"/submissions/\d+$"))
+    assert page.title() != "in"
+    assert page.locator("main script, main img").count() == 0
