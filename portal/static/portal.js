@@ -61,14 +61,19 @@ function watchForm(form) {
   let latest = 0;
 
   async function check() {
-    const content = file.files.length ? file.files[0] : text.value;
+    const asked = ++latest;
     if (!file.files.length && !text.value.trim()) {
       verdict.replaceChildren();
       return;
     }
-    const asked = ++latest;
     say(verdict, "", "Checking …");
-    let answer, found;
+    let content, answer, found;
+    try {
+      content = file.files.length ? await file.files[0].arrayBuffer() : text.value;
+    } catch {
+      if (asked === latest) say(verdict, "wrong", "The file was changed or moved since it was chosen; choose it again.");
+      return;
+    }
     try {
       answer = await fetch(form.dataset.validate, { method: "POST", body: content, credentials: "same-origin" });
       found = await answer.json();
@@ -90,6 +95,10 @@ function watchForm(form) {
 
   text.addEventListener("input", soon);
   file.addEventListener("change", soon);
+  // Else browsers would not tell that the same file, changed meanwhile, is chosen again.
+  file.addEventListener("click", () => {
+    file.value = "";
+  });
 }
 
 function states(live) {

@@ -116,8 +116,15 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, s
 def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path: Path) -> None:
     log_in(page, add_team(site.database, "Wrong files"))
     page.goto("/blue")
-    path = tmp_path / "submission.json"
-    for content in (b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1)):
+    path = tmp_path / "changed.json"
+    path.write_bytes(blue("owl", "lark"))
+    page.get_by_label("A file").set_input_files(path)
+    page.wait_for_selector("#verdict >> text='Valid. It is not handed in yet.'")
+    path.write_bytes(blue("owl", "lark", "wren"))
+    page.get_by_label("A file").dispatch_event("change")
+    page.wait_for_selector("#verdict >> text='The file was changed or moved since it was chosen; choose it again.'")
+    for place, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
+        path = tmp_path / f"{place}.json"
         path.write_bytes(content)
         found = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
         page.get_by_label("A file").set_input_files(path)
@@ -205,7 +212,7 @@ def test_pages_are_told_by_ear(page: Page, site: Site) -> None:
     for path in PATHS:
         page.goto(path)
         for role in ("banner", "main", "contentinfo", "navigation"):
-            assert page.get_by_role(role).count() == 1, (path, role)  # type: ignore[arg-type] # one of a long list
+            assert page.get_by_role(role).count() == 1, (path, role)
         levels = page.evaluate("[...document.querySelectorAll('h1,h2,h3,h4')].map((each) => +each.tagName[1])")
         assert levels[0] == 1, path
         assert levels.count(1) == 1, path
