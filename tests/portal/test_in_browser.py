@@ -14,8 +14,9 @@ import pytest
 from portal.accounts import add_team
 from portal.queue import claim, finish
 from tests.material.browsers import contrast, needs_chromium, open_browser
-from tests.material.portals import MODELS, Site, blue, make_settings, red, stub_score
+from tests.material.portals import Site, blue, make_settings, red
 from tests.material.served_portals import serve_portal
+from tests.material.stub_scores import MODELS, stub_score
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

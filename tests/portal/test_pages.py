@@ -112,6 +112,7 @@ def test_pages_of_others(open_site: OpenSite) -> None:
     page = shown.client.get("/submissions/1")
     assert page.status_code == 200
     assert "heatmap" not in page.text
+    assert "The organisers show scores alone." in page.text
     assert shown.client.get("/submissions/1/heatmap.png").status_code == 404
     assert "pairwise" not in shown.client.get("/api/submissions/1").json()["result"]
 
@@ -132,7 +133,7 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     }
     site = open_site(rules)
     page = " ".join(site.client.get("/").text.split())
-    for said in ("exactly 3 models of the 4", "7 submissions altogether", "singers: lark, wren", "Europe/Berlin"):
+    for said in ("exactly 3 of 4 models", "7 submissions of each participant", "singers: lark, wren", "Europe/Berlin"):
         assert said in page
     assert "Red Team" not in page
     assert site.client.get("/red").status_code == 404
