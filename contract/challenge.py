@@ -186,13 +186,18 @@ CHALLENGE: TypeAdapter[Challenge] = TypeAdapter(Challenge)
 def challenge_path(chosen: str) -> Path:
     """Give the file of a challenge: one of this path, else the one of this name that comes with the project.
 
+    A path that leads nowhere from the working folder, but somewhere from the checkout, is taken from there.
+
     Raises:
         ContractError: Nothing is named.
     """
     if not chosen:
         raise ContractError("challenge", [Problem("", "", f"no file is given; {_choices()}")])
     path, shipped = expand_home(chosen), CHALLENGES / f"{chosen}.yaml"
-    return shipped if not path.is_file() and chosen in shipped_challenges() else path
+    beside = CHALLENGES.parents[1] / path
+    if path.is_file():
+        return path
+    return shipped if chosen in shipped_challenges() else beside if beside.is_file() else path
 
 
 def shipped_challenges() -> list[str]:

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contract.documents import catalog_path
 from contract.stimulus_files import ROOT_VARIABLE
 from output.errors import UserError
 from portal.settings import Settings
@@ -38,12 +37,12 @@ def draw_stimuli(settings: Settings) -> None:
 
 
 def _draw(datasets: Path, dataset: str, catalog: str, count: int, seed: int) -> None:
-    if catalog_path(catalog).exists():
+    folder, target = datasets.expanduser().absolute() / dataset, Path(catalog).expanduser().absolute()
+    if target.exists():
         return
-    folder = datasets.expanduser().absolute() / dataset
     photos = ("--photos=datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
     _run("scripts.write_photos", str(folder), f"--count={count}", *photos)
-    _run("scripts.write_catalog", str(folder), f"--output={Path(catalog).expanduser().absolute()}")
+    _run("scripts.write_catalog", str(folder), f"--output={target}")
 
 
 def _run(module: str, *options: str) -> None:

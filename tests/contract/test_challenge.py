@@ -62,6 +62,7 @@ def rules(challenge: Challenge) -> list[TeamRules]:
 def test_a_file_of_the_users_is_preferred_to_a_shipped_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert challenge_path("contract") == CHALLENGES / "contract.yaml"
     monkeypatch.chdir(tmp_path)
+    assert challenge_path("configs/challenge/contract.yaml") == CHALLENGES / "contract.yaml"
     (tmp_path / "contract").write_text("")
     assert challenge_path("contract") == Path("contract")
 

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 import evaluate
 
 SIDE = 32
@@ -69,3 +72,21 @@ class Arena:
         folder = self.evaluate("cka", *options, output=output)
         document: dict[str, Any] = json.loads((folder / "score.json").read_text())
         return document
+
+
+def make_arena(folder: Path) -> Arena:
+    """Write eighteen stimuli of two data sets, and documents that name them and the networks."""
+    stimuli = []
+    generator = np.random.default_rng(0)
+    for dataset in ("nature", "city-scenes"):
+        for i in range(9):
+            identifier = f"val/{i % 2}/{i}.png"
+            path = folder / "datasets" / dataset / identifier
+            path.parent.mkdir(parents=True, exist_ok=True)
+            coarse = generator.integers(0, 256, (4 + i, 5, 3)).astype(np.uint8)
+            Image.fromarray(coarse).resize((40 + i, 36), Image.Resampling.BICUBIC).save(path)
+            stimuli.append({"dataset_name": dataset, "image_identifier": identifier})
+    arena = Arena(folder, folder / "registry.json", folder / "catalog.jsonl", stimuli)
+    arena.write("registry.json", {"contract_version": "1.0", "models": ENTRIES})
+    arena.write("catalog.jsonl", "".join(json.dumps(stimulus) + "\n" for stimulus in stimuli))
+    return arena

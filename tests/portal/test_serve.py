@@ -1,0 +1,110 @@
+"""`python -m portal` as a user starts it: on the embedded default, killed, interrupted, and given what cannot be."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 120.0
+
+
+@contextmanager
+def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """Start a portal in a folder of its own; gives its address once it says that it is there."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment.pop("HACKATHON_DATASET_ROOT", None)
+    command = [sys.executable, "-m", "portal", "--port=0", *options]
+    with (folder / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
+        )
+    assert process.stdout is not None
+    try:
+        address = re.search(r"http://\S+:\d+", process.stdout.readline())
+        assert address is not None, (folder / "log").read_text()
+        yield process, address[0]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def workers(process: subprocess.Popen[str]) -> list[int]:
+    """Give the processes that score."""
+    found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+    lines = [line.split(maxsplit=2) for line in found.splitlines()[1:]]
+    return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal.worker" in args]
+
+
+def wait_until_scored(address: str, headers: dict[str, str], number: int) -> dict[str, Any]:
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        found: dict[str, Any] = httpx.get(f"{address}/api/submissions/{number}", headers=headers, timeout=30).json()
+        if found["state"] == "scored":
+            return found
+        time.sleep(0.2)
+    raise AssertionError(found)
+
+
+@pytest.mark.slow
+def test_the_embedded_default(tmp_path: Path) -> None:
+    began = time.monotonic()
+    with started(tmp_path) as (process, address):
+        # It is there within a minute where nothing else runs.
+        assert time.monotonic() - began < PATIENCE
+        assert process.stdout is not None
+        token = process.stdout.readline().split("token ")[1].split(",")[0]
+        headers = {"Authorization": f"Bearer {token}"}
+        url = f"{address}/api/submissions?team=blue"
+        content = '{"models": ["drawn_objects", "random"]}'
+        assert httpx.post(url, content=content, headers=headers, timeout=30).status_code == 201
+        first = wait_until_scored(address, headers, 1)
+        (worker,) = workers(process)
+        os.kill(worker, signal.SIGKILL)
+        assert httpx.post(url, content=content, headers=headers, timeout=30).status_code == 201
+        assert wait_until_scored(address, headers, 2)["score"] == first["score"]
+        (worker,) = workers(process)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) == 0
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+    assert "Traceback" not in (tmp_path / "log").read_text()
+    with started(tmp_path) as (process, address):
+        assert process.stdout is not None
+        assert "teams renew demo" in process.stdout.readline()
+        assert httpx.get(f"{address}/api/submissions/2", headers=headers, timeout=30).json()["score"] == first["score"]
+        process.terminate()
+        assert process.wait(PATIENCE) == 0
+
+
+def run(folder: Path, *options: str, code: str = "pass") -> str:
+    """Give the one line by which `python -m portal` refuses."""
+    command = [sys.executable, "-c", f"import runpy, sys; {code}; runpy.run_module('portal', run_name='__main__')"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode in (1, 2)
+    assert done.stderr.count("\n") == 1, done.stderr
+    return done.stderr
+
+
+def test_what_cannot_be_served(tmp_path: Path) -> None:
+    without = "sys.modules['fastapi'] = None"
+    assert "pip install 'headstart[portal]'" in run(tmp_path, code=without)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert run(tmp_path, f"--port={port}").startswith(f"error: port: 127.0.0.1 {port} cannot be listened at")
+    assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
