@@ -53,6 +53,7 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
     return results
 
 
+@pytest.mark.slow
 def test_methods_train_what_is_behind_the_boundary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     results, correct = {}, {}

@@ -120,6 +120,7 @@ def mean_cka_by_hand(folder: Path) -> float:
     return float(np.mean(values))
 
 
+@pytest.mark.slow
 def test_submissions_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HACKATHON_DATASET_ROOT", str(PHOTOS.parent))
     monkeypatch.setenv("HEADSTART_CACHE", str(cache))

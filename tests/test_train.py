@@ -422,10 +422,11 @@ def test_every_sweep_names_options_that_exist(sweep: Path, tmp_path: Path, monke
     assert all(len(set(map(str, parameter["values"]))) > 1 for parameter in content["parameters"].values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "code", "line"),
     [
-        pytest.param(signal.SIGINT, 130, "error: interrupted", marks=pytest.mark.slow),
+        (signal.SIGINT, 130, "error: interrupted"),
         (signal.SIGTERM, 143, "error: terminated"),
     ],
 )

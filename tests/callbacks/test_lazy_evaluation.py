@@ -80,7 +80,7 @@ def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("evaluation", ["lazy", "every"])
-@pytest.mark.parametrize("kills", [(7, 12, 13), tuple(range(1, 36, 2))])
+@pytest.mark.parametrize("kills", [(7, 12, 13), pytest.param(tuple(range(1, 36, 2)), marks=pytest.mark.slow)])
 def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
     script: Script,
     kills: tuple[int, ...],

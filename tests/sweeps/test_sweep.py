@@ -151,6 +151,7 @@ def test_dry_run_of_mistakes_ends_as_they_would(file: Path, tmp_path: Path, capf
     assert capfd.readouterr().out.count("data.photos.root: ") == 2
 
 
+@pytest.mark.slow
 def test_workers_measure_the_same_traces(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

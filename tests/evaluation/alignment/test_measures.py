@@ -55,7 +55,7 @@ def test_result_is_what_the_measure_gives(arena: Arena, measure: str, capsys: py
     assert ("biased" in printed) == SIMILARITY_MEASURES[measure].has_debiased
 
 
-@pytest.mark.parametrize("measure", OTHERS)
+@pytest.mark.parametrize("measure", ["rbf_cka", "mutual_knn"])
 def test_measures_stand_side_by_side(arena: Arena, measure: str) -> None:
     folder = compare(arena, DEFAULT_MEASURE)
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
@@ -72,7 +72,8 @@ def test_submissions_are_scored_by_the_default_alone(arena: Arena, refused: Call
     assert not (arena.folder / "out").exists()
 
 
-@pytest.mark.parametrize("measure", OTHERS)
+# Subsets are searched by one function for all measures: one with a matrix of products, and one without.
+@pytest.mark.parametrize("measure", ["rbf_cka", "procrustes"])
 def test_models_that_agree_most_by_another_measure(arena: Arena, measure: str) -> None:
     folder = arena.evaluate("cka-search", "--team=blue", "--size=2", f"--measure={measure}")
     search = json.loads((folder / "search.json").read_text())

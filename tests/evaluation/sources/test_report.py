@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from evaluation.sources.report import print_source_ranking, source_report
@@ -25,6 +26,8 @@ class SomePhotos:
     """Photos as far as a report reads them."""
 
     classes = ("cats", "dogs")
+    labels = np.arange(2000) % 2
+    maps = None
 
     def __len__(self) -> int:
         return 2000

@@ -280,7 +280,8 @@ def test_a_network_that_cannot_be_traced_runs_as_it_is() -> None:
     backbone = TrainableBackbone(network, dropout=True, batch_norm="trained")
     inputs = torch.rand(2, 3, 4, 4, generator=torch.Generator().manual_seed(0))
     features = evaluate(backbone, inputs)
-    assert torch.equal(features, deepcopy(network).eval()(inputs))
+    # Some processors round otherwise where no gradients are asked for.
+    torch.testing.assert_close(features, deepcopy(network).eval()(inputs).detach())
     assert network[2].training
 
 

@@ -168,7 +168,7 @@ def test_file_without_state_dict(tmp_path: Path, content: Any) -> None:
         (BackboneSpec("timm/no_such_model", "random"), "name: timm has no model 'no_such_model'"),
         (
             BackboneSpec("timm/test_resnet", "IMAGENET1K_V1"),
-            "has no 'IMAGENET1K_V1'; allowed are r160_in1k, DEFAULT, random",
+            "has no 'IMAGENET1K_V1'; allowed are r160_in1k, DEFAULT, imagenet, random",
         ),
         (
             BackboneSpec("mobilenet_v2", "random", {"widthmult": 1}),
