@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
-from metrics.similarity.model_subset_search import Search, draw_values
-from metrics.similarity.stimulus_subset_search import Embeddings, Floats, Progress
+from metrics.similarity.centred_catalog import Embeddings, Floats
+from metrics.similarity.model_subset_search import Progress, Search, draw_values
 
 # Subsets that the measure is evaluated on: all, where there are no more.
 EVALUATIONS = 2000
@@ -22,7 +22,7 @@ def descend(
     embeddings: Embeddings,
     start: Sequence[int],
     seed: int = 0,
-    progress: Progress = lambda done, total: None,
+    progress: Progress = lambda done, total, note: None,
 ) -> Search:
     """Find stimuli on which the mean pairwise similarity of the models is low.
 
@@ -34,7 +34,7 @@ def descend(
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
         start: Indices of the subset that is improved; the result has as many.
         seed: Seed of the exchanges.
-        progress: Called with the evaluations that are done, and all there are.
+        progress: Called with the evaluations that are done, all there are, and the mean so far.
 
     Returns:
         The subset and its mean over pairs; exact where all were enumerated.
@@ -60,7 +60,7 @@ def descend(
                 value = changed
             else:
                 chosen[place], others[other] = others[other], chosen[place]
-            progress(evaluation + 1, EVALUATIONS)
+            progress(evaluation + 1, EVALUATIONS, f"similarity so far {value:.4f}")
     if math.isinf(value):
         raise ValueError(
             f"size: on none of the {len(start)} stimuli that were tried is {measure.title} defined for every model"

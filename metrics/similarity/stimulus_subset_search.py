@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import combinations, islice
 
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.model_subset_search import Search, check_size, draw_values
-
-Floats = NDArray[np.float64]
-Embeddings = Sequence[NDArray[np.floating]]
-Progress = Callable[[int, int], object]
+from metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
+from metrics.similarity.model_subset_search import Progress, Search, draw_values
 
 # All subsets are enumerated where they are no more, and the Gram matrices of all models on all of them take no more
 # numbers: about 2 s.
@@ -31,9 +28,6 @@ TOLERANCE = 1e-9
 # A mean CKA that is defined lies below, whatever the rounding.
 LARGEST = 1.5
 
-# A centred Gram matrix of smaller squared Frobenius norm vanishes: with embeddings of unit mean norm, its stimuli lie
-# within about 1e-5 of one another, as copies of one image do after a float32 forward pass.
-VANISHING = 1e-20
 # What is left of such a norm once a member is taken out is rounding below this share of it.
 CANCELLED = 1e-12
 # Numbers in a block of matrices of inner products, so that it stays in the processor's cache.
@@ -41,7 +35,7 @@ BLOCK = 2**16
 
 
 def worst_stimulus_subset(
-    embeddings: Embeddings, size: int, seed: int = 0, progress: Progress = lambda done, total: None
+    embeddings: Embeddings, size: int, seed: int = 0, progress: Progress = lambda done, total, note: None
 ) -> Search:
     """Find the stimuli on which the mean pairwise biased linear CKA of the models is lowest.
 
@@ -59,7 +53,7 @@ def worst_stimulus_subset(
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
         size: Stimuli to choose.
         seed: Seed of the starts.
-        progress: Called with the steps that are done, and all there are.
+        progress: Called with the steps that are done, all there are, and the score so far.
 
     Returns:
         The subset and the mean of biased linear CKA over pairs of models on it; exact where all were enumerated.
@@ -68,11 +62,11 @@ def worst_stimulus_subset(
         ValueError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
             embedding for all stimuli, or no subset was found on which every model tells stimuli apart.
     """
-    centred = _normalise(embeddings, size)
-    subsets = math.comb(len(centred[0]), size)
-    exact = subsets <= EXACT_LIMIT and subsets * len(centred) * size**2 <= EXACT_NUMBERS
+    catalog = CentredCatalog(embeddings, size)
+    centred = catalog.all_rows()
+    exact = is_enumerated(catalog.stimuli, len(centred), size)
     candidates = [_enumerate(centred, size)] if exact else _search(centred, size, seed, progress)
-    value, chosen = min((_mean_cka(centred, chosen), chosen) for chosen in candidates)
+    value, chosen = min((catalog.mean_cka(chosen), chosen) for chosen in candidates)
     if value > LARGEST:
         raise ValueError(
             f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
@@ -80,18 +74,24 @@ def worst_stimulus_subset(
     return Search(chosen, value, exact)
 
 
+def is_enumerated(stimuli: int, models: int, size: int) -> bool:
+    """Tell whether subsets of stimuli are few and small enough to go through all of them."""
+    subsets = math.comb(stimuli, size)
+    return subsets <= EXACT_LIMIT and subsets * models * size**2 <= EXACT_NUMBERS
+
+
 def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0) -> Floats:
     """Give the mean pairwise biased linear CKA of random subsets of stimuli, drawn independently, `[draws]`.
 
     Those on which a model tells no stimuli apart are drawn again. Arguments and errors as of `worst_stimulus_subset`.
     """
-    centred = _normalise(embeddings, size)
+    catalog = CentredCatalog(embeddings, size)
 
     def value(subset: NDArray[np.intp]) -> float:
-        found = _mean_cka(centred, subset)
+        found = catalog.mean_cka(subset)
         return found if found <= LARGEST else math.inf
 
-    return draw_values(value, len(centred[0]), size, draws, seed)
+    return draw_values(value, catalog.stimuli, size, draws, seed)
 
 
 def _enumerate(embeddings: Sequence[Floats], size: int) -> tuple[int, ...]:
@@ -118,16 +118,18 @@ def _search(embeddings: Sequence[Floats], size: int, seed: int, progress: Progre
     stimuli = len(embeddings[0])
     starts = max(STARTS, min(MOST_STARTS, CHEAP // (stimuli * size)))
     generator = np.random.default_rng(seed)
-    found = []
+    found, lowest, note = [], math.inf, ""
     for start in range(starts):
         subset = Subset(embeddings)
         for stimulus in generator.choice(stimuli, 2, replace=False):
             subset.add(int(stimulus))
         while len(subset.members) < size:
             subset.add(int(np.argmin(subset.values_after_adding())))
-            progress(start * (size + ROUNDS) + len(subset.members), starts * (size + ROUNDS))
+            progress(start * (size + ROUNDS) + len(subset.members), starts * (size + ROUNDS), note)
         _exchange(subset)
-        progress((start + 1) * (size + ROUNDS), starts * (size + ROUNDS))
+        lowest = min(lowest, subset.value())
+        note = f"score so far {1 - lowest:.4f}"
+        progress((start + 1) * (size + ROUNDS), starts * (size + ROUNDS), note)
         found.append(tuple(sorted(subset.members)))
     return found
 
@@ -146,33 +148,6 @@ def _exchange(subset: Subset) -> None:
         unchanged += 1
         if unchanged == size:
             return
-
-
-def _normalise(embeddings: Embeddings, size: int) -> list[Floats]:
-    """Centre the embeddings on the catalog's mean and scale them to unit mean norm, which no CKA depends on."""
-    if len(embeddings) < 2:
-        raise ValueError(f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2")
-    check_size(size, len(embeddings[0]), "stimuli")
-    centred = []
-    for index, embedding in enumerate(embeddings):
-        rows = np.array(embedding, dtype=np.float64)
-        rows -= rows.mean(axis=0)
-        norm = float(np.linalg.norm(rows, axis=1).mean())
-        if not norm > 1e-12 * float(np.abs(embedding).max()):
-            raise ValueError(
-                f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
-            )
-        rows /= norm
-        centred.append(rows)
-    return centred
-
-
-def _mean_cka(embeddings: Sequence[Floats], members: Sequence[int] | NDArray[np.intp]) -> float:
-    """Give the mean pairwise CKA on a subset from its embeddings alone; above 1 where a model's Gram vanishes."""
-    subsets = [embedding[np.asarray(members)] for embedding in embeddings]
-    centred = [rows - rows.mean(axis=0) for rows in subsets]
-    flat = np.stack([(rows @ rows.T).ravel() for rows in centred])
-    return float(mean_cosine((flat @ flat.T)[None])[0])
 
 
 class Subset:
@@ -278,27 +253,3 @@ class Subset:
     def _without_members(self, values: Floats) -> Floats:
         values[self.members] = np.inf
         return values
-
-
-def mean_cosine(
-    base: Floats, squares: Sequence[tuple[float, Floats]] = (), smallest: Floats | float = VANISHING
-) -> Floats:
-    """Average the cosines over all pairs of models, `[subsets]`.
-
-    A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
-    than any without, and one with fewer such models the better.
-
-    Args:
-        base: First part of the inner products, `[subsets, models, models]`, of which the symmetric part counts.
-        squares: Factors f and vectors x, `[subsets, models]`, of further parts f x x^T.
-        smallest: Squared norms up to which they vanish, `[models]` or one for all.
-    """
-    norms = np.einsum("cii->ci", base) + sum(factor * vectors**2 for factor, vectors in squares)
-    defined = norms > smallest
-    weights = np.where(defined, 1 / np.sqrt(np.where(defined, norms, 1)), 0)
-    sums = np.einsum("ci,ci->c", (base @ weights[:, :, None])[:, :, 0], weights)
-    for factor, vectors in squares:
-        sums += factor * np.einsum("ci,ci->c", vectors, weights) ** 2
-    count = defined.sum(axis=1)
-    pairs = base.shape[1] * (base.shape[1] - 1)
-    return np.asarray((sums - count) / pairs + (pairs - count * (count - 1)))

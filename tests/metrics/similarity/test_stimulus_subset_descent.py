@@ -73,7 +73,7 @@ def test_every_step_down_is_kept_and_the_seed_sets_the_way(monkeypatch: pytest.M
     monkeypatch.setattr(stimulus_subset_descent, "EVALUATIONS", 300)
     embeddings, start = catalog(40, models=5), tuple(range(10))
     steps: list[tuple[int, int]] = []
-    found = descend(SIGNS, embeddings, start, seed=1, progress=lambda done, total: steps.append((done, total)))
+    found = descend(SIGNS, embeddings, start, seed=1, progress=lambda done, total, _: steps.append((done, total)))
     assert steps == [(i, 300) for i in range(1, 301)]
     assert not found.exact
     assert len(set(found.chosen)) == 10

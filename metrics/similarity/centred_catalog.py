@@ -1,0 +1,98 @@
+"""Embeddings of all stimuli of a catalog, centred and scaled, and the mean CKA of the models on some of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from metrics.similarity.model_subset_search import check_size
+
+Floats = NDArray[np.float64]
+Embeddings = Sequence[NDArray[np.floating]]
+
+# Rows that are read at a time.
+ROWS = 4096
+# A centred Gram matrix of smaller squared Frobenius norm vanishes: with embeddings of unit mean norm, its stimuli lie
+# within about 1e-5 of one another, as copies of one image do after a float32 forward pass.
+VANISHING = 1e-20
+
+
+class CentredCatalog:
+    """Embeddings centred on the catalog's mean and scaled to unit mean norm, which no CKA depends on.
+
+    They are read where they are: only the rows that are asked for are made, in float64.
+
+    Args:
+        embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
+        size: Stimuli that are to be chosen.
+
+    Attributes:
+        stimuli: How many there are.
+
+    Raises:
+        ValueError: There are fewer than 2 models, a model has one embedding for all stimuli, or `size` is below 2 or
+            above the number of stimuli.
+    """
+
+    def __init__(self, embeddings: Embeddings, size: int) -> None:
+        if len(embeddings) < 2:
+            raise ValueError(f"embeddings: CKA compares models, and there are {len(embeddings)}; give at least 2")
+        self.stimuli = len(embeddings[0])
+        check_size(size, self.stimuli, "stimuli")
+        self._embeddings = embeddings
+        self._means = [np.mean(embedding, axis=0, dtype=np.float64) for embedding in embeddings]
+        self._norms: list[float] = []
+        for index, embedding in enumerate(embeddings):
+            parts = [embedding[first : first + ROWS] for first in range(0, self.stimuli, ROWS)]
+            norms = [np.linalg.norm(part - self._means[index], axis=1).sum() for part in parts]
+            norm = float(sum(norms)) / self.stimuli
+            if not norm > 1e-12 * max(float(np.abs(part).max()) for part in parts):
+                raise ValueError(
+                    f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
+                )
+            self._norms.append(norm)
+
+    def rows(self, stimuli: Sequence[int] | NDArray[np.intp] | slice) -> list[Floats]:
+        """Give the centred and scaled embeddings of some stimuli, `[stimuli, dim]` of each model."""
+        wanted = stimuli if isinstance(stimuli, slice) else np.asarray(stimuli)
+        parts = zip(self._embeddings, self._means, self._norms, strict=True)
+        return [(embedding[wanted] - mean) / norm for embedding, mean, norm in parts]
+
+    def all_rows(self) -> list[Floats]:
+        """Give those of all stimuli: twice the memory of embeddings in float32."""
+        return self.rows(slice(None))
+
+    def mean_cka(self, stimuli: Sequence[int] | NDArray[np.intp]) -> float:
+        """Give the mean pairwise biased linear CKA on some stimuli; above 1 where a model tells none of them apart."""
+        grams = []
+        for rows in self.rows(stimuli):
+            centred = rows - rows.mean(axis=0)
+            grams.append((centred @ centred.T).ravel())
+        flat = np.stack(grams)
+        return float(mean_cosine((flat @ flat.T)[None])[0])
+
+
+def mean_cosine(
+    base: Floats, squares: Sequence[tuple[float, Floats]] = (), smallest: Floats | float = VANISHING
+) -> Floats:
+    """Average the cosines over all pairs of models, `[subsets]`.
+
+    A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
+    than any without, and one with fewer such models the better.
+
+    Args:
+        base: First part of the inner products, `[subsets, models, models]`, of which the symmetric part counts.
+        squares: Factors f and vectors x, `[subsets, models]`, of further parts f x x^T.
+        smallest: Squared norms up to which they vanish, `[models]` or one for all.
+    """
+    norms = np.einsum("cii->ci", base) + sum(factor * vectors**2 for factor, vectors in squares)
+    defined = norms > smallest
+    weights = np.where(defined, 1 / np.sqrt(np.where(defined, norms, 1)), 0)
+    sums = np.einsum("ci,ci->c", (base @ weights[:, :, None])[:, :, 0], weights)
+    for factor, vectors in squares:
+        sums += factor * np.einsum("ci,ci->c", vectors, weights) ** 2
+    count = defined.sum(axis=1)
+    pairs = base.shape[1] * (base.shape[1] - 1)
+    return np.asarray((sums - count) / pairs + (pairs - count * (count - 1)))
