@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -115,17 +116,20 @@ class Leaderboard:
 
     def __init__(self, challenge: Challenge) -> None:
         self._challenge = challenge
+        self._lock = threading.Lock()
         self._ranked: dict[tuple[Track, bool], tuple[int, list[Standing]]] = {}
 
     def standings(self, session: Session, track: Track, show_held_out: bool) -> list[Standing]:
         """Give the lines; arguments as of `rank_teams`."""
         # Whatever changes a score is in the log.
         latest = session.scalar(select(func.max(EventRow.id))) or 0
-        there = self._ranked.get((track, show_held_out))
-        if there is None or there[0] != latest:
-            there = latest, rank_teams(session, self._challenge, track, show_held_out)
-            self._ranked[track, show_held_out] = there
-        return there[1]
+        # Of many readers who come after a change one ranks.
+        with self._lock:
+            there = self._ranked.get((track, show_held_out))
+            if there is None or there[0] < latest:
+                there = latest, rank_teams(session, self._challenge, track, show_held_out)
+                self._ranked[track, show_held_out] = there
+            return there[1]
 
 
 @dataclass(frozen=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Form, HTTPException, Request
@@ -16,13 +14,13 @@ from contract.submissions import KEYS
 from portal.accounts import Team, find_team
 from portal.api import Number, visible_record
 from portal.intake import counted_times, is_frozen
-from portal.leaderboard import Standing
 from portal.published import publish_score
 from portal.records import find_document, find_heatmap, find_records, read_log
-from portal.rendering import TEMPLATES, render
+from portal.rendering import render
 from portal.sessions import Visitor, forget, is_own_form, remember
 from portal.state import Portal, PortalDependency
 from portal.submitting import WAIT, find_problems, key_of_form, new_key, submit
+from portal.template_files import TEMPLATES
 
 router = APIRouter(default_response_class=HTMLResponse)
 SHOWN_PROBLEMS = 200
@@ -31,25 +29,6 @@ FORMS: dict[Track, str] = {
     "blue": '{"models": ["NAME", "NAME"]}',
     "red": '{"differentiating_images": [\n  {"dataset_name": "NAME", "image_identifier": "PATH"}, ...\n]}',
 }
-
-
-@dataclass(frozen=True)
-class Board:
-    """What is shown of a team of the contract on the leaderboard.
-
-    Attributes:
-        standings: The lines.
-        held_out: Whether held-out scores are shown.
-    """
-
-    standings: Sequence[Standing]
-    held_out: bool
-
-    @property
-    def scale(self) -> tuple[float, float]:
-        """The lowest and the highest end of all intervals."""
-        ends = [end for line in self.standings for end in (line.low, line.high, line.score) if end is not None]
-        return min(ends), max(ends)
 
 
 @router.get("/")
@@ -138,11 +117,12 @@ def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> 
 @router.get("/leaderboard")
 def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
     """Show the leaderboards of both teams of the contract."""
-    boards = {}
+    boards, name = {}, None if visitor is None else visitor.name
     with portal.database.reading() as session:
         for track in _tracks(portal):
             shown = portal.shows_held_out(track)
-            boards[track] = Board(portal.leaderboard.standings(session, track, shown), shown)
+            standings = portal.leaderboard.standings(session, track, shown)
+            boards[track] = portal.boards.show(track, standings, shown, name)
     return render(request, "leaderboard.html", visitor, boards=boards)
 
 

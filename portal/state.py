@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from contract.challenge import challenge_path, read_challenge
 from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from contract.submissions import KEYS
+from portal.boards import Boards
 from portal.database import Database
 from portal.examples import make_example
 from portal.leaderboard import Leaderboard
@@ -43,6 +44,7 @@ class Portal:
         self.database = Database(settings.database_url)
         self.validator = Validator(registry_file, self.catalog_file, self.challenge)
         self.leaderboard = Leaderboard(self.challenge)
+        self.boards = Boards(self.challenge)
         self.metrics = Metrics()
         self.rates = Rates(
             submissions=int(settings.submissions_per_minute),

@@ -23,6 +23,7 @@ T = TypeVar("T")
 
 POLL_SECONDS = 0.3
 LONGEST_WAIT_SECONDS = 5.0
+NICENESS = 10
 # Process of the server that started this one, with which it ends.
 SERVER_VARIABLE = "HEADSTART_PORTAL_SERVER"
 _log = logging.getLogger(__name__)
@@ -135,6 +136,8 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
         settings: The portal's.
         scorer: What scores; by default what the settings say.
     """
+    # Pages come first on a machine that has both.
+    os.nice(NICENESS)
     use_datasets(settings)
     database = Database(settings.database_url)
     if scorer is None:
