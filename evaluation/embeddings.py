@@ -198,9 +198,9 @@ def embed(
     try:
         with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
             found = rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
+        check(found.notes["widths"])
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
-    check(found.notes["widths"])
     return found
 
 

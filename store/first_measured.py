@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from output.files import write_texts
+from output.files import write_together
 from store.json_digest import digest_of
+from store.segments import naming
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
@@ -23,11 +25,14 @@ def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
         What was measured first; the number itself where what was kept cannot be read.
 
     Raises:
-        UserError: The number cannot be written.
+        StoreError: The number cannot be written.
     """
     path = folder / f"{digest_of(key)}.json"
     try:
-        return int(json.loads(path.read_text())["number"])
-    except (OSError, ValueError, TypeError, KeyError):
-        write_texts(folder, {path.name: json.dumps({"number": number, "key": dict(key)}) + "\n"})
+        # A pipe would have whoever reads it wait.
+        return int(json.loads(path.read_text() if path.is_file() else "")["number"])
+    except (OSError, ValueError, TypeError, KeyError, OverflowError):
+        text = json.dumps({"number": number, "key": dict(key)}) + "\n"
+        with naming(folder, "written"):
+            write_together(folder, {path.name: partial(Path.write_text, data=text)})
         return number

@@ -70,6 +70,18 @@ def test_measured_width_is_held_to(arena: Arena, custom: Callable[[int], None], 
     arena.score(arena.red([5, 6, 7]), allowed)
 
 
+def test_widths_that_cannot_be_kept(
+    arena: Arena, custom: Callable[[int], None], refused: Callable[..., str], tmp_path: Path
+) -> None:
+    custom(5)
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache" / "measured_widths").write_text("")
+    options = ["--extraction.allow_modules=[mine]", f"--extraction.cache_dir={tmp_path / 'cache'}"]
+    text = refused(lambda: arena.score(arena.red([0, 1, 2]), *options))
+    assert "extraction.cache_dir: " in text
+    assert "measured_widths' cannot be written (File exists); choose another folder" in text
+
+
 def test_layers_that_are_named_are_no_entrys(arena: Arena) -> None:
     options = [f"--models=[{MODELS[0]}]", "--layers=[features.3, features.6]", "--logger=false"]
     arena.evaluate("cka", *options)
