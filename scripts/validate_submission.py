@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import gc
 import json
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -50,10 +51,14 @@ def main(args: Sequence[str] | None = None) -> None:
         args: The submission and options; those of the process by default.
 
     Raises:
-        SystemExit: With 0 for a valid submission, 1 for another, 2 for wrong options.
+        SystemExit: With 0 for a valid submission, 1 for another, 2 for wrong options, 130 after Ctrl-C.
     """
     options = _parse(args)
-    submission, errors = _validate(options)
+    try:
+        submission, errors = _validate(options)
+    except KeyboardInterrupt:
+        print("error: interrupted", file=sys.stderr)
+        raise SystemExit(128 + signal.SIGINT) from None
     if options.json:
         print(_as_json(options, submission, errors))
     elif submission is None:

@@ -137,6 +137,9 @@ def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _write_durably(path: Path, text: str) -> None:
+    if path.exists() and not path.is_file():
+        # A pipe would have whoever writes to it wait.
+        raise OSError(errno.EINVAL, f"{path.name} is no regular file")
     with path.open("w") as file:
         file.write(text)
         file.flush()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from contract.schema import CONTRACT_VERSION
+from scripts import validate_submission
 from scripts.validate_submission import main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
@@ -273,6 +274,17 @@ def test_a_challenge_that_is_none(folder: Path, validate: Any) -> None:
     code, lines = validate("blue.json", "--challenge=none")
     assert code == 1
     assert lines[0].startswith("challenge none: 1 problem: there is no such file")
+
+
+def test_interrupted(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(validate_submission, "read_catalog", interrupt)
+    with pytest.raises(SystemExit) as caught:
+        main(["blue.json"])
+    assert caught.value.code == 130
+    assert capsys.readouterr() == ("", "error: interrupted\n")
 
 
 def test_data_set_as_a_submission(folder: Path, validate: Any) -> None:

@@ -7,12 +7,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evaluation.alignment.score_log import append_score, log_folder
+from evaluation.alignment.score_log import Placement, append_score, log_folder
 from output.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -143,6 +144,15 @@ def test_failed_write_leaves_the_log_as_it_was(
     assert "\n" not in message
     monkeypatch.undo()
     assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_in_place_of_the_note(tmp_path: Path, make: Callable[[Path], None]) -> None:
+    make(tmp_path / "scores.pending.json")
+    placement = Placement(tmp_path / "score.json", "digest", lambda: None)
+    with pytest.raises(UserError, match=r"^log_dir: .* \(scores\.pending\.json is no regular file\); choose another"):
+        append_score(tmp_path, {"score": 1}, placement)
+    assert not (tmp_path / "scores.jsonl").exists()
 
 
 def test_folder_that_cannot_be_made(tmp_path: Path) -> None:
