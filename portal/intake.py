@@ -22,8 +22,6 @@ from portal.records import latest_public
 
 FROZEN = "frozen"
 LONGEST_KEY = 160
-# Of a refused submission are kept.
-MOST_PROBLEMS = 1000
 
 
 class ClosedError(UserError):
@@ -96,9 +94,6 @@ def hand_in(
             raise ClosedError("submission: the organisers take in no submissions at present")
         untimely = find_untimely(challenge, track, counted_times(session, team, track), now)
         found = [*(asdict(problem) for problem in untimely), *problems]
-        if len(found) > MOST_PROBLEMS:
-            rest = {"pointer": "", "value": "", "rule": f"and {len(found) - MOST_PROBLEMS:,} more problems"}
-            found = [*found[:MOST_PROBLEMS], rest]
         submission = SubmissionRow(
             team_id=team.id,
             track=track,

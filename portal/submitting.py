@@ -37,7 +37,7 @@ async def find_problems(portal: Portal, request: Request, track: Track, content:
     who = request.client.host if request.client else ""
     if not portal.rates.take("validations", who):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
-    return await _validate(portal, track, content)
+    return await _validate(portal, track, content, handed_in=False)
 
 
 async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: str) -> Receipt:
@@ -57,9 +57,10 @@ async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: 
         raise HTTPException(400, f"A key has 1 to {LONGEST_KEY} characters.")
     if not portal.rates.take("submissions", str(team.id)):
         raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
-    problems = await _validate(portal, track, content)
-    held_out = portal.settings.has_held_out_score(track)
+    # Who was in time is not late because others were validated first.
     now = datetime.now(UTC)
+    problems = await _validate(portal, track, content, handed_in=True)
+    held_out = portal.settings.has_held_out_score(track)
     try:
         return await run_in_threadpool(
             hand_in, portal.database, portal.challenge, team, track, content, problems, key, held_out, now
@@ -74,11 +75,11 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-async def _validate(portal: Portal, track: Track, content: bytes) -> list[dict[str, str]]:
+async def _validate(portal: Portal, track: Track, content: bytes, handed_in: bool) -> list[dict[str, str]]:
     limit = portal.settings.max_submission_bytes
     if len(content) > limit:
         raise HTTPException(413, f"The document is larger than {limit:,} bytes, the limit.")
     try:
-        return await portal.validator.find_problems(content, track)
+        return await portal.validator.find_problems(content, track, handed_in)
     except ValidatorError as error:
         raise HTTPException(503, "The document could not be validated now; send it again.", WAIT) from error

@@ -9,6 +9,7 @@ import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 
@@ -19,19 +20,22 @@ from contract.schema import Team as Track
 from contract.submissions import check_submission
 
 DOCUMENT = "submission"
-MOST_SECONDS = 20.0
 NICENESS = 10
+# For one document, and for those before it.
+MOST_SECONDS, LONGEST_WAIT_SECONDS = 20.0, 60.0
+# That are named of one document; nobody reads more, and a hundred thousand would hold up pages where they are written.
+MOST_PROBLEMS = 1000
 
 # Read once by the process beside.
 _documents: tuple[Registry, Catalog, Challenge] | None = None
 
 
 class ValidatorError(Exception):
-    """A document could not be validated: the process ended, or took too long."""
+    """A document could not be validated: the process ended or took too long, or too many came before."""
 
 
 class Validator:
-    """Validates documents against a registry, a catalog and a challenge's rules.
+    """Validates documents against a registry, a catalog and a challenge's rules, one after the other.
 
     Args:
         registry: File of the model registry.
@@ -42,26 +46,42 @@ class Validator:
     def __init__(self, registry: Path, catalog: Path, challenge: Challenge) -> None:
         self._documents = (registry, catalog, challenge)
         self._pool = self._open()
+        # Of one document at a time only that one is ended with the process, and only its own time is counted.
+        self._turn, self._turn_to_check = asyncio.Lock(), asyncio.Lock()
 
-    async def find_problems(self, content: bytes, track: Track) -> list[dict[str, str]]:
-        """Give everything that is wrong with a document, each with `pointer`, `value` and `rule`.
+    async def find_problems(self, content: bytes, track: Track, handed_in: bool) -> list[dict[str, str]]:
+        """Give what is wrong with a document, each with `pointer`, `value` and `rule`, of very many the first.
 
         Args:
             content: The document.
             track: Team of the contract that it has to be of.
+            handed_in: Whether it is handed in, rather than checked alone. Of those that are checked, which anybody may
+                send, at most one comes before one that is handed in.
 
         Raises:
             ValidatorError: It could not be validated, and that is not its fault as far as is known.
         """
-        pool = self._pool
         try:
-            asked = asyncio.get_running_loop().run_in_executor(pool, _find_problems, content, track)
-            return await asyncio.wait_for(asked, MOST_SECONDS)
+            async with AsyncExitStack() as turns:
+                async with asyncio.timeout(LONGEST_WAIT_SECONDS):
+                    if not handed_in:
+                        await turns.enter_async_context(self._turn_to_check)
+                    await turns.enter_async_context(self._turn)
+                return await self._validate(content, track)
         except (BrokenProcessPool, TimeoutError, RuntimeError) as error:
-            if self._pool is pool:
-                self._pool = self._open()
-                _end(pool)
             raise ValidatorError(str(error)) from error
+
+    async def _validate(self, content: bytes, track: Track) -> list[dict[str, str]]:
+        loop = asyncio.get_running_loop()
+        try:
+            # The process reads its documents when it starts, and a catalog may be large.
+            await loop.run_in_executor(self._pool, _wait_for_documents)
+            asked = loop.run_in_executor(self._pool, _find_problems, content, track)
+            return await asyncio.wait_for(asked, MOST_SECONDS)
+        except (BrokenProcessPool, TimeoutError, RuntimeError):
+            _end(self._pool)
+            self._pool = self._open()
+            raise
 
     def close(self) -> None:
         """End the process."""
@@ -96,11 +116,18 @@ def _end_with_parent() -> None:
         os._exit(0)
 
 
+def _wait_for_documents() -> None:
+    assert _documents is not None
+
+
 def _find_problems(content: bytes, track: Track) -> list[dict[str, str]]:
     assert _documents is not None
     registry, catalog, challenge = _documents
     try:
         check_submission(content, DOCUMENT, registry, catalog, track, challenge)
     except ContractError as error:
-        return [asdict(problem) for problem in error.problems]
+        problems = [asdict(problem) for problem in error.problems[:MOST_PROBLEMS]]
+        if (more := len(error.problems) - len(problems)) > 0:
+            problems.append({"pointer": "", "value": "", "rule": f"and {more:,} more problems"})
+        return problems
     return []

@@ -34,18 +34,62 @@ def test_a_validator_answers_and_starts_again(
     async def use() -> None:
         here = ValidatorHere(*documents, read_rules())
         for content, track in ((blue("owl", "lark"), "blue"), (red(0, 0), "red"), (b"{", "blue")):
-            found = await validator.find_problems(content, track)  # type: ignore[arg-type]
-            assert found == await here.find_problems(content, track)  # type: ignore[arg-type]
+            found = await validator.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
+            assert found == await here.find_problems(content, track, handed_in=True)  # type: ignore[arg-type]
         (process,) = validator._pool._processes.values()
         assert process.pid is not None
         os.kill(process.pid, signal.SIGKILL)
         with pytest.raises(ValidatorError):
-            await validator.find_problems(b"{", "blue")
-        assert await validator.find_problems(blue("owl", "lark"), "blue") == []
+            await validator.find_problems(b"{", "blue", handed_in=True)
+        assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
         monkeypatch.setattr(validation, "MOST_SECONDS", 0.0)
         with pytest.raises(ValidatorError):
-            await validator.find_problems(blue("owl", "lark"), "blue")
+            await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True)
         monkeypatch.setattr(validation, "MOST_SECONDS", 20.0)
-        assert await validator.find_problems(blue("owl", "lark"), "blue") == []
+        assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
 
     asyncio.run(use())
+
+
+def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
+    validator: Validator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Less than the process takes to start, which is not the document's time.
+    monkeypatch.setattr(validation, "MOST_SECONDS", 0.5)
+    long = blue(*(f"crow{number}\u0430" for number in range(70_000)))
+
+    async def use() -> list[object]:
+        documents = [(long, False), (blue("owl", "lark"), True), (blue("owl", "crow"), False)]
+        asked = [validator.find_problems(content, "blue", handed_in) for content, handed_in in documents]
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    failed, none, one = asyncio.run(use())
+    assert isinstance(failed, ValidatorError)
+    assert none == []
+    assert isinstance(one, list) and one[0]["pointer"] == "/models/1"
+
+
+def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Path]) -> None:
+    validator, order = Validator(*documents, read_rules()), list[str]()
+
+    async def note(content: bytes, track: str) -> list[dict[str, str]]:
+        await asyncio.sleep(0)
+        order.append(content.decode())
+        return []
+
+    validator._validate = note  # type: ignore[method-assign, assignment]
+
+    async def use() -> None:
+        documents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"hand in", True)]
+        await asyncio.gather(*(validator.find_problems(content, "blue", given) for content, given in documents))
+
+    asyncio.run(use())
+    validator.close()
+    assert order == ["check 1", "hand in", "check 2", "check 3"]
+
+
+def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None:
+    names = [f"crow{number}" for number in range(1500)]
+    found = asyncio.run(validator.find_problems(blue(*names), "blue", handed_in=True))
+    assert [problem["pointer"] for problem in found[:1000]] == [f"/models/{place}" for place in range(1000)]
+    assert [problem["rule"] for problem in found[1000:]] == ["and 500 more problems"]
