@@ -11,6 +11,7 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from contract.schema import Team as Track
 from contract.versions import Version, json_schemas
 from portal.accounts import Team
+from portal.database import AWAY
 from portal.intake import is_frozen
 from portal.metrics import read_states
 from portal.published import publish_event, publish_record, publish_score, publish_standing
@@ -133,7 +134,11 @@ def check_health(portal: PortalDependency) -> dict[str, str]:
 @router.get("/metrics")
 def read_metrics(portal: PortalDependency) -> Response:
     """Give what an organiser watches, in Prometheus's text format."""
-    return Response(portal.metrics.text(read_states(portal.database)), media_type="text/plain; version=0.0.4")
+    try:
+        states = read_states(portal.database)
+    except AWAY:
+        states = None
+    return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
 def visible_record(portal: Portal, records: list[Record], visitor: Team | None) -> Record:

@@ -9,13 +9,14 @@ from pathlib import Path
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
 from portal import api, pages
 from portal.body_limit import BodyLimit
 from portal.database import AWAY
 from portal.front import Front
-from portal.refusals import show_away, show_defect, show_refusal, show_wrong_request
+from portal.refusals import show_away, show_defect, show_gone, show_refusal, show_wrong_request
 from portal.settings import Settings
 from portal.state import Portal
 
@@ -47,6 +48,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(Front, portal=portal)
     app.add_exception_handler(HTTPException, show_refusal)
     app.add_exception_handler(RequestValidationError, show_wrong_request)
+    app.add_exception_handler(ClientDisconnect, show_gone)
     for kind in AWAY:
         app.add_exception_handler(kind, show_away)
     app.add_exception_handler(Exception, show_defect)

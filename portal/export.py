@@ -17,6 +17,7 @@ from contract.challenge import Challenge
 from contract.schema import Team as Track
 from contract.submissions import KEYS
 from output.files import output_folder, write_texts
+from output.markup import escape_cell
 from portal.database import Database, EventRow, ScoringRow, SubmissionRow, TeamRow
 from portal.leaderboard import Standing, rank_teams
 from portal.published import publish_event
@@ -52,7 +53,8 @@ def _board(session: Session, challenge: Challenge, track: Track, with_held_out: 
     written = io.StringIO()
     writer = csv.DictWriter(written, names, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(each) for each in rank_teams(session, challenge, track, with_held_out))
+    for each in rank_teams(session, challenge, track, with_held_out):
+        writer.writerow({**asdict(each), "team": escape_cell(each.team)})
     return written.getvalue()
 
 

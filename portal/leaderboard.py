@@ -152,6 +152,8 @@ def _read(session: Session, track: Track) -> Sequence[_Scored]:
         .join(ScoringRow, ScoringRow.submission_id == SubmissionRow.id)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
         .where(SubmissionRow.track == track, ScoringRow.kind == "public", ScoringRow.state == "scored")
+        # One that was scored under rules that have changed since may be refused when it is scored again.
+        .where(SubmissionRow.is_refused.is_(False))
         .order_by(SubmissionRow.id, ScoringRow.round)
     )
     # Of several rounds the last one.

@@ -60,6 +60,11 @@ async def show_away(request: Request, error: Exception) -> Response:
     return refuse(request, 503, AWAY, {"Retry-After": "30"})
 
 
+async def show_gone(request: Request, error: Exception) -> Response:
+    """End a request whose sender went away in the middle of it, which is no defect."""
+    return refuse(request, 400, "The request ended before its body did.")
+
+
 async def show_defect(request: Request, error: Exception) -> Response:
     """Say that there is a defect; the server prints its traceback."""
     # It is found outside of what adds them to others.

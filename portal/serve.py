@@ -15,6 +15,7 @@ from contextlib import suppress
 
 import uvicorn
 
+from contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from output.errors import Terminated, UserError
 from output.files import output_folder
 from portal.accounts import add_team, list_teams
@@ -47,6 +48,8 @@ def serve(settings: Settings, args: Sequence[str]) -> None:
     listening = _listen(settings)
     if settings.demonstration:
         draw_stimuli(settings)
+    if settings.worker:
+        _check_held_out(settings)
     app = create_app(settings)
     database: Database = app.state.portal.database
     try:
@@ -127,7 +130,17 @@ def _listen(settings: Settings) -> socket.socket:
         return socket.create_server((settings.host, int(settings.port)), family=family)
     except OSError as error:
         place = f"{settings.host} {settings.port}"
-        raise UserError(f"port: {place} cannot be listened at ({error.strerror}); choose another") from error
+        # Python repeats the address.
+        reason = (error.strerror or str(error)).partition(" (while ")[0]
+        raise UserError(f"port: {place} cannot be listened at ({reason}); choose another") from error
+
+
+def _check_held_out(settings: Settings) -> None:
+    """Read what only the process that scores needs, since without it that would end whenever it is started."""
+    if settings.held_out_registry is not None:
+        read_registry(registry_path(settings.held_out_registry))
+    if settings.held_out_catalog is not None:
+        read_catalog(catalog_path(settings.held_out_catalog))
 
 
 def _demonstration_team(database: Database) -> str:

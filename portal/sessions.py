@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
@@ -15,6 +16,7 @@ from portal.state import Portal, PortalDependency
 
 COOKIE = "headstart_token"
 COOKIE_SECONDS = 14 * 24 * 3600
+PORTS = {"http": 80, "https": 443}
 UNSAFE = {"POST", "PUT", "PATCH", "DELETE"}
 
 
@@ -78,4 +80,13 @@ def is_from_elsewhere(request: Request, portal: Portal) -> bool:
     if request.headers.get("sec-fetch-site", "same-origin") not in {"same-origin", "none"}:
         return True
     origin = request.headers.get("origin")
-    return origin is not None and origin != portal.address(request)
+    try:
+        return origin is not None and _origin(origin) != _origin(portal.address(request))
+    except ValueError:
+        return True
+
+
+def _origin(address: str) -> tuple[str, str | None, int | None]:
+    """Give scheme, host and port, which browsers leave out where it is the scheme's own (RFC 6454)."""
+    parts = urlsplit(address)
+    return parts.scheme, parts.hostname, parts.port or PORTS.get(parts.scheme)

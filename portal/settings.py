@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
@@ -68,8 +69,10 @@ class Settings:
         """Check what types do not tell."""
         if self.port > LARGEST_PORT:
             raise UserError(f"port: {self.port} is none; give one up to {LARGEST_PORT}, or 0 for any that is free")
-        if self.url is not None and not self.url.startswith(("http://", "https://")):
-            raise UserError(f"url: {self.url!r} is no address; begin it with https:// or http://")
+        if self.url is not None and not _is_root(self.url):
+            raise UserError(
+                f"url: {self.url!r} is no address of a portal; give https:// or http:// and the host, without a path"
+            )
 
     @property
     def database_url(self) -> str:
@@ -89,3 +92,13 @@ class Settings:
     def has_held_out_score(self, track: str) -> bool:
         """Tell whether submissions of a team, `blue` or `red`, have a held-out score, too."""
         return (self.held_out_catalog if track == "blue" else self.held_out_registry) is not None
+
+
+def _is_root(url: str) -> bool:
+    """Tell whether it is an address of a host, at whose root pages can be."""
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and parts.path in {"", "/"} and not (parts.query or parts.fragment or parts.username)

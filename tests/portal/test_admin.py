@@ -78,6 +78,19 @@ def test_scored_again(site: Site, admin: Admin) -> None:
     assert "public  scored" in admin("status")
 
 
+def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin) -> None:
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("owl", "lark", "wren"))
+    site.work()
+    admin("rescore", "1")
+    job = claim(site.database, "first")
+    assert job is not None
+    problems = [{"pointer": "", "value": "", "rule": "must have 3 models"}]
+    assert finish(site.database, job, Outcome("refused", "The rules have changed.", problems=problems))
+    assert site.read("/api/submissions/1")["state"] == "refused"
+    assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [2]
+
+
 def test_what_failed_does_not_count_and_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
     site = open_site({"teams": {"blue": {"submissions": 1}}})
     site.submit(blue("owl", "lark"))
@@ -122,6 +135,15 @@ def test_export(open_site: OpenSite, admin: Admin, tmp_path: Path) -> None:
     assert records[1]["problems"]
     log = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
     assert {line["event"] for line in log} == {"team added", "received", "refused", "scored"}
+
+
+def test_a_name_is_no_formula_in_a_spreadsheet(site: Site, admin: Admin, tmp_path: Path) -> None:
+    token = admin("teams", "add", "=1+1").split("token ")[1].split(",")[0]
+    site.submit(blue("owl", "lark"), token=token)
+    site.work()
+    admin("export", str(tmp_path / "out"))
+    board = csv.DictReader((tmp_path / "out" / "leaderboard_blue.csv").open())
+    assert [line["team"] for line in board] == ["'=1+1"]
 
 
 def test_backup(site: Site, admin: Admin, tmp_path: Path) -> None:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from contract.versions import json_schemas
+from portal import submitting
 from portal.accounts import add_team, renew_token, revoke_token
 from tests.material.portals import Site, blue, red
 from tests.material.stub_scores import MODELS
@@ -92,6 +96,25 @@ def test_after_the_deadline(open_site: OpenSite) -> None:
     assert not site.read("/api/challenge")["open"]
 
 
+def test_who_was_in_time_is_not_late_for_having_been_validated_after_others(
+    open_site: OpenSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deadline = datetime.now(UTC) + timedelta(seconds=30)
+    site = open_site({"deadline": deadline.isoformat()})
+
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:  # type: ignore[override]
+            return deadline + timedelta(seconds=1)
+
+    async def find_slowly(content: bytes, track: str, handed_in: bool) -> list[dict[str, str]]:
+        monkeypatch.setattr(submitting, "datetime", Later)
+        return []
+
+    site.client.app.state.portal.validator.find_problems = find_slowly  # type: ignore[attr-defined] # an application
+    assert [site.submit(blue("owl", "lark")).status_code for _ in range(2)] == [201, 422]
+
+
 @pytest.mark.parametrize(("standing", "stands"), [("best", 2), ("last", 3)])
 def test_the_score_that_stands(open_site: OpenSite, standing: str, stands: int) -> None:
     site = open_site({"teams": {"blue": {"standing": standing}}})
@@ -155,3 +178,39 @@ def test_schemas_health_and_metrics(site: Site) -> None:
     assert 'headstart_submissions{state="queue"} 1.0' in text
     assert 'headstart_submissions{state="refused"} 1.0' in text
     assert 'headstart_requests_total{route="/api/submissions",status="201"} 1.0' in text
+
+
+def test_metrics_say_that_the_database_is_away(site: Site) -> None:
+    assert "headstart_database_up 1.0" in site.client.get("/metrics").text
+    site.database.close()
+    file = Path(site.settings.folder, "portal.sqlite3")
+    file.rename(file.with_name("kept"))
+    file.mkdir()
+    assert site.client.get("/health").status_code == 503
+    answer = site.client.get("/metrics")
+    assert answer.status_code == 200
+    assert "headstart_database_up 0.0" in answer.text
+    assert 'headstart_submissions{state="queue"} NaN' in answer.text
+
+
+def test_a_sender_that_goes_away_is_no_defect(site: Site) -> None:
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "scheme": "http",
+        "path": "/api/validate",
+        "query_string": b"team=blue",
+        "headers": [(b"content-length", b"10")],
+        "client": ("127.0.0.1", 1),
+        "server": ("127.0.0.1", 2),
+    }
+    asyncio.run(site.client.app(scope, receive, send))  # type: ignore[arg-type] # of ASGI
+    assert sent[0]["status"] == 400

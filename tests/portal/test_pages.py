@@ -9,8 +9,10 @@ from xml.etree import ElementTree
 
 import pytest
 
+from output.errors import UserError
 from portal.accounts import add_team
 from portal.intake import freeze
+from portal.settings import Settings
 from tests.material.portals import Site, blue, red
 
 OpenSite = Callable[..., Site]
@@ -87,6 +89,28 @@ def test_what_browsers_are_told(open_site: OpenSite) -> None:
         assert "unsafe" not in headers["content-security-policy"]
         assert headers["x-content-type-options"] == "nosniff"
         assert "max-age" in headers["strict-transport-security"]
+
+
+@pytest.mark.parametrize("url", ["https://Challenge.example.org:443", "https://challenge.example.org/"])
+def test_an_address_may_be_written_otherwise_than_browsers_do(open_site: OpenSite, url: str) -> None:
+    site = open_site(url=url)
+    for origin, status in (
+        ("https://challenge.example.org", 303),
+        ("http://challenge.example.org", 403),
+        ("https://challenge.example.org:8443", 403),
+        ("https://challenge.example.org:x", 403),
+        ("null", 403),
+    ):
+        answer = site.client.post("/login", data={"token": site.token}, headers={"Origin": origin})
+        assert answer.status_code == status, origin
+
+
+@pytest.mark.parametrize(
+    "url", ["example.org", "https://", "https://a.example/portal", "https://a.example:x", "ftp://a"]
+)
+def test_what_is_no_address_of_a_portal(url: str) -> None:
+    with pytest.raises(UserError, match="url: "):
+        Settings(url=url)
 
 
 def test_a_cookie_without_tls(site: Site) -> None:

@@ -107,4 +107,10 @@ def test_what_cannot_be_served(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert run(tmp_path, f"--port={port}").startswith(f"error: port: 127.0.0.1 {port} cannot be listened at")
+        assert "attempting" not in run(tmp_path, f"--port={port}")
     assert [path.name for path in tmp_path.iterdir()] in ([], ["runs"])
+    # What only the process that scores reads, too: nobody is to wait in the queue of one that cannot start.
+    for option, what in (("--held_out_registry", "model registry"), ("--held_out_catalog", "stimuli catalog")):
+        assert f"{what} none: 1 problem: there is no such file" in run(
+            tmp_path, "--port=0", f"{option}=none", "--demonstration=false", f"--catalog={tmp_path / 'stimuli.jsonl'}"
+        )

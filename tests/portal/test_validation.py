@@ -66,7 +66,8 @@ def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
     failed, none, one = asyncio.run(use())
     assert isinstance(failed, ValidatorError)
     assert none == []
-    assert isinstance(one, list) and one[0]["pointer"] == "/models/1"
+    assert isinstance(one, list)
+    assert one[0]["pointer"] == "/models/1"
 
 
 def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Path]) -> None:
@@ -77,7 +78,7 @@ def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Pa
         order.append(content.decode())
         return []
 
-    validator._validate = note  # type: ignore[method-assign, assignment]
+    validator._validate = note  # type: ignore[method-assign]
 
     async def use() -> None:
         documents = [(b"check 1", False), (b"check 2", False), (b"check 3", False), (b"hand in", True)]
