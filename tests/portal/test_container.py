@@ -1,0 +1,81 @@
+"""The container file copies all that the portal is made of, and what it starts is there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LINES = re.sub(r"\\\n", " ", (ROOT / "portal" / "Containerfile").read_text()).splitlines()
+# Says where the modules of everything that the container starts come from.
+MODULES = """
+import sys
+import portal.__main__, portal.serve, portal.worker, portal.admin, portal.scoring
+import evaluate
+for name, module in list(sys.modules.items()):
+    print(getattr(module, "__file__", None) or "")
+"""
+
+
+def copied() -> list[tuple[list[str], str]]:
+    """Give what is copied, and to where."""
+    return [(line.split()[1:-1], line.split()[-1]) for line in LINES if line.startswith("COPY ")]
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Copy what the container has."""
+    folder = tmp_path_factory.mktemp("image")
+    for sources, target in copied():
+        for source in sources:
+            if (ROOT / source).is_dir():
+                shutil.copytree(ROOT / source, folder / target, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / source, folder / target)
+    return folder
+
+
+def test_all_modules_are_copied(image: Path) -> None:
+    command = [sys.executable, "-c", MODULES]
+    done = subprocess.run(command, cwd=image, capture_output=True, text=True, check=False, env=_environment(image))
+    assert done.returncode == 0, done.stderr
+    elsewhere = tuple(str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib", "purelib"))
+    files = [str(Path(line).resolve()) for line in done.stdout.splitlines() if line]
+    ours = [file for file in files if not file.startswith(elsewhere)]
+    assert len(ours) > 50
+    # Where packages are installed from a checkout, a module that is not copied would come from there.
+    assert [file for file in ours if not file.startswith(str(image.resolve()))] == []
+
+
+def test_what_the_container_starts(image: Path) -> None:
+    commands = {
+        line.partition(" ")[0]: json.loads(line.partition(" ")[2]) for line in LINES if line[:4] in ("ENTR", "CMD ")
+    }
+    assert commands["ENTRYPOINT"] == ["python", "-m"]
+    for module in (commands["CMD"][0], "portal.worker", "portal.admin"):
+        command = [sys.executable, "-m", module, "--help"]
+        done = subprocess.run(command, cwd=image, capture_output=True, text=True, check=False, env=_environment(image))
+        assert done.returncode == 0, done.stderr
+        if module == commands["CMD"][0]:
+            assert all(option.partition("=")[0] in done.stdout for option in commands["CMD"][1:])
+
+
+def test_extra_and_version_are_those_of_the_project() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (extra,) = re.findall(r"'\.\[(\w+)\]'", "\n".join(LINES))
+    assert extra in project["optional-dependencies"]
+    (version,) = re.findall(r"^FROM python:([\d.]+)-slim$", "\n".join(LINES), re.MULTILINE)
+    assert project["requires-python"] == f">={version}"
+
+
+def _environment(image: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(image), "PYTHONDONTWRITEBYTECODE": "1"}
