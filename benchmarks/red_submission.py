@@ -1,18 +1,26 @@
-"""A Red Team submission on stored embeddings, 12 models and 100 stimuli, and the validation of a submission."""
+"""A Red Team submission on stored embeddings, its validation, and a search for 1,000 of 100,000 stimuli."""
 
 from __future__ import annotations
 
 import json
+import resource
 import statistics
 import tempfile
+import time
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from benchmarks.command import run
+from metrics.similarity.centred_catalog import CentredCatalog
+from metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
 
 MODELS, STIMULI, SIDE, REPEATS = 12, 100, 64, 5
+# A search of the size of a challenge that was held, on drawn embeddings that share directions.
+LARGE_MODELS, LARGE_STIMULI, WIDTH, SHARED, CHOSEN = 12, 100_000, 512, 30, 1000
+SECONDS, TOLD = 120.0, 30.0
 
 
 def main() -> None:
@@ -32,6 +40,48 @@ def main() -> None:
             seconds = statistics.median(_run(folder, *command) for _ in range(REPEATS))
             print(f"{title}: {seconds:.2f} s")
         print(f"first scoring, {MODELS} networks on {STIMULI} stimuli of {SIDE} pixels: {filled:.1f} s")
+    _search()
+
+
+def _search() -> None:
+    """Search in a large catalog, print score and memory on the way, then the best of random subsets in that time."""
+    embeddings = _draw_embeddings()
+    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    told = -TOLD
+
+    def tell(state: SweepState) -> None:
+        nonlocal told
+        if state.seconds >= told + TOLD:
+            told = state.seconds
+            gone = f"sweep {state.sweep + 1}, block {state.block}"
+            print(f"after {state.seconds:.0f} s ({gone}): score {1 - state.value:.4f}", flush=True)
+
+    print(f"{CHOSEN:,} of {LARGE_STIMULI:,} stimuli, {LARGE_MODELS} models of {WIDTH} columns:")
+    found = sweep_stimulus_subset(embeddings, CHOSEN, seconds=SECONDS, keep=tell)
+    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held
+    size = sum(each.nbytes for each in embeddings)
+    print(f"after {found.seconds:.0f} s: score {1 - found.value:.4f}")
+    print(f"embeddings {size / 2**30:.1f} GiB, search {more / 2**20:.2f} GiB more at its peak")
+    catalog, generator = CentredCatalog(embeddings, CHOSEN), np.random.default_rng(0)
+    start, scores = time.monotonic(), []
+    while time.monotonic() < start + SECONDS:
+        scores.append(1 - catalog.mean_cka(generator.choice(LARGE_STIMULI, CHOSEN, replace=False)))
+    print(f"best of {len(scores)} random submissions in the same time: {max(scores):.4f}")
+
+
+def _draw_embeddings() -> list[NDArray[np.float32]]:
+    """Draw embeddings of models that agree on some stimuli more than on others."""
+    generator = np.random.default_rng(0)
+    strengths = np.linspace(2, 0.2, SHARED, dtype=np.float32)
+    shared = generator.standard_normal((LARGE_STIMULI, SHARED), dtype=np.float32) * strengths
+    own = generator.uniform(0.2, 1.4, (LARGE_STIMULI, 1)).astype(np.float32)
+    embeddings = []
+    for _ in range(LARGE_MODELS):
+        rows = generator.standard_normal((LARGE_STIMULI, WIDTH), dtype=np.float32)
+        rows *= own
+        rows += shared @ generator.standard_normal((SHARED, WIDTH), dtype=np.float32) / 5
+        embeddings.append(rows)
+    return embeddings
 
 
 def _write_arena(folder: Path) -> None:

@@ -217,8 +217,9 @@ def _progress(title: str, unit: str) -> Iterator[Callable[[int, int, str], None]
         bars: list[Progress] = []
 
         def show(done: int, total: int, note: str) -> None:
+            # What a search before has done is no measure of this one's pace.
             if not bars:
-                bars.append(shown.enter_context(Progress(title, total, unit)))
-            bars[0].show(done, note)
+                bars.append(shown.enter_context(Progress(title, total - done, unit, before=done)))
+            bars[0].show(done - bars[0].before, note)
 
         yield show
