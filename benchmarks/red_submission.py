@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
 import statistics
 import tempfile
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -46,7 +46,6 @@ def main() -> None:
 def _search() -> None:
     """Search in a large catalog, print score and memory on the way, then the best of random subsets in that time."""
     embeddings = _draw_embeddings()
-    held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     told = -TOLD
 
     def tell(state: SweepState) -> None:
@@ -57,11 +56,13 @@ def _search() -> None:
             print(f"after {state.seconds:.0f} s ({gone}): score {1 - state.value:.4f}", flush=True)
 
     print(f"{CHOSEN:,} of {LARGE_STIMULI:,} stimuli, {LARGE_MODELS} models of {WIDTH} columns:")
+    tracemalloc.start()
     found = sweep_stimulus_subset(embeddings, CHOSEN, seconds=SECONDS, keep=tell)
-    more = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - held
+    more = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
     size = sum(each.nbytes for each in embeddings)
     print(f"after {found.seconds:.0f} s: score {1 - found.value:.4f}")
-    print(f"embeddings {size / 2**30:.1f} GiB, search {more / 2**20:.2f} GiB more at its peak")
+    print(f"embeddings {size / 2**30:.1f} GiB, search {more / 2**30:.2f} GiB more at its peak")
     catalog, generator = CentredCatalog(embeddings, CHOSEN), np.random.default_rng(0)
     start, scores = time.monotonic(), []
     while time.monotonic() < start + SECONDS:
