@@ -89,7 +89,8 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
         scale: The factor of its Gram matrix.
         between: Sum of k_ij^2 over all i != j.
     """
-    n, gram = len(x.values), _drawn_gram(x, scale)
+    n, drawn_rows = len(x.values), _drawn_rows(x, scale)
+    gram = drawn_rows @ drawn_rows.T
     s, xp = len(gram), namespace(gram)
     diagonal = xp.array(gram.diagonal(), copy=True) if xp is np else gram.diagonal().clone()
     gram.reshape(-1)[:: s + 1] = 0
@@ -100,22 +101,26 @@ def _between_rows(x: CentredEmbedding, scale: float, between: float) -> tuple[fl
         triples = pairs * (n - 2) / (s - 2)
     drawn = float(lines.sum())
     size = (between / (pairs * drawn)) ** 1.5 if drawn > 0 and between > 0 else 1.0
-    entries, rows, bilinear, triangles = (
+    entries, rows, bilinear = (
         float(value)
-        for value in (
-            squared.reshape(-1) @ gram.reshape(-1),
-            diagonal @ lines,
-            diagonal @ (gram @ diagonal),
-            (gram @ gram.T).reshape(-1) @ gram.reshape(-1),
-        )
+        for value in (squared.reshape(-1) @ gram.reshape(-1), diagonal @ lines, diagonal @ (gram @ diagonal))
     )
+    if drawn_rows.shape[1] < s:
+        # The trace of the cube is that of the smaller product of features, less what is not between different rows.
+        triangles = _trace_of_cube(drawn_rows.T @ drawn_rows) - 3 * rows - float((diagonal**3).sum())
+    else:
+        triangles = _trace_of_cube(gram)
     return size * pairs * entries, size * pairs * rows, size * pairs * bilinear, size * triples * triangles
 
 
-def _drawn_gram(x: CentredEmbedding, scale: float) -> Array:
-    """Multiply drawn rows, or all where they are few, with each other; the factor is that of the product."""
+def _trace_of_cube(symmetric: Array) -> float:
+    return float((symmetric @ symmetric.T).reshape(-1) @ symmetric.reshape(-1))
+
+
+def _drawn_rows(x: CentredEmbedding, scale: float) -> Array:
+    """Draw rows, or give all where they are few, and scale them by the root of their Gram matrix's factor."""
     n = len(x.values)
     chosen = np.sort(np.random.default_rng(SEED).choice(n, ROWS, replace=False)) if n > ROWS else slice(None)
     rows = x.centred(chosen, Workspace())
     rows *= math.sqrt(scale)
-    return rows @ rows.T
+    return rows

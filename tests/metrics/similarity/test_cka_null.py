@@ -203,9 +203,10 @@ def test_what_is_wrong_is_named() -> None:
 
 def test_tensors_elsewhere_are_computed_with_there(monkeypatch: pytest.MonkeyPatch) -> None:
     # Stands in for an accelerator: tensors are kept as tensors.
-    many = embeddings(30, 9, 20)
+    many = embeddings(30, 9, 20, 40)
+    # Of drawn rows, more and fewer than columns.
+    monkeypatch.setattr(cubic_sums, "ROWS", 25)
     expected = calibrated_cka(many)
-    monkeypatch.setattr(cubic_sums, "ROWS", 30)
     monkeypatch.setattr(arrays, "stays_on_device", lambda tensor: True)
     found = calibrated_cka([torch.from_numpy(each) for each in many])
     np.testing.assert_allclose(found.p, expected.p, rtol=1e-9)
