@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 from starlette.exceptions import HTTPException
-from starlette.responses import JSONResponse
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from portal.refusals import refuse
+
+# What comes beyond the limit is thrown away up to here: a connection that is closed before would lose the answer, too.
+THROWN_AWAY = 64_000_000
+CLOSE = {"Connection": "close"}
 
 
 class BodyLimit:
@@ -27,8 +33,9 @@ class BodyLimit:
         told = f"The request is larger than {self._limit:,} bytes, the limit."
         said = dict(scope["headers"]).get(b"content-length", b"0")
         if not said.isdigit() or int(said) > self._limit:
-            # What is left of the body is not read.
-            await JSONResponse({"error": told}, 413, {"Connection": "close"})(scope, receive, send)
+            if said.isdigit() and int(said) <= THROWN_AWAY:
+                await _throw_away(receive)
+            await refuse(Request(scope), 413, told, CLOSE)(scope, receive, send)
             return
         come = 0
 
@@ -37,7 +44,16 @@ class BodyLimit:
             message = await receive()
             come += len(message.get("body", b""))
             if come > self._limit:
-                raise HTTPException(413, told, {"Connection": "close"})
+                await _throw_away(receive)
+                raise HTTPException(413, told, CLOSE)
             return message
 
         await self._app(scope, measured, send)
+
+
+async def _throw_away(receive: Receive) -> None:
+    come, more = 0, True
+    while more and come <= THROWN_AWAY:
+        message = await receive()
+        come += len(message.get("body", b""))
+        more = message.get("more_body", False)

@@ -32,14 +32,18 @@ class Front:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        start, request = time.perf_counter(), Request(scope)
+        start, empty = time.perf_counter(), scope["method"] == "HEAD"
+        if empty:
+            # Answered as GET is, without what it would show.
+            scope["method"] = "GET"
+        request = Request(scope)
 
         async def complete(message: Message) -> None:
             if message["type"] == "http.response.start":
                 self._add_headers(scope, MutableHeaders(scope=message))
                 route = getattr(scope.get("route"), "path", "other")
                 self._portal.metrics.note(route, message["status"], time.perf_counter() - start)
-            await send(message)
+            await send({**message, "body": b""} if empty and message["type"] == "http.response.body" else message)
 
         app: ASGIApp = self._app
         if is_from_elsewhere(request, self._portal):

@@ -56,6 +56,8 @@ def test_problems_are_shown_and_escaped(site: Site) -> None:
     assert len(site.read("/api/submissions")) == 1
     assert "Valid. It is not handed in yet." in send(site, document=blue("owl", "lark").decode(), action="check")
     assert "not both" in send(site, document="{}", file=b"{}")
+    assert "Choose a file or paste a document" in send(site)
+    assert len(site.read("/api/submissions")) == 1
 
 
 def test_one_form_sent_twice_is_one_submission_and_changed_another(site: Site) -> None:
@@ -187,3 +189,10 @@ def test_what_there_is_not(site: Site, path: str) -> None:
     answer = site.client.get(path, headers=site.headers())
     assert answer.status_code == 404
     assert "Traceback" not in answer.text
+
+
+def test_who_asks_for_headers_alone_gets_them(site: Site) -> None:
+    for path in ("/", "/health", "/static/portal.css"):
+        shown, headers = site.client.get(path), site.client.head(path)
+        assert (headers.status_code, headers.content) == (200, b"")
+        assert headers.headers["content-length"] == shown.headers["content-length"]
