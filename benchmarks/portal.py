@@ -148,7 +148,8 @@ async def _load(address: str, tokens: list[str], readers: int, seconds: float, p
     """Ask for pages and hand in documents for some time, and give what each answer took, by what it was."""
     taken: Seconds = defaultdict(list)
     end = time.monotonic() + seconds
-    limits = httpx.Limits(max_connections=None)
+    # Shorter than the server's, lest a connection is used in the moment in which that closes it.
+    limits = httpx.Limits(max_connections=None, keepalive_expiry=2)
     async with httpx.AsyncClient(base_url=address, timeout=60, limits=limits) as client:
 
         async def ask(what: str, method: str, path: str, token: str = "", content: bytes | None = None) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from contract.challenge import Challenge, choose_standing
@@ -121,8 +121,9 @@ class Leaderboard:
 
     def standings(self, session: Session, track: Track, show_held_out: bool) -> list[Standing]:
         """Give the lines; arguments as of `rank_teams`."""
-        # Whatever changes a score is in the log.
-        latest = session.scalar(select(func.max(EventRow.id))) or 0
+        # Whatever changes a score is in the log, where the many lines of what comes in change none.
+        query = select(EventRow.id).where(EventRow.kind != "received").order_by(EventRow.id.desc()).limit(1)
+        latest = session.scalar(query) or 0
         # Of many readers who come after a change one ranks.
         with self._lock:
             there = self._ranked.get((track, show_held_out))

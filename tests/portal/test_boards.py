@@ -1,0 +1,80 @@
+"""The leaderboard's tables are made once for each change, and show it."""
+
+from __future__ import annotations
+
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from portal.accounts import add_team
+from portal.boards import Boards
+from tests.material.portals import Site, blue, red
+
+
+def test_what_comes_in_ranks_nobody_anew_and_a_score_does(site: Site) -> None:
+    leaderboard = site.client.app.state.portal.leaderboard  # type: ignore[attr-defined] # an application
+
+    def read() -> list[Any]:
+        with site.database.reading() as session:
+            standings: list[Any] = leaderboard.standings(session, "blue", False)
+            return standings
+
+    site.submit(blue("owl", "lark"))
+    site.work()
+    first = read()
+    site.submit(blue("owl", "lark"), token=add_team(site.database, "Larks"))
+    site.submit(red(0, 1, 2), "red")
+    after_team = read()
+    site.submit(blue("owl", "wren"))
+    assert read() is after_team
+    assert after_team == first
+    site.work()
+    assert [line.team for line in read()] == ["Owls", "Larks"]
+
+
+def test_of_many_readers_one_makes_the_table(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+    original = Boards._make
+
+    def slow(self: Boards, track: Any, standings: Any, held_out: bool) -> Any:
+        made.append(track)
+        time.sleep(0.05)
+        return original(self, track, standings, held_out)
+
+    monkeypatch.setattr(Boards, "_make", slow)
+    site.submit(blue("owl", "lark"))
+    site.work()
+    with ThreadPoolExecutor(8) as pool:
+        pages = list(pool.map(lambda _: site.client.get("/leaderboard").text, range(8)))
+    assert len(set(pages)) == 1
+    assert sorted(made) == ["blue", "red"]
+
+
+def test_a_participants_own_line_stands_out_for_that_participant_alone(site: Site) -> None:
+    other = add_team(site.database, "Larks")
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("owl", "lark", "wren"), token=other)
+    site.work()
+    for token, name in ((site.token, "Owls"), (other, "Larks"), (None, None)):
+        page = site.client.get("/leaderboard", headers=site.headers(token) if token else {}).text
+        rows = re.findall(r"<tr([^>]*)>.*?<th scope=\"row\"[^>]*>(\w+)</th>", page)
+        assert [team for _, team in rows] == ["Owls", "Larks"]
+        assert [team for attributes, team in rows if "own" in attributes] == ([name] if name else [])
+
+
+def test_whiskers_share_a_scale(site: Site) -> None:
+    """The stub's intervals are 0.01 to either side."""
+    site.submit(blue("owl", "lark"))
+    site.submit(blue("owl", "lark", "wren", "rook"), token=add_team(site.database, "Larks"))
+    site.work()
+    scores = [line["score"] for line in site.read("/api/leaderboard?team=blue")]
+    low, high = min(scores) - 0.01, max(scores) + 0.01
+    page = site.client.get("/leaderboard").text
+    circles = [float(x) for x in re.findall(r'<circle cx="([\d.]+)"', page)]
+    assert circles == pytest.approx([4 + 112 * (score - low) / (high - low) for score in scores], abs=0.051)
+    ends = [(float(a), float(b)) for a, b in re.findall(r'<line x1="([\d.]+)" x2="([\d.]+)"', page)]
+    assert max(b for _, b in ends) == 116
+    assert min(a for a, _ in ends) == 4
