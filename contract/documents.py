@@ -7,6 +7,7 @@ import os
 from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -224,6 +225,7 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
     document = f"stimuli catalog {path}"
     digest = hashlib.sha256()
     table, lines = StimulusTable(), array("Q")
+    datasets: set[str] = set()
     variables: dict[str, str] = {}
     problems: list[Problem] = []
     for number, line in enumerate(read_lines(path, max_bytes, "max_catalog_bytes", document), start=1):
@@ -240,10 +242,12 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
             problems.append(Problem("", "", f"what follows line {number} is not read"))
             break
         if stimulus is not None:
-            problems.extend(_find_shared_variable(stimulus.dataset_name, variables, number))
+            if stimulus.dataset_name not in datasets:
+                datasets.add(stimulus.dataset_name)
+                problems.extend(_find_shared_variable(stimulus.dataset_name, variables, number))
             table.append(stimulus)
             lines.append(number)
-    problems.extend(_find_repeated_stimuli(table, lines))
+    problems.extend(islice(_find_repeated_stimuli(table, lines), max(MOST_PROBLEMS - len(problems), 0)))
     if not table and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
@@ -284,9 +288,9 @@ def _find_shared_variable(dataset: str, variables: dict[str, str], line: int) ->
     """Find a data set whose root another's variable names: a submission of either would be scored on one of them.
 
     Args:
-        dataset: The data set of a stimulus.
+        dataset: A data set, which comes for the first time.
         variables: The first data set of each variable before; this one is added.
-        line: The stimulus's line.
+        line: Its line.
     """
     variable = root_variable(dataset)
     other = variables.setdefault(variable, dataset)

@@ -188,7 +188,13 @@ def test_paths_that_differ_in_case(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("one", "other"), [("a-b", "a_b"), ("photos", "Photos"), ("v1.0", "V1-0")])
 def test_datasets_whose_roots_one_variable_would_name(tmp_path: Path, one: str, other: str) -> None:
-    lines = [stimulus("1.png", one), stimulus("2.png", one), stimulus("3.png", other), stimulus("4.png", "c")]
+    lines = [
+        stimulus("1.png", one),
+        stimulus("2.png", one),
+        stimulus("3.png", other),
+        stimulus("4.png", "c"),
+        stimulus("5.png", other),
+    ]
     found = catalog_problems(tmp_path, *lines)
     variable = f"HACKATHON_DATASET_ROOT_{re.sub('[^A-Z0-9]', '_', one.upper())}"
     rule = f'line 3: shares the variable {variable} with data set "{one}"; rename one of them'
@@ -207,6 +213,9 @@ def test_problems_of_a_catalog_of_something_else_are_bounded(tmp_path: Path) -> 
     found = catalog_problems(tmp_path, *["x"] * 5000)
     assert len(found) == 1001
     assert found[-1].rule == "what follows line 1000 is not read"
+    found = catalog_problems(tmp_path, *[stimulus("a.png")] * 2000)
+    assert len(found) == 1000
+    assert found[-1].rule == "line 1001: the same stimulus as in line 1; stimuli must be unique"
 
 
 def test_catalog_takes_little_more_memory_than_its_text(tmp_path: Path) -> None:
