@@ -44,7 +44,8 @@ class BodyLimit:
             message = await receive()
             come += len(message.get("body", b""))
             if come > self._limit:
-                await _throw_away(receive)
+                if message.get("more_body", False):
+                    await _throw_away(receive)
                 raise HTTPException(413, told, CLOSE)
             return message
 

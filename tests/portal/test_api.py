@@ -152,18 +152,7 @@ def test_a_team_that_asks_too_often_is_told_to_wait(open_site: OpenSite) -> None
 def test_bodies_are_measured_before_they_are_read(open_site: OpenSite) -> None:
     site = open_site(max_submission_bytes=100)
     assert site.submit(b" " * 101).status_code == 413
-    # Far larger ones are not read at all, or, where they do not say how large they are, no further.
     assert site.submit(b" " * 20_000).status_code == 413
-    read = 0
-
-    def parts() -> object:
-        nonlocal read
-        for _ in range(100):
-            read += 1000
-            yield b" " * 1000
-
-    answer = site.client.post("/api/submissions?team=blue", content=parts(), headers=site.headers())  # type: ignore[arg-type]
-    assert answer.status_code == 413
     assert site.read("/api/submissions") == []
 
 

@@ -1,0 +1,93 @@
+"""Bodies that are too large, as a server hands them on: in one part or in many, with and without their length."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.types import Message, Receive, Scope, Send
+
+from portal import body_limit
+from portal.body_limit import BodyLimit
+from tests.material.portals import Site
+
+LIMIT = 100
+
+
+class Parts:
+    """What a server hands on; beyond the last part it would wait for the client to go away, for ever."""
+
+    def __init__(self, sizes: list[int]) -> None:
+        self.sizes = sizes
+        self.read = 0
+
+    async def receive(self) -> Message:
+        assert self.read < len(self.sizes), "waits for ever"
+        size = self.sizes[self.read]
+        self.read += 1
+        return {"type": "http.request", "body": b" " * size, "more_body": self.read < len(self.sizes)}
+
+
+@pytest.fixture
+def scope(site: Site) -> Scope:
+    return {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/validate",
+        "headers": [],
+        "query_string": b"",
+        "app": site.client.app,
+    }
+
+
+def ask(scope: Scope, sizes: list[int], said: int | None) -> tuple[int, int, int]:
+    """Give the status, the parts that were read, and the bytes that reached the application."""
+    reached, status, parts = 0, 0, Parts(sizes)
+    length = [] if said is None else [(b"content-length", str(said).encode())]
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        nonlocal reached
+        try:
+            async for part in Request(scope, receive).stream():
+                reached += len(part)
+            await PlainTextResponse("taken")(scope, receive, send)
+        except HTTPException as error:
+            await PlainTextResponse("refused", error.status_code)(scope, receive, send)
+
+    async def send(message: Message) -> None:
+        nonlocal status
+        status = message.get("status", status)
+
+    asyncio.run(BodyLimit(app, LIMIT)({**scope, "headers": length}, parts.receive, send))
+    return status, parts.read, reached
+
+
+@pytest.mark.parametrize("said", [LIMIT, None])
+@pytest.mark.parametrize("sizes", [[LIMIT], [0], [40, 60], [LIMIT, 0]])
+def test_what_is_within_the_limit_is_taken(scope: Scope, sizes: list[int], said: int | None) -> None:
+    assert ask(scope, sizes, said) == (200, len(sizes), sum(sizes))
+
+
+@pytest.mark.parametrize("sizes", [[101], [60, 41], [60, 41, 0], [60, 41, 1000, 1000]])
+@pytest.mark.parametrize("with_length", [True, False])
+def test_what_is_not_is_refused_once_it_has_come(scope: Scope, sizes: list[int], with_length: bool) -> None:
+    status, read, reached = ask(scope, sizes, sum(sizes) if with_length else None)
+    assert (status, read) == (413, len(sizes))
+    assert reached <= LIMIT
+
+
+def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(body_limit, "THROWN_AWAY", 1000)
+    assert ask(scope, [600] * 100, 60_000) == (413, 0, 0)
+    status, read, _ = ask(scope, [600] * 100, None)
+    assert status == 413
+    assert read < 5
+
+
+@pytest.mark.parametrize("said", ["-5", "1e3", ""])
+def test_lengths_that_are_none(site: Site, said: str) -> None:
+    answer = site.client.post("/api/validate?team=blue", content=b"{}", headers={"Content-Length": said})
+    assert answer.status_code == 413
