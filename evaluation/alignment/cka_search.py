@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
@@ -71,6 +72,10 @@ def cka_search(
         What search.json holds.
     """
     folder = output_folder("output", output)
+    if time_budget is not None and not math.isfinite(time_budget):
+        raise UserError(
+            f"time_budget: {time_budget} never ends; give seconds, or none to have the search end by itself"
+        )
     if time_budget is not None and team == "red" and measure != DEFAULT_MEASURE:
         raise UserError(
             f"time_budget: {time_budget} is given, but stimuli are searched in a time by {DEFAULT_MEASURE} alone"

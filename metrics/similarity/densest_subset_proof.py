@@ -19,6 +19,8 @@ Nodes = NDArray[np.intp]
 # Steps of the bound between two attempts to decide nodes for good, on the whole and on each of its parts, which begin
 # where the whole ended.
 STEPS, PART_STEPS = 300, 60
+# Parts that are open at a time, each with two matrices: some hundred MB for 141 nodes.
+MOST_OPEN = 1000
 # Sums that differ by less are taken for equal.
 ROUNDING = 1e-9
 
@@ -90,13 +92,22 @@ class DensestSubset:
             keep(root, STEPS)
             self._lower(open_parts)
             while not self.proved and not over(0):
-                part = heapq.heappop(open_parts)[2]
+                part = self._next(open_parts)
                 place = int(np.argmin(np.abs(part.shares - 0.5)))
                 others = np.delete(np.arange(len(part.free)), place)
                 rest = (part.free[others], part.bound, part.multipliers.of(others), part.shares[others])
                 keep(_Part(np.append(part.inside, part.free[place]), *rest), PART_STEPS)
                 keep(_Part(part.inside, *rest), PART_STEPS)
                 self._lower(open_parts)
+
+    def _next(self, open_parts: list[tuple[float, int, _Part]]) -> _Part:
+        """Take out the part with the highest bound, or, where many are open, the one that is nearest to its end."""
+        if len(open_parts) <= MOST_OPEN:
+            return heapq.heappop(open_parts)[2]
+        place = max(range(len(open_parts)), key=lambda each: open_parts[each][:2])
+        part = open_parts.pop(place)[2]
+        heapq.heapify(open_parts)
+        return part
 
     def _look_into(self, part: _Part, steps: int, over: Callable[[float], bool]) -> _Part | None:
         """Bound a part, and decide what can be decided; None where nothing in it is better than the best so far."""

@@ -75,15 +75,14 @@ def test_a_search_that_was_cut_off_goes_on(arena: Arena, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("large")
-@pytest.mark.parametrize("state", [{}, {"best": [1]}, {"best": [0, 1, 2, 3, 99]}, [], {"unknown": 1}])
+@pytest.mark.parametrize("state", [{"best": [0, 1, 2, 3, 99]}, {"members": [1]}, {"unknown": 1}])
 def test_a_state_that_is_none_is_refused(arena: Arena, refused: Callable[..., str], state: Any) -> None:
     folder = arena.evaluate(*RED)
     document = read(folder)
-    document["state"] = {**document["state"], **state} if state and "unknown" not in state else state
+    document["state"] |= state
     (folder / "search.json").write_text(json.dumps(document))
     text = refused(lambda: arena.evaluate(*RED))
     assert "tells no longer where the search left off" in text
-    assert read(arena.evaluate(*RED, "--overwrite=true"))["finished"]
 
 
 def test_blue_team_is_chosen_by_one_half_of_the_stimuli(arena: Arena, capsys: pytest.CaptureFixture[str]) -> None:
@@ -155,3 +154,7 @@ def test_what_cannot_be_held_out(arena: Arena, refused: Callable[..., str], held
 def test_no_time_for_stimuli_by_another_measure(arena: Arena, refused: Callable[..., str]) -> None:
     text = refused(lambda: arena.evaluate(*RED, "--time_budget=5", "--measure=rbf_cka"))
     assert "time_budget: 5.0 is given, but" in text
+
+
+def test_a_time_that_never_ends(arena: Arena, refused: Callable[..., str]) -> None:
+    assert "time_budget: inf never ends" in refused(lambda: arena.evaluate(*RED, "--time_budget=inf"))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from metrics.similarity import densest_subset_proof
 from metrics.similarity.densest_subset_proof import DensestSubset
 
 
@@ -49,6 +50,18 @@ def test_wherever_it_is_ended_the_bound_holds_and_only_falls() -> None:
         bounds.append(search.bound)
     assert bounds == sorted(bounds, reverse=True)
     assert bounds[-1] < bounds[0]
+
+
+def test_few_open_parts_are_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = weights(14, seed=3)
+    values = []
+    for most in (1000, 1):
+        monkeypatch.setattr(densest_subset_proof, "MOST_OPEN", most)
+        search = DensestSubset(matrix, np.arange(6), improve=lambda nodes: nodes)
+        search.search(lambda operations: False)
+        assert search.proved
+        values.append(search.value)
+    assert values == pytest.approx([densest(matrix, 6)] * 2)
 
 
 def test_operations_are_told() -> None:
