@@ -1,0 +1,21 @@
+"""`make portal` of the README starts what `tests/portal/test_serve.py` tests."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
+def test_make_portal_hands_its_options_on() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert '`make portal ARGS="--port 8000"`' in readme
+    # As it would be run, in a checkout whose environment is ready.
+    asked = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
+    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == ".venv/bin/python -m portal --port 8000"
