@@ -165,7 +165,7 @@ async def take_form(request: Request, track: Track, portal: PortalDependency, vi
         uploaded = await upload.read() if isinstance(upload, UploadFile) and upload.filename else b""
         nonce, checked = str(form.get("key", "")), form.get("action") == "check"
     if bool(uploaded) == bool(pasted.strip()):
-        mistake = "Choose a file or paste a document, and not both."
+        mistake = "Choose a file or paste a document, not both."
         return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
     content = uploaded or pasted.encode()
     if checked:

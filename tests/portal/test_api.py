@@ -19,7 +19,8 @@ from tests.material.stub_scores import MODELS
 OpenSite = Callable[..., Site]
 
 
-def test_a_submission_is_followed_from_the_queue_to_the_leaderboard(site: Site) -> None:
+def test_a_submission_is_followed_from_the_queue_to_the_leaderboard(open_site: OpenSite, database_url: str) -> None:
+    site = open_site(database=database_url)
     first, second = site.submit(blue("owl", "lark")), site.submit(red(0, 1, 2), "red")
     assert (first.status_code, second.status_code) == (201, 201)
     assert [each.json()["place_in_queue"] for each in (first, second)] == [1, 2]

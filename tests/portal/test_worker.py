@@ -181,3 +181,21 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
     assert "took longer" in row.error
     # What came out in the end is too late.
     assert wait_for(site.database, "failed").score is None
+
+
+def test_pages_say_that_the_database_is_away_and_come_back(open_site: Callable[..., Site], postgresql: Server) -> None:
+    site = open_site(database=postgresql.make_database())
+    assert site.submit(blue("owl", "lark"), key="one").status_code == 201
+    postgresql.stop()
+    try:
+        answers = [
+            site.client.get("/leaderboard"),
+            site.submit(blue("owl", "wren"), key="two"),
+            site.client.get("/health"),
+        ]
+    finally:
+        postgresql.start()
+    assert [answer.status_code for answer in answers] == [503, 503, 503]
+    assert all("try again" in answer.text and "127.0.0.1" not in answer.text for answer in answers)
+    assert site.submit(blue("owl", "wren"), key="two").status_code == 201
+    assert len(site.work()) == 2
