@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
 from contract.challenge import Challenge, choose_standing
 from contract.schema import Team as Track
-from portal.database import EventRow, ScoringRow, SubmissionRow, TeamRow
+from portal.database import ScoringRow, SubmissionRow, TeamRow
 
 # Of a scoring, in the order of `_Scored`.
 SCORES: tuple[Any, ...] = (
@@ -121,14 +121,14 @@ class Leaderboard:
 
     def standings(self, session: Session, track: Track, show_held_out: bool) -> list[Standing]:
         """Give the lines; arguments as of `rank_teams`."""
-        # Whatever changes a score is in the log, where the many lines of what comes in change none.
-        query = select(EventRow.id).where(EventRow.kind != "received").order_by(EventRow.id.desc()).limit(1)
-        latest = session.scalar(query) or 0
+        # What has ended stays so, and is counted once it can be seen; the highest number may be seen before lower ones.
+        query = select(func.count()).select_from(ScoringRow).where(ScoringRow.state.in_(["scored", "refused"]))
+        ended = session.scalar(query) or 0
         # Of many readers who come after a change one ranks.
         with self._lock:
             there = self._ranked.get((track, show_held_out))
-            if there is None or there[0] < latest:
-                there = latest, rank_teams(session, self._challenge, track, show_held_out)
+            if there is None or there[0] < ended:
+                there = ended, rank_teams(session, self._challenge, track, show_held_out)
                 self._ranked[track, show_held_out] = there
             return there[1]
 

@@ -11,10 +11,12 @@ from sqlalchemy import select, update
 
 from portal import queue
 from portal.accounts import Team, add_team, find_team
-from portal.database import Database, ScoringRow
+from portal.database import Database, ScoringRow, record
 from portal.intake import hand_in
+from portal.leaderboard import Leaderboard
 from portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
 from tests.material.portals import blue, read_rules
+from tests.material.postgresql import Server
 from tests.material.stub_scores import stub_score
 
 
@@ -149,3 +151,26 @@ def test_what_ends_every_process_does_not_keep_others_waiting_and_fails_at_last(
         expire(database)
     assert claim(database, "first") is None
     assert states(database) == ["failed", "scored"]
+
+
+def test_a_score_that_is_seen_after_a_later_one_is_on_the_leaderboard(postgresql: Server) -> None:
+    database, challenge = Database(postgresql.make_database()), read_rules()
+    database.create_tables()
+    team = submit(database, 2)
+    board, (first, second) = Leaderboard(challenge), [claimed(database) for _ in range(2)]
+
+    def scored() -> int:
+        with database.reading() as session:
+            (line,) = board.standings(session, "blue", False)
+            return line.submissions
+
+    # What is written of the first has lower numbers, and can be seen later.
+    with database.writing() as session:
+        row = session.get_one(ScoringRow, first.id)
+        row.state, row.score = "scored", 0.5
+        record(session, datetime.now(UTC), "scored", "Submission 1 is scored.", team.id, first.submission_id)
+        session.flush()
+        assert finish(database, second, stub_score(second))
+        assert scored() == 1
+    assert scored() == 2
+    database.close()
