@@ -33,18 +33,22 @@ def score_again(database: Database, numbers: Sequence[int], held_out: Collection
         held_out: Teams of the contract whose submissions have a held-out score, too.
 
     Raises:
-        UserError: There is no such submission, it was refused, or it is in the queue; then none is put into it.
+        UserError: There is no such submission, it was refused when it was handed in, or it is in the queue; then none
+            is put into it.
     """
     now = datetime.now(UTC)
     with database.writing() as session:
         for number in numbers:
             submission = session.get(SubmissionRow, number)
-            if submission is None or submission.is_refused:
+            # What was valid when it was handed in, and refused by rules that changed, may be valid by mended ones.
+            was_valid = session.scalar(select(ScoringRow.id).where(ScoringRow.submission_id == number).limit(1))
+            if submission is None or was_valid is None:
                 what = "there is none" if submission is None else "it was refused, and has no score"
                 raise UserError(f"numbers: submission {number} cannot be scored again: {what}")
             _add_round(session, number, "public", now)
             if submission.track in held_out:
                 _add_round(session, number, "held_out", now)
+            submission.refused, submission.is_refused = None, False
             record(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
 
 

@@ -89,6 +89,13 @@ def test_what_later_rules_refuse_is_off_the_leaderboard(site: Site, admin: Admin
     assert finish(site.database, job, Outcome("refused", "The rules have changed.", problems=problems))
     assert site.read("/api/submissions/1")["state"] == "refused"
     assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [2]
+    # The rules were mended.
+    admin("rescore", "1")
+    assert site.read("/api/submissions/1")["state"] == "queue"
+    site.work()
+    found = site.read("/api/submissions/1")
+    assert (found["state"], found["problems"]) == ("scored", [])
+    assert [line["submission"] for line in site.read("/api/leaderboard?team=blue")] == [1]
 
 
 def test_what_failed_does_not_count_and_counts_again_when_it_is_scored_again(open_site: OpenSite, admin: Admin) -> None:
