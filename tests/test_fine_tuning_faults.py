@@ -99,7 +99,7 @@ def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tu
     return run
 
 
-@pytest.mark.parametrize("evaluation", ["every", "lazy"])
+@pytest.mark.parametrize("evaluation", [pytest.param("every", marks=pytest.mark.slow), "lazy"])
 @pytest.mark.parametrize(
     ("kind", "line"),
     [

@@ -103,7 +103,9 @@ def test_other_results_are_kept(
 
 
 @pytest.mark.parametrize("stop", [KeyboardInterrupt, OSError(errno.ENOSPC, "No space left on device")])
-@pytest.mark.parametrize("moment", [1, 7, 14])
+@pytest.mark.parametrize(
+    "moment", [pytest.param(1, marks=pytest.mark.slow), 7, pytest.param(14, marks=pytest.mark.slow)]
+)
 def test_training_that_is_cut_off_goes_on(
     stop: BaseException | type[BaseException],
     moment: int,

@@ -125,11 +125,16 @@ def test_nothing_is_measured_twice_in_any_run(
 @pytest.mark.parametrize(
     "change",
     [
-        "--data.batch_size=4",
-        "--seed_everything=1",
-        "--model.optimizer.lr=0.002",
         "--model.trained=head",
-        "--trainer.max_epochs=2",
+        *(
+            pytest.param(each, marks=pytest.mark.slow)
+            for each in (
+                "--data.batch_size=4",
+                "--seed_everything=1",
+                "--model.optimizer.lr=0.002",
+                "--trainer.max_epochs=2",
+            )
+        ),
         "--model.augmentation=[modules.augmentation.MirrorHalf]",
         "--data.backbone.model_args.width_mult=0.35",
     ],
@@ -145,7 +150,7 @@ def test_augmentation_has_no_part_in_training_of_the_head(measure: Measure, tmp_
     assert measure(tmp_path / "second", "--model.trained=head", mirrored)["times"]["computed_traces"] == 0
 
 
-@pytest.mark.parametrize("stop", [KeyboardInterrupt, RuntimeError("lost")])
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, pytest.param(RuntimeError("lost"), marks=pytest.mark.slow)])
 def test_measuring_that_is_cut_off_goes_on(
     stop: BaseException | type[BaseException], measure: Measure, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

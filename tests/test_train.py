@@ -182,6 +182,7 @@ def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert min(accuracy) > 0.6
 
 
+@pytest.mark.slow
 def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     sweep = yaml.safe_load((CONFIGS / "sweep" / "demo.yaml").read_text())
     monkeypatch.chdir(tmp_path)

@@ -36,6 +36,7 @@ def changes_something(option: str, value: str) -> bool:
     return option not in HARMLESS and not (option.startswith("limit_") and value == "0.05")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("option", "value"),
     [(option, value) for option in OPTIONS for value in VALUES if changes_something(option, value)],

@@ -57,7 +57,10 @@ def _draw(kind: type[SampleStream]) -> Any:
     return photos.to(torch.uint8), labels
 
 
-@pytest.mark.parametrize(("kind", "inputs", "orderings"), [(FeatureStream, "features", 4), (PhotoStream, "photos", 1)])
+@pytest.mark.parametrize(
+    ("kind", "inputs", "orderings"),
+    [(FeatureStream, "features", 4), pytest.param(PhotoStream, "photos", 1, marks=pytest.mark.slow)],
+)
 def test_a_comparison_waits_for_nothing_but_its_counts(
     kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

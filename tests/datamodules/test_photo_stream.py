@@ -65,7 +65,9 @@ def features(stream: SampleStream, inputs: Tensor) -> Tensor:
     return computed
 
 
-@pytest.mark.parametrize(("boundary", "axes"), [("features.14", 3), ("blocks.10", 2)])
+@pytest.mark.parametrize(
+    ("boundary", "axes"), [("features.14", 3), pytest.param("blocks.10", 2, marks=pytest.mark.slow)]
+)
 def test_a_tail_is_fed_what_the_whole_network_makes_of_photos(
     set_up: SetUp, tiny: BackboneSpec, boundary: str, axes: int
 ) -> None:

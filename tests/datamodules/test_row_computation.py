@@ -65,7 +65,7 @@ def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) 
 
 
 @pytest.mark.parametrize(("resize", "crop"), [(32, 32), (40, 32), (64, 48)])
-@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("workers", [0, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("passes", [1, 5, 24])
 def test_features_equal_a_direct_pass(
     photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch

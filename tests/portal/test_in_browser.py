@@ -114,6 +114,7 @@ def test_a_submission_is_handed_in_and_followed_to_the_leaderboard(page: Page, s
     assert "own" in (row.get_attribute("class") or "")
 
 
+@pytest.mark.slow
 def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path: Path) -> None:
     log_in(page, add_team(site.database, "Wrong files"))
     page.goto("/blue")
@@ -277,6 +278,7 @@ def test_texts_are_readable_in_light_and_dark(page: Page, site: Site, scheme: Li
             assert contrast(colour, behind) >= 4.5, (path, text, colour, behind)
 
 
+@pytest.mark.slow
 def test_pages_work_without_scripts(browser: Browser, address: str, site: Site) -> None:
     token = add_team(site.database, "No scripts")
     with browser.new_context(base_url=address, java_script_enabled=False) as context:

@@ -73,6 +73,7 @@ def hosted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hosted:
     return Hosted(tmp_path)
 
 
+@pytest.mark.slow
 def test_public_and_held_out_scores(hosted: Hosted) -> None:
     arena = hosted.arena
     blue, red = arena.blue("squeezenet1_1", "mobilenet_v2_narrow"), arena.red([0, 3, 4, 7, 8])

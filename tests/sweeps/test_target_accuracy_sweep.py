@@ -29,6 +29,7 @@ def file(tmp_path: Path, photo_folder: Path) -> Path:
     return write(tmp_path, options, **parameters)
 
 
+@pytest.mark.slow
 def test_runs_are_those_of_train_py_and_are_not_run_again(
     file: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -162,6 +162,7 @@ def test_print_shows_every_row_and_chart_on_white(page: Page, tmp_path: Path) ->
     assert page.pdf(path=tmp_path / "page.pdf").startswith(b"%PDF")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("pdftotext") is None, reason="needs pdftotext")
 def test_no_printed_page_ends_with_what_begins_a_setting(browser: Browser, tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
