@@ -129,6 +129,7 @@ def test_seed_changes_the_orderings(tmp_path: Path) -> None:
     assert first["methods"] != second["methods"]
 
 
+@pytest.mark.slow
 def test_scores_follow_from_the_curves_alone(tmp_path: Path) -> None:
     results = run(tmp_path, *SMALL, "--data.orderings=12", "--data.max_samples=120", "--criterion.threshold=0.7")
     curves = dict(np.load(tmp_path / "curves.npz"))

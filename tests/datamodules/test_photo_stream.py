@@ -186,6 +186,7 @@ def test_options_of_training_are_part_of_the_identity(set_up: SetUp) -> None:
         assert backbone.evaluation.batch == stream.validation_chunk == stream.protocol()["photos_at_once"]
 
 
+@pytest.mark.slow
 def test_an_evaluation_takes_as_many_activations_as_memory_is_there_for_photos(set_up: SetUp) -> None:
     # A pass of the whole network takes 196 photos of 32 x 32 pixels on a processor.
     assert [set_up(PhotoStream, trainable_from=place).validation_chunk for place in ("all", "features.14")] == [

@@ -166,6 +166,7 @@ publish(Dashboard(mode="online"), result, Path(sys.argv[1]))
 """
 
 
+@pytest.mark.slow
 def test_switched_off_dashboard_says_nothing(tmp_path: Path) -> None:
     # wandb reads the environment once per process.
     command = [sys.executable, "-c", SWITCHED_OFF, str(tmp_path)]

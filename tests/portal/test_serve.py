@@ -101,6 +101,7 @@ def run(folder: Path, *options: str, code: str = "pass") -> str:
     return done.stderr
 
 
+@pytest.mark.slow
 def test_what_cannot_be_served(tmp_path: Path) -> None:
     without = "sys.modules['fastapi'] = None"
     assert "pip install 'headstart[portal]'" in run(tmp_path, code=without)

@@ -16,6 +16,7 @@ TARGETS = ("one", "two")
 PERFORMANCES = {"one": (0.3, 0.5, 0.4, 0.6), "two": (0.7, 0.6, 0.8, 0.9)}
 
 
+@pytest.mark.slow
 def test_default_metrics_have_a_stability(
     tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

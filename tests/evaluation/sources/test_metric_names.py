@@ -253,6 +253,7 @@ def test_a_misspelt_option_is_one_line(run: Callable[..., Any], capsys: pytest.C
     assert capsys.readouterr().err == message
 
 
+@pytest.mark.slow
 def test_a_function_in_the_working_folder_is_found(registry: Path, photo_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "beside_me.py").write_text("def own(features, labels, scale=1):\n    return scale * 1.5\n")

@@ -220,6 +220,7 @@ def test_evaluations_change_nothing(name: str, inputs: str) -> None:
     check_evaluations_change_nothing(maker(name), inputs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "inputs"), [case for case in CASES if case[0] not in WAIT])
 def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
     check_any_device(maker(name), inputs)

@@ -87,6 +87,7 @@ class Counts(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+@pytest.mark.slow
 def test_on_a_gpu_few_waits_are_bought_with_few_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs, labels = draw_samples(orderings=4, samples=60, features=80, classes=3)
     counts, logits = [], []

@@ -38,6 +38,7 @@ def test_methods_look_different() -> None:
     assert [line for line, _ in looks[:6]] == [0, 1, 2, 3, 4, 5]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NUMBERS)
 def test_charts_are_drawn_on_paper_as_on_the_page(tmp_path: Path, name: str) -> None:
     figure = Figure("mine", name, "seen", "about", Series(NUMBERS[name], height=120))
