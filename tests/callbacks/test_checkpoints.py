@@ -313,6 +313,7 @@ def test_a_checkpoint_of_other_counts_is_not_gone_on_with(script: Script, fed: l
     assert fed.count(1) == 1
 
 
+@pytest.mark.slow
 def test_a_recomputation_that_is_cut_off_leaves_finished_traces_as_they_were(
     script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

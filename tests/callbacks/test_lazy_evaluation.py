@@ -101,6 +101,7 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
     assert "came out differently" not in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_higher_limit_goes_on_from_the_states_that_were_kept(script: Script, tmp_path: Path) -> None:
     whole = script(COUNTS, folder="whole", results=Results(ledger=str(tmp_path / "o")), evaluation="lazy", **CRITERION)
     for limit in (9, 14, 15, 30):

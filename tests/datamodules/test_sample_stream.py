@@ -247,6 +247,7 @@ def test_files_that_are_no_photos_are_counted(
     }
 
 
+@pytest.mark.slow
 def test_streams_of_other_contents_are_told_apart(set_up: SetUp, photo_folder: Path) -> None:
     identity = set_up(FeatureStream, orderings=1).identity()
     same = ({"orderings": 3}, {"first_ordering": 2}, {"max_samples": 10}, {"num_workers": 0})

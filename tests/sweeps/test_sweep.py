@@ -170,6 +170,7 @@ def test_workers_measure_the_same_traces(
     assert results(tmp_path / "b") == results(tmp_path / "a")
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_leaves_the_rest_alone_and_is_tried_again(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -249,6 +250,7 @@ def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
     assert read_registry(folder / "registry.json").weights_file(folder.name) == folder / "weights.safetensors"
 
 
+@pytest.mark.slow
 def test_a_machine_without_the_command_s_disk_sends_its_folder(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -294,6 +296,7 @@ def test_links_are_not_sent(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "here").rglob("*")} == {"wandb", "results.json"}
 
 
+@pytest.mark.slow
 def test_another_file_into_the_same_folder_keeps_the_rows(tmp_path: Path, file: Path) -> None:
     first = run(file, tmp_path / "a")
     content = yaml.safe_load(file.read_text())

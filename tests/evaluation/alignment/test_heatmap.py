@@ -149,7 +149,7 @@ def test_colours(drawn: Any, lowest: float, limits: tuple[float, float] | None) 
     assert np.diff(shades).min() > 0
 
 
-@pytest.mark.parametrize("models", [2, 15, 16, 120])
+@pytest.mark.parametrize("models", [2, 15, 16, pytest.param(120, marks=pytest.mark.slow)])
 def test_picture_is_legible(drawn: Any, models: int) -> None:
     matrix = draw_similarities(models, lowest=-0.2)
     picture = drawn([f"vit_base_patch16_clip_224.openai_ft_in12k_{i}" for i in range(models)], matrix)

@@ -265,6 +265,7 @@ def commands(page: Page, name: str) -> list[str]:
     return options
 
 
+@pytest.mark.slow
 def test_the_commands_of_rows_replicate_them(fit: Callable[..., Path]) -> None:
     from train import main as train
 

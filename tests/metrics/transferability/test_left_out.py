@@ -131,6 +131,7 @@ def test_sources_of_the_same_score_are_not_told_apart() -> None:
     assert tell_apart(scores, left_out).tolist() == [[False, False, True], [False, False, True], [True, True, False]]
 
 
+@pytest.mark.slow
 def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
     """For a smooth metric and for one of ranks, in a wide band; `benchmarks/score_intervals.py` has all of them."""
 
