@@ -112,6 +112,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert results(tmp_path / "a") == kept
 
 
+@pytest.mark.slow
 def test_dry_run_tells_and_does_nothing(
     tmp_path: Path, small_comparison: Callable[[Path], list[str]], capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -329,6 +329,7 @@ def test_output_that_cannot_be_written_is_one_line(
     assert "error: output: " in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_figures_take_what_is_asked_for(table: Path, tmp_path: Path) -> None:
     wide = run(table, tmp_path / "all", "--pool_size=4")
     chosen = ["--figures.metrics=[leep, right]", "--figures.target=t2", "--figures.measure=kendall"]
