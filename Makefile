@@ -13,33 +13,35 @@ help:
 
 ## Compare three methods on drawn cats and dogs; no network, account or GPU needed.
 demo: $(READY)
-	$(BIN)/python train.py --config configs/demo.yaml $(ARGS)
+	$(BIN)/headstart demo $(ARGS)
 
 ## Compare the representations of the embedded networks; no network, account or GPU needed.
 demo-cka: $(READY)
-	$(BIN)/python -m scripts.write_photos runs/demo-cka/drawings/drawn_pets
-	$(BIN)/python -m scripts.write_catalog runs/demo-cka/drawings/drawn_pets --output=runs/demo-cka/stimuli.jsonl
-	HACKATHON_DATASET_ROOT=runs/demo-cka/drawings $(BIN)/python evaluate.py cka --config=configs/evaluation/demo_cka.yaml $(ARGS)
+	$(BIN)/headstart write-photos runs/demo-cka/drawings/drawn_pets
+	$(BIN)/headstart write-catalog runs/demo-cka/drawings/drawn_pets --output=runs/demo-cka/stimuli.jsonl
+	HACKATHON_DATASET_ROOT=runs/demo-cka/drawings $(BIN)/headstart cka --config=configs/evaluation/demo_cka.yaml $(ARGS)
 
 ## Score the embedded networks as sources, then targets for one of them; no network, account or GPU needed.
 demo-sources: $(READY)
-	$(BIN)/python evaluate.py transferability --config=configs/evaluation/demo_sources.yaml
-	$(BIN)/python evaluate.py target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
+	$(BIN)/headstart transferability --config=configs/evaluation/demo_sources.yaml
+	$(BIN)/headstart target-selection --config=configs/evaluation/demo_targets.yaml $(ARGS)
 
 ## Serve the portal of a challenge on drawn stimuli: `make portal ARGS="--port 8000"`; no network needed.
 portal: $(READY)
-	$(BIN)/python -m portal $(ARGS)
+	$(BIN)/headstart portal $(ARGS)
 
 ## Run the tests; `make test ARGS=tests/metrics` runs a part of them.
 test: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto --dist=worksteal $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto --dist=worksteal $(ARGS)
 
 ## Run the tests that take more than about 20 seconds each.
 slow: $(READY)
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses=auto -m slow $(ARGS)
+	OMP_NUM_THREADS=1 $(BIN)/pytest --numprocesses=auto -m slow $(ARGS)
 
 ## Check style and types.
 lint: $(READY)
+	mkdir -p .venv/types
+	ln -sfn ../.. .venv/types/headstart
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -51,7 +53,7 @@ format: $(READY)
 
 ## Measure speed: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
 bench: $(READY)
-	$(BIN)/python -m benchmarks.$(NAME) $(ARGS)
+	$(BIN)/python -m headstart.benchmarks.$(NAME) $(ARGS)
 
 ## Remove the environment and what is built.
 clean:

@@ -1,32 +1,27 @@
-"""Evaluate what was run: `python evaluate.py sample-efficiency runs/demo` scores a run of train.py again."""
+"""Evaluate what was run: `headstart sample-efficiency runs/demo` scores a run of headstart train again."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
 
 import jsonargparse
 
-from output.parser import OneLineErrorParser, import_from_working_folder, one_line_errors
-from output.sub_commands import load, placeholder, plain_arguments
-from output.version import describe_version
+if not __package__ and "headstart" not in sys.modules:
+    # Run by its path, a door leads to the suite around it, whether that is installed or not.
+    _spec = spec_from_file_location("headstart", Path(__file__).resolve().parent / "__init__.py")
+    sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
+    sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
-COMMANDS = {
-    "sample-efficiency": "evaluation.sample_efficiency:sample_efficiency",
-    "leaderboard": "evaluation.leaderboard.leaderboard:leaderboard",
-    "report": "evaluation.report.report:report",
-    "performances": "evaluation.performances:performances",
-    "cka": "evaluation.alignment.cka:cka",
-    "cka-search": "evaluation.alignment.cka_search:cka_search",
-    "cka-registry": "evaluation.alignment.cka_registry:cka_registry",
-    "submissions-report": "evaluation.alignment.submissions_report:submissions_report",
-    "stability": "evaluation.stability.stability:stability",
-    "sources-report": "evaluation.sources_report.sources_report:sources_report",
-    "audit": "evaluation.audit.audit:audit",
-    "transferability": "evaluation.sources.transferability:transferability",
-    "target-selection": "evaluation.target_selection.target_selection:target_selection",
-    "list": "evaluation.listing:list_choices",
-}
+from headstart.cli.commands import EVALUATIONS
+from headstart.output.import_paths import import_from_working_folder
+from headstart.output.parser import OneLineErrorParser, one_line_errors
+from headstart.output.sub_commands import load, placeholder, plain_arguments
+from headstart.output.version import describe_version
+
 # What these are about comes without a name; what others cannot do without is named like any option.
 POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "submissions-report", "list"}
 # Options that several values may follow.
@@ -49,8 +44,9 @@ def main(args: Sequence[str] | None = None) -> None:
             return
         import_from_working_folder()
         # Importing what is not asked for would cost seconds, and a list of the sub-commands needs none of them.
+        commands: dict[str, Any] = {name: load(command.home) for name, command in EVALUATIONS.items() if name in given}
         jsonargparse.auto_cli(
-            {name: load(place) if name in given else placeholder(place) for name, place in COMMANDS.items()},
+            commands or {name: placeholder(command.summary) for name, command in EVALUATIONS.items()},
             args=given,
             as_positional=bool(POSITIONAL.intersection(given)),
             description="Evaluate runs, the alignment of representations, and transferability metrics.",

@@ -1,4 +1,4 @@
-"""Compare transfer methods, or train one model: `python train.py --config configs/demo.yaml`.
+"""Compare transfer methods, or train one model: `headstart train --config configs/demo.yaml`.
 
 Every option of a YAML file can be given on the command line with dots, `--data.batch_size=8`.
 """
@@ -7,13 +7,21 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from output.errors import INCOMPLETE
-from output.parser import import_from_working_folder, mistakes_of_users, one_line_errors
-from output.sub_commands import as_arguments
-from output.version import describe_version
+if not __package__ and "headstart" not in sys.modules:
+    # Run by its path, a door leads to the suite around it, whether that is installed or not.
+    _spec = spec_from_file_location("headstart", Path(__file__).resolve().parent / "__init__.py")
+    sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
+    sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
+
+from headstart.output.errors import INCOMPLETE
+from headstart.output.import_paths import import_from_working_folder
+from headstart.output.parser import mistakes_of_users, one_line_errors
+from headstart.output.sub_commands import as_arguments
+from headstart.output.version import describe_version
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -50,7 +58,7 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
 def _run(options: list[str]) -> dict[str, Any]:
     import_from_working_folder()
     # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
-    from cli.task import command_line, find_task
+    from headstart.cli.task import command_line, find_task
 
     return command_line(find_task(options))(options).run()
 

@@ -1,1 +1,1 @@
-"""Speed and memory, measured side by side by hand: `python -m benchmarks.orderings` and its neighbours."""
+"""Speed and memory, measured side by side by hand: `python -m headstart.benchmarks.orderings` and its neighbours."""

@@ -7,8 +7,8 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.cka import pairwise_cka
-from metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
+from headstart.metrics.similarity.cka import pairwise_cka
+from headstart.metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
 
 MODELS, SIZE, STIMULI = 141, 20, 300
 FAMILIES = (25, 25, 8)

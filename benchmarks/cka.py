@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.command import timed
-from metrics import linear_cka, mean_pairwise_cka, pairwise_cka
+from headstart.benchmarks.command import timed
+from headstart.metrics import linear_cka, mean_pairwise_cka, pairwise_cka
 
 MODELS = 200
 STIMULI = 1000

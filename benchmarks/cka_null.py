@@ -13,9 +13,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from benchmarks.cka import MODELS, STIMULI, WIDTHS
-from metrics import biased_and_debiased_cka, calibrated_cka, cka_intervals
-from metrics.similarity.cka_null import LEVEL
+from headstart.benchmarks.cka import MODELS, STIMULI, WIDTHS
+from headstart.metrics import biased_and_debiased_cka, calibrated_cka, cka_intervals
+from headstart.metrics.similarity.cka_null import LEVEL
 
 T = TypeVar("T")
 REPEATS = 3

@@ -10,10 +10,10 @@ from pathlib import Path
 import jsonargparse
 import torch
 
-from datamodules import CatsAndDogs
-from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from datamodules.row_policy import Means, Policy, Precision, pass_size
-from modules import BackboneSpec, Preprocessing
+from headstart.datamodules import CatsAndDogs
+from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
+from headstart.datamodules.row_policy import Means, Policy, Precision, pass_size
+from headstart.modules import BackboneSpec, Preprocessing
 
 REPEATS = 3
 

@@ -22,21 +22,21 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from benchmarks.command import run, timed
-from cli.comparison import ComparisonCLI
-from datamodules.draws import draw_ordering, draw_validation
-from datamodules.photos.cats_and_dogs import CatsAndDogs
-from datamodules.photos.photo_source import Photos
-from datamodules.sample_stream import SampleStream
-from metrics.sample_efficiency.curves import required_correct
-from modules.method import draw_head
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.benchmarks.command import run, timed
+from headstart.cli.comparison import ComparisonCLI
+from headstart.datamodules.draws import draw_ordering, draw_validation
+from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.metrics.sample_efficiency.curves import required_correct
+from headstart.modules.method import draw_head
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 
 SEED, BATCH, LIMIT, VALIDATED = 0, 4, 400, 1000
 STEPS, LARGE_BATCH, REPEATS = 64, 16, 3
 THRESHOLD, CONSECUTIVE, RATE, PROBED = 0.8, 10, 1e-4, 32
 METHOD = (
-    "{class_path: modules.LinearProbeThenFineTune, init_args: {probe_samples: 32, "
+    "{class_path: headstart.modules.LinearProbeThenFineTune, init_args: {probe_samples: 32, "
     "optimizer: {class_path: torch.optim.Adam, init_args: {lr: 1e-4}}}}"
 )
 
@@ -109,7 +109,7 @@ def _options(root: Path, weights: Path, boundary: str, precision: str) -> list[s
         f"--data.trainable_from={boundary}",
         f"--data.precision={precision}",
         "--data.orderings=1",
-        f"--model.baseline={{class_path: modules.GradientDescent, init_args: {{optimizer: {adam}}}}}",
+        f"--model.baseline={{class_path: headstart.modules.GradientDescent, init_args: {{optimizer: {adam}}}}}",
         "--trainer.logger=false",
     ]
 

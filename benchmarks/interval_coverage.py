@@ -8,7 +8,7 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.scores import relative_interval, t_interval
+from headstart.metrics.sample_efficiency.scores import relative_interval, t_interval
 
 ORDERINGS = 20
 BASELINE_SAMPLES, SPREAD, FEWEST = 60, 0.4, 10

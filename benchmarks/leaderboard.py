@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.command import run
-from store.ledger import Ledger, Trace, TraceKey
+from headstart.benchmarks.command import run
+from headstart.store.ledger import Ledger, Trace, TraceKey
 
 EVALUATIONS, VALIDATION, BACKBONES = 500, 1_000, 3
 # Settings, methods and orderings.
@@ -38,7 +38,7 @@ def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
             stream = ledger.record(fed, told={"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"})
             for method in range(methods):
                 name = "baseline" if method == 0 else f"method {method}"
-                kind = {"class": f"modules.Mine{method}", "hyperparameters": {}}
+                kind = {"class": f"headstart.modules.Mine{method}", "hyperparameters": {}}
                 digest = ledger.record(kind, told={"name": name})
                 rise = generator.uniform(25, 100, (orderings, 1)) * (1 + method / methods)
                 counts = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))

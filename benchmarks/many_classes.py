@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import jsonargparse
 import torch
 
-import modules
-from benchmarks.command import timed
-from datamodules.feature_stream import LOGITS
-from datamodules.held_samples import ValidationSet
-from modules.comparison import Comparison
-from modules.method import Start
+from headstart import modules
+from headstart.benchmarks.command import timed
+from headstart.datamodules.feature_stream import LOGITS
+from headstart.datamodules.held_samples import ValidationSet
+from headstart.modules.comparison import Comparison
+from headstart.modules.method import Start
 
 ORDERINGS, CLASSES, FEATURES, VALIDATION, MAX_SAMPLES = 1_000, 1_000, 2_048, 10_000, 500
 

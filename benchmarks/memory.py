@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from benchmarks.command import EMBEDDED, train
+from headstart.benchmarks.command import EMBEDDED, train
 
 
 def main() -> None:
     """Print the peak memory of runs that differ in one thing each."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        embedded = [*EMBEDDED, "--model.methods={mean: modules.NearestClassMean}"]
+        embedded = [*EMBEDDED, "--model.methods={mean: headstart.modules.NearestClassMean}"]
         train(folder, *embedded)
         for evaluations in (50, 250, 1000):
             every = 1000 // evaluations
@@ -25,7 +25,7 @@ def main() -> None:
         for side in (128, 1024):
             photos = _photos(folder / f"photos-{side}", side)
             options = [
-                "--data.photos=datamodules.ClassFolders",
+                "--data.photos=headstart.datamodules.ClassFolders",
                 f"--data.photos.root={photos}",
                 "--data.max_samples=100",
             ]

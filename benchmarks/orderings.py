@@ -6,7 +6,7 @@ import statistics
 import tempfile
 from pathlib import Path
 
-from benchmarks.command import EMBEDDED, train
+from headstart.benchmarks.command import EMBEDDED, train
 
 REPEATS = 3
 METHODS = ("NearestClassMean", "RecursiveLeastSquares")
@@ -18,7 +18,7 @@ def main() -> None:
         folder = Path(name)
         train(folder, *EMBEDDED, "--data.orderings=1")
         for method in METHODS:
-            options = [*EMBEDDED, f"--model.methods={{closed_form: modules.{method}}}"]
+            options = [*EMBEDDED, f"--model.methods={{closed_form: headstart.modules.{method}}}"]
             times: dict[int, list[float]] = {1: [], 100: [], 1000: []}
             for _ in range(REPEATS):
                 for orderings, seconds in times.items():

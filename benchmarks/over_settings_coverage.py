@@ -7,10 +7,10 @@ from typing import Any
 import jsonargparse
 import numpy as np
 
-from benchmarks.resolution_coverage import Values, draw
-from evaluation.leaderboard.over_settings import relative_interquartile_means
-from evaluation.leaderboard.setup_stability import Experiments
-from metrics.ranking.aggregates import bootstrap_counts, percentile_interval, probabilities_of_improvement
+from headstart.benchmarks.resolution_coverage import Values, draw
+from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
+from headstart.evaluation.leaderboard.setup_stability import Experiments
+from headstart.metrics.ranking.aggregates import bootstrap_counts, percentile_interval, probabilities_of_improvement
 
 METHODS = 6
 # Orderings that each setting has.

@@ -24,12 +24,12 @@ from pathlib import Path
 import httpx
 import jsonargparse
 
-from portal.accounts import add_team
-from portal.database import Database, ScoringRow, SubmissionRow, record
-from portal.metrics import read_states
-from portal.queue import Job, Outcome, enqueue
-from portal.settings import Settings
-from portal.worker import work
+from headstart.portal.accounts import add_team
+from headstart.portal.database import Database, ScoringRow, SubmissionRow, record
+from headstart.portal.metrics import read_states
+from headstart.portal.queue import Job, Outcome, enqueue
+from headstart.portal.settings import Settings
+from headstart.portal.worker import work
 
 STIMULI, RED = 20_000, 1000
 # Of a submission, what a scoring of 20 models writes.
@@ -55,7 +55,9 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
         database.create_tables()
         tokens = _fill(database, teams, submissions)
         server = subprocess.Popen(
-            [sys.executable, "-m", "portal", f"--config={folder / 'portal.yaml'}"], stdout=subprocess.PIPE, text=True
+            [sys.executable, "-m", "headstart", "portal", f"--config={folder / 'portal.yaml'}"],
+            stdout=subprocess.PIPE,
+            text=True,
         )
         worker = multiprocessing.get_context("spawn").Process(target=work, args=(settings, take_a_processor))
         try:

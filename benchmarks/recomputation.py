@@ -8,9 +8,9 @@ from pathlib import Path
 import jsonargparse
 import torch
 
-from benchmarks.command import timed, train
-from modules import BackboneSpec
-from modules.networks.backbone import build_backbone
+from headstart.benchmarks.command import timed, train
+from headstart.modules import BackboneSpec
+from headstart.modules.networks.backbone import build_backbone
 
 ORDERINGS, EVALUATIONS = 20, 250
 PASSES = 2
@@ -35,7 +35,7 @@ def main(
         passes = PASSES * size // len(pictures)
         one_pass = timed(lambda: [backbone(pictures) for _ in range(passes)])[0] / PASSES
     again = one_pass * ORDERINGS * EVALUATIONS
-    options = ["--config=configs/cats_and_dogs.yaml", "--model.methods={mean: modules.NearestClassMean}"]
+    options = ["--config=configs/cats_and_dogs.yaml", "--model.methods={mean: headstart.modules.NearestClassMean}"]
     options += [f"--data.photos.root={photos}", f"--data.backbone.weights={weights}", "--trainer.logger=false"]
     options += [f"--data.orderings={ORDERINGS}", f"--data.max_samples={EVALUATIONS}", "--criterion.threshold=1.0"]
     with tempfile.TemporaryDirectory() as name:

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from benchmarks.command import run
-from metrics.similarity.centred_catalog import CentredCatalog
-from metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
+from headstart.benchmarks.command import run
+from headstart.metrics.similarity.centred_catalog import CentredCatalog
+from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
 
 MODELS, STIMULI, SIDE, REPEATS = 12, 100, 64, 5
 # A search of the size of a challenge that was held, on drawn embeddings that share directions.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.command import run
-from metrics.sample_efficiency.curves import Curves
+from headstart.benchmarks.command import run
+from headstart.metrics.sample_efficiency.curves import Curves
 
 SETTINGS, METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 39, 14, 100, 500, 1_000
 
@@ -43,7 +43,7 @@ def write_run(folder: Path, generator: np.random.Generator) -> None:
     document = {"complete": True, "stopped_because": "the sample limit was reached", "protocol": protocol}
     (folder / "results.json").write_text(json.dumps(document))
     options = {"class_path": "torch.optim.Adam", "init_args": {"lr": 0.001, "betas": [0.9, 0.999], "eps": 1e-8}}
-    described = {"class_path": "modules.GradientDescent", "init_args": {"optimizer": options}}
+    described = {"class_path": "headstart.modules.GradientDescent", "init_args": {"optimizer": options}}
     model = {"baseline": described, "methods": dict.fromkeys(methods[1:], described)}
     data = {"init_args": {"backbone": {"name": "mobilenet_v2"}}}
     (folder / "config.yaml").write_text(json.dumps({"model": model, "data": data}, indent=1))

@@ -8,9 +8,9 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.ranking.aggregates import percentile_interval, ranks
-from metrics.sample_efficiency.resolution import LEVEL, compare_all_pairs, orderings_needed, rank_intervals
-from metrics.sample_efficiency.scores import median_interval, t_interval
+from headstart.metrics.ranking.aggregates import percentile_interval, ranks
+from headstart.metrics.sample_efficiency.resolution import LEVEL, compare_all_pairs, orderings_needed, rank_intervals
+from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
 
 # Samples that nine methods need, on average.
 FIELDS = {

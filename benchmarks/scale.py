@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.command import timed
-from datamodules.draws import draw_ordering, draw_validation
-from store.row_store import RowStore, StoredRows
+from headstart.benchmarks.command import timed
+from headstart.datamodules.draws import draw_ordering, draw_validation
+from headstart.store.row_store import RowStore, StoredRows
 
 PHOTOS, ORDERINGS, LIMIT = 100_000, 1_000, 500
 VALIDATION, SUBSET, FEATURES = 10_000, 5_000, 1_280

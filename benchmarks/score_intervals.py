@@ -8,10 +8,10 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources.metric_names import DEFAULT_METRICS
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.left_out import divide, interval, standard_error
+from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.left_out import divide, interval, standard_error
 
 PARTS = 10
 SOURCES = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.command import timed
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.benchmarks.command import timed
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
 
 STIMULI = 1000
 MODELS = 8

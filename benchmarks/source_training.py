@@ -12,13 +12,13 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 
-from cli.training_cli import DEFAULTS
-from datamodules.photo_batches import EpochBatches, load_batches
-from modules.augmentation import MirrorHalf, PermuteChannels, Shift
-from modules.networks.backbone import EMBEDDED_PREPROCESSING, BackboneSpec
-from modules.networks.classifier import build_classifier
-from modules.networks.normalization import Normalization
-from modules.photo_training import PhotoTraining
+from headstart.cli.training_cli import DEFAULTS
+from headstart.datamodules.photo_batches import EpochBatches, load_batches
+from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
+from headstart.modules.networks.backbone import EMBEDDED_PREPROCESSING, BackboneSpec
+from headstart.modules.networks.classifier import build_classifier
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.photo_training import PhotoTraining
 
 SEED, BATCH, CLASSES, SIDE, RATE = 0, 64, 60, 64, 0.004
 

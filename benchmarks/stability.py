@@ -14,9 +14,9 @@ import jsonargparse
 import numpy as np
 from scipy import stats
 
-from benchmarks.command import run, timed
-from evaluation.stability.table import TransferTable, read_table
-from metrics.ranking.ranking_measures import kendall, pearson, rel_at_1, weighted_kendall
+from headstart.benchmarks.command import run, timed
+from headstart.evaluation.stability.table import TransferTable, read_table
+from headstart.metrics.ranking.ranking_measures import kendall, pearson, rel_at_1, weighted_kendall
 
 SCENARIOS = {"scenario1": "source_datasets_table.csv", "scenario2": "source_model_architectures_table.csv"}
 MEASURES = (weighted_kendall, kendall, pearson, rel_at_1)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.command import EMBEDDED, ROOT, run
+from headstart.benchmarks.command import EMBEDDED, ROOT, run
 
 FURTHER = ("recursive_least_squares", "semantic_class_mean")
 OPTIONS = [*EMBEDDED, "--data.orderings=100"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from benchmarks.command import run
+from headstart.benchmarks.command import run
 
 RUNS, WORKERS = 16, 2
 OPTIONS = ("--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100")

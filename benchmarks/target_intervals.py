@@ -6,12 +6,12 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.components import moves_most, setup_stability_interval
-from evaluation.stability.study import COMPONENTS, Study, run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.best_metrics import find_best
-from metrics.ranking.static_orders import measure_targets
-from metrics.sample_efficiency.scores import t_interval
+from headstart.evaluation.stability.components import moves_most, setup_stability_interval
+from headstart.evaluation.stability.study import COMPONENTS, Study, run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.best_metrics import find_best
+from headstart.metrics.ranking.static_orders import measure_targets
+from headstart.metrics.sample_efficiency.scores import t_interval
 
 SOURCES, POOL, TARGETS = 8, 6, 400
 # How much noise is in the scores of each metric, as a share of what a source owes to itself.

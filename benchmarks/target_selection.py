@@ -10,13 +10,13 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.command import overlapping_classes, timed
-from evaluation.sources.scores import Score
-from evaluation.target_selection.scores import GbcAxes, score_targets
-from metrics.ranking.ranking_measures import kendall
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.inputs import Inputs, Pool
-from metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.benchmarks.command import overlapping_classes, timed
+from headstart.evaluation.sources.scores import Score
+from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
+from headstart.metrics.ranking.ranking_measures import kendall
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
 
 SOURCE_CLASSES = 1000
 SINGLES = 3

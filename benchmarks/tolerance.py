@@ -9,9 +9,9 @@ from pathlib import Path
 import jsonargparse
 import numpy as np
 
-from benchmarks.command import run
-from metrics.sample_efficiency.curves import THRESHOLD, Curves
-from store.cache import cache_folder
+from headstart.benchmarks.command import run
+from headstart.metrics.sample_efficiency.curves import THRESHOLD, Curves
+from headstart.store.cache import cache_folder
 
 ORDERINGS, MANY = 20, 100
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

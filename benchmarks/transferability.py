@@ -11,26 +11,26 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from benchmarks.command import overlapping_classes, timed
-from evaluation.sources.metric_names import DEFAULT_METRICS
-from metrics.transferability.catalogue import METRICS, TransferabilityMetric
-from metrics.transferability.etran import etran_terms
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.gaussian_mixture import fit_mixture, k_means
-from metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.leep import leep
-from metrics.transferability.left_out import divide
-from metrics.transferability.linear_probe import linear_probe_accuracy
-from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep
-from metrics.transferability.ncti import ncti_terms
-from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc
-from metrics.transferability.sfda import sfda
-from metrics.transferability.trans_rate import trans_rate
+from headstart.benchmarks.command import overlapping_classes, timed
+from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
+from headstart.metrics.transferability.etran import etran_terms
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.gaussian_mixture import fit_mixture, k_means
+from headstart.metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.left_out import divide
+from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.ncti import ncti_terms
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.trans_rate import trans_rate
 
 REPEATS = 3
 LOOP_CLASSES = 50

@@ -14,13 +14,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from callbacks.traces import Traces
-from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
-from modules.checkpoint import is_current, pickling, unpickling, why_not
-from modules.comparison import Comparison
-from modules.method import Start
-from store.json_digest import digest_of
-from store.ledger import TraceKey
+from headstart.callbacks.traces import Traces
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from headstart.modules.checkpoint import is_current, pickling, unpickling, why_not
+from headstart.modules.comparison import Comparison
+from headstart.modules.method import Start
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import TraceKey
 
 FOLDER = "checkpoints"
 # Where a process is killed, what it did in this time is done again, or more where writing would take more than a tenth.

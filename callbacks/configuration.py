@@ -8,7 +8,7 @@ from typing import Any
 
 import yaml
 
-from contract.documents import registry_path
+from headstart.contract.documents import registry_path
 
 SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
 

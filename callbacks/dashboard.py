@@ -11,10 +11,10 @@ from lightning.pytorch.loggers import WandbLogger
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics.sample_efficiency.scores import median_interval, t_interval
-from modules.method_contract import BASELINE
-from output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
-from output.errors import UserError
+from headstart.metrics.sample_efficiency.scores import median_interval, t_interval
+from headstart.modules.method_contract import BASELINE
+from headstart.output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
+from headstart.output.errors import UserError
 
 # What the dashboard takes of names and groups, and of tags.
 LONGEST, LONGEST_TAG = 128, 64
@@ -185,7 +185,7 @@ def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> di
     """Give the defaults of a run's name, group and tags.
 
     Args:
-        config: The options of `train.py`.
+        config: The options of `headstart train`.
         dataset: What the source of the photos calls them.
         weights: The backbone's weights: their name, or a file.
         comparison: Digest of what the runs of a group have in common.

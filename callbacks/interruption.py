@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 
-from output.errors import Terminated
+from headstart.output.errors import Terminated
 
 
 class _Noted(Callback):

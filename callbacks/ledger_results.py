@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from output.errors import UserError
-from store.ledger import Ledger
+from headstart.output.errors import UserError
+from headstart.store.ledger import Ledger
 
 
 class LedgerResults:

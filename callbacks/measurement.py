@@ -8,15 +8,15 @@ import yaml
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import Timer
 
-from callbacks.interruption import signals_of
-from callbacks.results import Results
-from callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
-from callbacks.traces import Traces
-from datamodules.sample_stream import SampleStream
-from modules.comparison import Comparison
-from output.errors import Terminated, UserError
-from output.printable import say
-from store.ledger import LedgerError
+from headstart.callbacks.interruption import signals_of
+from headstart.callbacks.results import Results
+from headstart.callbacks.sample_efficiency import CUT_OFF, SampleEfficiency
+from headstart.callbacks.traces import Traces
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.comparison import Comparison
+from headstart.output.errors import Terminated, UserError
+from headstart.output.printable import say
+from headstart.store.ledger import LedgerError
 
 SECONDS_BETWEEN_LOOKS = 1.0
 

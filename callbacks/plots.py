@@ -13,9 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import offset_copy
 from numpy.typing import NDArray
 
-from callbacks.sample_efficiency import BAND
-from metrics.sample_efficiency.curves import Curves
-from output.figures import ALARM, GREY, LINE_STYLES, LineStyle, drawing, shorten
+from headstart.callbacks.sample_efficiency import BAND
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.figures import ALARM, GREY, LINE_STYLES, LineStyle, drawing, shorten
 
 # With more methods, each custom one has a panel of its own, where the baseline is grey.
 MOST_IN_ONE_PANEL = len(LINE_STYLES)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import ProgressBar
 
-from callbacks.sample_efficiency import SampleEfficiency
-from modules.comparison import Comparison
-from modules.photo_training import PhotoTraining
-from output.progress import Progress
+from headstart.callbacks.sample_efficiency import SampleEfficiency
+from headstart.modules.comparison import Comparison
+from headstart.modules.photo_training import PhotoTraining
+from headstart.output.progress import Progress
 
 
 class _Shown(ProgressBar):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from callbacks.sample_efficiency import SampleEfficiency
-from callbacks.traces import Grid, Traces
-from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from headstart.callbacks.sample_efficiency import SampleEfficiency
+from headstart.callbacks.traces import Grid, Traces
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 
 
 def remark_on_criterion(criterion: SampleEfficiency, grid: Grid, largest_class: int) -> list[str]:

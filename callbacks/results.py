@@ -16,25 +16,25 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch import Trainer
 from numpy.typing import NDArray
 
-from callbacks.checkpoints import Checkpoints
-from callbacks.configuration import essence, registry_digest
-from callbacks.ledger_results import LedgerResults
-from callbacks.remarks import remark_on_criterion, remark_on_traces
-from callbacks.run_files import CONFIG, RESULTS, read_document, write_run
-from callbacks.sample_efficiency import SampleEfficiency
-from callbacks.traces import Traces
-from datamodules.sample_stream import NAMES, SampleStream
-from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, class_weights
-from metrics.sample_efficiency.scores import ACCURACY_AT, score
-from modules.comparison import Comparison
-from modules.method_contract import BASELINE
-from modules.provenance import provenance
-from output.errors import UserError
-from output.files import alone_in, output_folder
-from output.printable import say
-from output.tables import print_lines, print_scores
-from output.version import git_revision
-from store.json_digest import digest_of
+from headstart.callbacks.checkpoints import Checkpoints
+from headstart.callbacks.configuration import essence, registry_digest
+from headstart.callbacks.ledger_results import LedgerResults
+from headstart.callbacks.remarks import remark_on_criterion, remark_on_traces
+from headstart.callbacks.run_files import CONFIG, RESULTS, read_document, write_run
+from headstart.callbacks.sample_efficiency import SampleEfficiency
+from headstart.callbacks.traces import Traces
+from headstart.datamodules.sample_stream import NAMES, SampleStream
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves, class_weights
+from headstart.metrics.sample_efficiency.scores import ACCURACY_AT, score
+from headstart.modules.comparison import Comparison
+from headstart.modules.method_contract import BASELINE
+from headstart.modules.provenance import provenance
+from headstart.output.errors import UserError
+from headstart.output.files import alone_in, output_folder
+from headstart.output.printable import print_lines, say
+from headstart.output.tables import print_scores
+from headstart.output.version import git_revision
+from headstart.store.json_digest import digest_of
 
 SCHEMA = 2
 

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from metrics.sample_efficiency.curves import Curves
-from output.errors import UserError
-from output.files import write_together
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.errors import UserError
+from headstart.output.files import write_together
 
 RESULTS = "results.json"
 CONFIG = "config.yaml"
@@ -32,8 +32,8 @@ def write_run(folder: Path, config: str, curves: Curves, document: dict[str, Any
         UserError: The folder cannot be written.
     """
     # matplotlib is slow to import.
-    from callbacks.plots import draw_criterion_reached, draw_learning_curves
-    from output.figures import writers
+    from headstart.callbacks.plots import draw_criterion_reached, draw_learning_curves
+    from headstart.output.figures import writers
 
     text, protocol = json.dumps(document, indent=1, allow_nan=False), document["protocol"]
     fed = f"{protocol['dataset']}: {protocol['backbone']} ({Path(protocol['weights']).name})"

@@ -12,12 +12,12 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from numpy.typing import NDArray
 
-from callbacks.checkpoints import Checkpoints
-from callbacks.traces import Grid, Traces
-from metrics.sample_efficiency.curves import CONSECUTIVE, SKIPPED, THRESHOLD, Measure, required_correct
-from metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
-from modules.comparison import Comparison
-from output.errors import Terminated, UserError
+from headstart.callbacks.checkpoints import Checkpoints
+from headstart.callbacks.traces import Grid, Traces
+from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, SKIPPED, THRESHOLD, Measure, required_correct
+from headstart.metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
+from headstart.modules.comparison import Comparison
+from headstart.output.errors import Terminated, UserError
 
 BAND = (10, 90)
 CUT_OFF: dict[type[BaseException], str] = {

@@ -16,14 +16,14 @@ from filelock import FileLock
 from safetensors.torch import save
 from torch import Tensor, nn
 
-from contract.documents import read_registry
-from contract.names import MODEL_PATTERN, PATTERN_RULES
-from contract.schema import CONTRACT_VERSION
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.networks.taps import PENULTIMATE, PIXELS
-from output.errors import UserError
-from output.files import output_file, replacing
+from headstart.contract.documents import read_registry
+from headstart.contract.names import MODEL_PATTERN, PATTERN_RULES
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.taps import PENULTIMATE, PIXELS
+from headstart.output.errors import UserError
+from headstart.output.files import output_file, replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"

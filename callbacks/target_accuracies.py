@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from callbacks.ledger_results import LedgerResults
-from output.errors import UserError
-from output.printable import say
-from store.json_digest import digest_of
-from store.ledger import Ledger, LedgerError, Trace, TraceKey
+from headstart.callbacks.ledger_results import LedgerResults
+from headstart.output.errors import UserError
+from headstart.output.printable import say
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import Ledger, LedgerError, Trace, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
-from store.ledger import Ledger, Trace, TraceKey
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED, samples_to_criterion
+from headstart.store.ledger import Ledger, Trace, TraceKey
 
 # What was measured in the last seconds is lost where the process is killed.
 SECONDS_BETWEEN_WRITES = 2.0

@@ -11,9 +11,9 @@ from lightning.pytorch.callbacks import Checkpoint
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from callbacks.interruption import signals_of
-from modules.photo_training import PhotoTraining
-from output.errors import UserError
+from headstart.callbacks.interruption import signals_of
+from headstart.modules.photo_training import PhotoTraining
+from headstart.output.errors import UserError
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 

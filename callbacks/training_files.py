@@ -13,13 +13,13 @@ from typing import Any
 
 import torch
 
-from callbacks.run_files import CONFIG, RESULTS
-from modules.arithmetic import TENSOR_FLOAT_32
-from output.errors import UserError
-from output.files import alone_in, output_folder, write_together
-from output.printable import say
-from output.version import git_revision
-from store.json_digest import digest_of
+from headstart.callbacks.run_files import CONFIG, RESULTS
+from headstart.modules.arithmetic import TENSOR_FLOAT_32
+from headstart.output.errors import UserError
+from headstart.output.files import alone_in, output_folder, write_together
+from headstart.output.printable import say
+from headstart.output.version import git_revision
+from headstart.store.json_digest import digest_of
 
 SCHEMA = 1
 PACKAGES = ("torch", "torchvision", "pillow", "lightning")

@@ -1,4 +1,4 @@
-"""The command line of `train.py`."""
+"""The command line of `headstart train`."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ import torch
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
-import datamodules
-import modules
-from callbacks import ComparisonProgress, Results, SampleEfficiency
-from callbacks.configuration import configuration_digest
-from callbacks.dashboard import DashboardLogger, describe_run
-from callbacks.measurement import measure
-from cli.comparison_parser import ComparisonParser
-from cli.task_cli import TaskCLI, require_protocol, require_seed
-from datamodules.registry_backbone import read_network
-from datamodules.row_policy import NotStoredError
-from modules.networks.backbone import RANDOM, BackboneSpec
-from output.errors import UserError, naming
-from store.ledger import Ledger
+from headstart import datamodules, modules
+from headstart.callbacks import ComparisonProgress, Results, SampleEfficiency
+from headstart.callbacks.configuration import configuration_digest
+from headstart.callbacks.dashboard import DashboardLogger, describe_run
+from headstart.callbacks.measurement import measure
+from headstart.cli.comparison_parser import ComparisonParser
+from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
+from headstart.datamodules.registry_backbone import read_network
+from headstart.datamodules.row_policy import NotStoredError
+from headstart.modules.networks.backbone import RANDOM, BackboneSpec
+from headstart.output.errors import UserError, naming
+from headstart.output.shipped_files import CONFIGS
+from headstart.store.ledger import Ledger
 
-BASE_CONFIG = Path(__file__).parent.parent / "configs" / "base.yaml"
+BASE_CONFIG = CONFIGS / "base.yaml"
 
 FED = "data.max_samples and data.validation_size choose what is fed"
 EVALUATED = "criterion.evaluate_every chooses when is evaluated"

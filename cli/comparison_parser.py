@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from cli.task_parser import TaskParser, sections
-from datamodules import FeatureStream
-from output.parser import OneLineErrorParser
+from headstart.cli.task_parser import TaskParser, sections
+from headstart.datamodules import FeatureStream
+from headstart.output.parser import OneLineErrorParser
 
 
 class ComparisonParser(TaskParser):
     """Shows what is fed, compared and measured."""
 
     head = """\
-usage: python train.py --config FILE [--OPTION=VALUE ...]
+usage: headstart train --config FILE [--OPTION=VALUE ...]
 
 Compare transfer methods by the samples that they need. configs/base.yaml is
 read first, then every --config and option in turn; what comes later wins.
@@ -19,11 +19,11 @@ With --task=source_training or --task=target_accuracy, or the key task in a
 file, one model is trained instead, and the help is that of the task.
 """
     foot = """\
-Options of a class:      --data.help=datamodules.PhotoStream,
-                         --data.photos.help=datamodules.CatsAndDogs,
-                         --model.baseline.help=modules.Replay
+Options of a class:      --data.help=headstart.datamodules.PhotoStream,
+                         --data.photos.help=headstart.datamodules.CatsAndDogs,
+                         --model.baseline.help=headstart.modules.Replay
 Options of the trainer:  --trainer.help
-What there is to choose: python evaluate.py list methods; datasets; configs
+What there is to choose: headstart list methods; datasets; configs
 Version:                 --version
 """
     shown = ("model", "criterion", "results", "")

@@ -1,4 +1,4 @@
-"""The command line of `train.py` that trains a source model."""
+"""The command line of `headstart train` that trains a source model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import yaml
 from lightning.pytorch.cli import ArgsType
 from torch import nn
 
-from callbacks.source_files import (
+from headstart.callbacks.source_files import (
     WEIGHTS,
     add_entry,
     describe_architecture,
@@ -21,25 +21,25 @@ from callbacks.source_files import (
     require_name,
     weights_bytes,
 )
-from callbacks.training import train
-from callbacks.training_files import TrainingFiles
-from cli.training_cli import TrainingCLI, TrainingParser, deciding
-from datamodules.draws import draw_epoch
-from datamodules.photo_batches import PhotoBatches
-from datamodules.photo_data import PhotoData
-from datamodules.registry_backbone import read_network
-from modules.networks.build import choose_model
-from modules.networks.classifier import build_classifier
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.photo_training import ACCURACY
-from modules.provenance import describe, source_digests
-from modules.source_training import SourceTraining
-from output.errors import UserError, naming
-from output.files import digest_file
-from output.printable import say
-from store.ledger import Ledger
+from headstart.callbacks.training import train
+from headstart.callbacks.training_files import TrainingFiles
+from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
+from headstart.datamodules.draws import draw_epoch
+from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.registry_backbone import read_network
+from headstart.modules.networks.build import choose_model
+from headstart.modules.networks.classifier import build_classifier
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.photo_training import ACCURACY
+from headstart.modules.provenance import describe, source_digests
+from headstart.modules.source_training import SourceTraining
+from headstart.output.errors import UserError, naming
+from headstart.output.files import digest_file
+from headstart.output.printable import say
+from headstart.store.ledger import Ledger
 
 
 class SourceFiles:
@@ -62,7 +62,7 @@ class SourceTrainingParser(TrainingParser):
     """Shows what a source model is trained on, and how."""
 
     head = """\
-usage: python train.py --config configs/source_training.yaml [--OPTION=VALUE ...]
+usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
 
 Train a source model on a data set: its weights, and an entry of a registry.
 """

@@ -1,4 +1,4 @@
-"""The command line of `train.py` that fine-tunes a source on a target."""
+"""The command line of `headstart train` that fine-tunes a source on a target."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ import yaml
 from lightning.pytorch.cli import ArgsType
 from torch import nn
 
-from callbacks.interruption import signals_of
-from callbacks.target_accuracies import Accuracies, AccuracyFiles
-from callbacks.training import train
-from callbacks.training_files import TrainingFiles
-from cli.training_cli import TrainingCLI, TrainingParser, deciding
-from datamodules.chosen_backbone import build_chosen
-from datamodules.draws import draw_epoch
-from datamodules.photo_batches import PhotoBatches
-from datamodules.photo_data import PhotoData
-from datamodules.target_batches import TargetBatches
-from modules.method import draw_head
-from modules.networks.backbone import RANDOM
-from modules.networks.build import choose_model
-from modules.photo_training import ACCURACY, MEAN_IOU
-from modules.provenance import describe, source_digests
-from modules.target_accuracy import TargetAccuracy
-from output.errors import naming
-from output.printable import say
-from store.json_digest import digest_of
-from store.ledger import TOLD, Ledger, parts_of
+from headstart.callbacks.interruption import signals_of
+from headstart.callbacks.target_accuracies import Accuracies, AccuracyFiles
+from headstart.callbacks.training import train
+from headstart.callbacks.training_files import TrainingFiles
+from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
+from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.draws import draw_epoch
+from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.target_batches import TargetBatches
+from headstart.modules.method import draw_head
+from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.build import choose_model
+from headstart.modules.photo_training import ACCURACY, MEAN_IOU
+from headstart.modules.provenance import describe, source_digests
+from headstart.modules.target_accuracy import TargetAccuracy
+from headstart.output.errors import naming
+from headstart.output.printable import say
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import TOLD, Ledger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
     """Shows what is fine-tuned on what, and how."""
 
     head = """\
-usage: python train.py --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
+usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
 
 Fine-tune a source on a target, the whole network or the head alone, and measure
 its accuracy there, unless the ledger has it.

@@ -1,4 +1,4 @@
-"""Which task a run of `train.py` does, known before its options are."""
+"""Which task a run of `headstart train` does, known before its options are."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from output.errors import UsageError
-from output.usage import configs_of
+from headstart.output.errors import UsageError
+from headstart.output.usage import configs_of
 
 if TYPE_CHECKING:
-    from cli.task_cli import TaskCLI
+    from headstart.cli.task_cli import TaskCLI
 
 COMPARISON = "comparison"
 OPTION = "--task"
 # The command line of each task, imported when it is asked for.
 TASKS = {
-    COMPARISON: "cli.comparison:ComparisonCLI",
-    "source_training": "cli.source_training:SourceTrainingCLI",
-    "target_accuracy": "cli.target_accuracy:TargetAccuracyCLI",
+    COMPARISON: "headstart.cli.comparison:ComparisonCLI",
+    "source_training": "headstart.cli.source_training:SourceTrainingCLI",
+    "target_accuracy": "headstart.cli.target_accuracy:TargetAccuracyCLI",
 }
 
 
@@ -30,7 +30,7 @@ def find_task(options: Sequence[str]) -> str:
     """Find the task that options ask for: that of `--task`, else that of the last configuration that names one.
 
     Args:
-        options: The options of train.py.
+        options: The options of headstart train.
 
     Raises:
         UsageError: There is no such task.

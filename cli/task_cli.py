@@ -1,4 +1,4 @@
-"""What the command lines of all tasks of `train.py` share."""
+"""What the command lines of all tasks of `headstart train` share."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ from lightning.pytorch import callbacks as lightnings
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
-import datamodules
-import modules
-from callbacks.configuration import configuration_digest
-from cli.task import TASKS
-from cli.task_parser import TrainerHelp
-from modules.provenance import keep_sources
-from output.errors import UserError
-from output.files import output_folder
-from store.ledger import Ledger
+from headstart import datamodules, modules
+from headstart.callbacks.configuration import configuration_digest
+from headstart.cli.task import TASKS
+from headstart.cli.task_parser import TrainerHelp
+from headstart.modules.provenance import keep_sources
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder
+from headstart.store.ledger import Ledger
 
 # What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)

@@ -1,4 +1,4 @@
-"""The options of `train.py` and their help, whatever its task."""
+"""The options of `headstart train` and their help, whatever its task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from lightning.pytorch.cli import LightningArgumentParser
 
-from output.parser import OneLineErrorParser
+from headstart.output.parser import OneLineErrorParser
 
 # What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
 OF_THE_AGENT = "--_wandb="

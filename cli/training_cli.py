@@ -9,16 +9,16 @@ from typing import Any, ClassVar
 from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
-from callbacks.dashboard import DashboardLogger
-from callbacks.progress import TrainingProgress
-from callbacks.training_files import versions
-from cli.task_cli import TaskCLI, require_protocol, require_seed
-from cli.task_parser import TaskParser
-from datamodules.photo_batches import PhotoBatches
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.photo_training import MEAN_IOU, PhotoTraining
-from output.errors import UserError
+from headstart.callbacks.dashboard import DashboardLogger
+from headstart.callbacks.progress import TrainingProgress
+from headstart.callbacks.training_files import versions
+from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
+from headstart.cli.task_parser import TaskParser
+from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.photo_training import MEAN_IOU, PhotoTraining
+from headstart.output.errors import UserError
 
 DEFAULTS: dict[str, Any] = {
     "accelerator": "auto",
@@ -57,9 +57,9 @@ class TrainingParser(TaskParser):
     """Shows what is trained on what, and how."""
 
     foot = """\
-Options of a class:      --data.photos.help=datamodules.ClassFolders
+Options of a class:      --data.photos.help=headstart.datamodules.ClassFolders
 Options of the trainer:  --trainer.help; how long: --trainer.max_epochs
-What there is to choose: python evaluate.py list datasets; configs
+What there is to choose: headstart list datasets; configs
 Version:                 --version
 """
 

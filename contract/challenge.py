@@ -13,15 +13,15 @@ from zoneinfo import ZoneInfo
 import yaml
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
 
-from contract.limited_yaml import parse_yaml
-from contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
-from contract.problems import ContractError, Problem
-from contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
-from contract.untrusted_json import read_limited
-from contract.versions import VERSIONS, Version
-from output.home import expand_home
+from headstart.contract.limited_yaml import parse_yaml
+from headstart.contract.names import DATASET_PATTERN, MODEL_PATTERN, TEXT_PATTERN
+from headstart.contract.problems import ContractError, Problem
+from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
+from headstart.contract.untrusted_json import read_limited
+from headstart.contract.versions import VERSIONS, Version
+from headstart.output.shipped_files import CONFIGS, find_file
 
-CHALLENGES = Path(__file__).resolve().parents[1] / "configs" / "challenge"
+CHALLENGES = CONFIGS / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
 
 
@@ -195,11 +195,8 @@ def challenge_path(chosen: str) -> Path:
     """
     if not chosen:
         raise ContractError("challenge", [Problem("", "", f"no file is given; {_choices()}")])
-    path, shipped = expand_home(chosen), CHALLENGES / f"{chosen}.yaml"
-    beside = CHALLENGES.parents[1] / path
-    if path.is_file():
-        return path
-    return shipped if chosen in shipped_challenges() else beside if beside.is_file() else path
+    path = find_file(chosen)
+    return CHALLENGES / f"{chosen}.yaml" if not path.is_file() and chosen in shipped_challenges() else path
 
 
 def shipped_challenges() -> list[str]:

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from contract.challenge import BlueRules, Challenge, Count, RedRules, untaken
-from contract.names import LONGEST_NAME, canonical_name
-from contract.problems import Problem, short_json
-from contract.schema import Team
+from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules, untaken
+from headstart.contract.names import LONGEST_NAME, canonical_name
+from headstart.contract.problems import Problem, short_json
+from headstart.contract.schema import Team
 
 
 def find_breaches(challenge: Challenge, team: Team, key: str, entries: Sequence[Any]) -> Iterator[Problem]:

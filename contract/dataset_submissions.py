@@ -9,13 +9,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from contract.challenge import Challenge
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError, Problem, shorten
-from contract.schema import MAX_ENTRIES, Team
-from contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
-from output.home import expand_home
-from output.printable import printable
+from headstart.contract.challenge import Challenge
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError, Problem, shorten
+from headstart.contract.schema import MAX_ENTRIES, Team
+from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
+from headstart.output.home import expand_home
+from headstart.output.printable import printable
 
 HUB = "hf://"
 NAME_ON_HUB = re.compile(r"(?:datasets/)?(\w[\w.-]*/\w[\w.-]*)(?:@(\S+))?")

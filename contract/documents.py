@@ -11,26 +11,25 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from contract.names import canonical_name
-from contract.problems import ContractError, Problem, short_json
-from contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
-from contract.stimulus_files import root_variable
-from contract.stimulus_table import StimulusTable
-from contract.untrusted_json import parse_json, read_limited, read_lines
-from contract.versions import REGISTRIES, check_versioned
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
-from modules.networks.taps import PIXELS
-from output.errors import UserError
-from output.home import expand_home
+from headstart.contract.names import canonical_name
+from headstart.contract.problems import ContractError, Problem, short_json
+from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
+from headstart.contract.stimulus_files import root_variable
+from headstart.contract.stimulus_table import StimulusTable
+from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
+from headstart.contract.versions import REGISTRIES, check_versioned
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
+from headstart.modules.networks.taps import PIXELS
+from headstart.output.errors import UserError
+from headstart.output.home import expand_home
+from headstart.output.shipped_files import CONFIGS, find_file
 
 REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
 REGISTRY_MAX_BYTES = 16_000_000
 CATALOG_MAX_BYTES = 64_000_000
 MOST_PROBLEMS = 1000
-
-_SHIPPED = Path(__file__).resolve().parents[1] / "configs"
 
 
 @dataclass(frozen=True)
@@ -262,9 +261,7 @@ def _choose(chosen: str | None, variable: str, shipped: str) -> Path:
     with them, and can be given from any folder.
     """
     given = chosen or os.environ.get(variable)
-    path = expand_home(given) if given else _SHIPPED / shipped
-    beside = _SHIPPED.parent / path
-    return beside if not path.exists() and beside.is_file() else path
+    return find_file(given) if given else CONFIGS / shipped
 
 
 def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterator[Problem]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import yaml
 
-from contract.untrusted_json import MAX_DEPTH
+from headstart.contract.untrusted_json import MAX_DEPTH
 
 
 def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML

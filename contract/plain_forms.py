@@ -1,4 +1,4 @@
-"""The forms of version 1.0 of the contract, where they are narrower than those of `contract.schema`."""
+"""The forms of version 1.0 of the contract, where they are narrower than those of `headstart.contract.schema`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from contract import schema
-from contract.schema import (
+from headstart.contract import schema
+from headstart.contract.schema import (
     AS_LIST,
     ENTRIES,
     LIST,

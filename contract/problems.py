@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from output.errors import UserError
-from output.printable import printable
+from headstart.output.errors import UserError
+from headstart.output.printable import printable
 
 LONGEST_VALUE = 80
 LISTED = 5

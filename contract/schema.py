@@ -1,7 +1,7 @@
 """The evaluation contract's documents as typed models, and what is wrong with a parsed one in the contract's words.
 
-The forms are those of version 1.1; `contract.plain_forms` has those of 1.0, and `contract.versions` tells which one a
-document is judged by. The JSON Schema files are generated from both.
+The forms are those of version 1.1; `headstart.contract.plain_forms` has those of 1.0, and `headstart.contract.versions`
+tells which one a document is judged by. The JSON Schema files are generated from both.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from pydantic import (
     model_validator,
 )
 
-from contract.names import (
+from headstart.contract.names import (
     ARGUMENT_PATTERN,
     DATASET_PATTERN,
     IDENTIFIER_PATTERN,
@@ -33,7 +33,7 @@ from contract.names import (
     PATTERN_RULES,
     TEXT_PATTERN,
 )
-from contract.problems import Problem, join_pointer, short_json
+from headstart.contract.problems import Problem, join_pointer, short_json
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails

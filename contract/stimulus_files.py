@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
-from contract.problems import ContractError, Problem, short_json
-from contract.schema import Stimulus
-from output.home import expand_home
-from output.printable import printable
+from headstart.contract.problems import ContractError, Problem, short_json
+from headstart.contract.schema import Stimulus
+from headstart.output.home import expand_home
+from headstart.output.printable import printable
 
 ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import overload
 
-from contract.names import canonical_stimulus
-from contract.schema import Stimulus
+from headstart.contract.names import canonical_stimulus
+from headstart.contract.schema import Stimulus
 
 
 class StimulusTable(Sequence[Stimulus]):

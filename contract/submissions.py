@@ -11,19 +11,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from contract.challenge import Challenge
-from contract.challenge_breaches import find_breaches
-from contract.documents import Catalog, Registry
-from contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
-from contract.problems import ContractError, Problem, short_json
-from contract.schema import (
+from headstart.contract.challenge import Challenge
+from headstart.contract.challenge_breaches import find_breaches
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.names import LONGEST_NAME, canonical_name, canonical_stimulus
+from headstart.contract.problems import ContractError, Problem, short_json
+from headstart.contract.schema import (
     MAX_ENTRIES,
     ModelEntry,
     Stimulus,
     Team,
 )
-from contract.untrusted_json import parse_json, read_limited
-from contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned, describe_version
+from headstart.contract.untrusted_json import parse_json, read_limited
+from headstart.contract.versions import SUBMISSIONS, VERSIONS, Version, check_versioned, describe_version
 
 DEFAULT_MAX_BYTES = 1_000_000
 KEYS: dict[Team, str] = {"blue": "models", "red": "differentiating_images"}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from contract.problems import ContractError, Problem, join_pointer, short_json, shorten
+from headstart.contract.problems import ContractError, Problem, join_pointer, short_json, shorten
 
 MAX_DEPTH = 32
 # The longest float that Python or JavaScript writes has 25 characters.

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from contract import plain_forms, schema
-from contract.problems import Problem, short_json
-from contract.schema import CATALOG_LINE, Team, check_document
+from headstart.contract import plain_forms, schema
+from headstart.contract.problems import Problem, short_json
+from headstart.contract.schema import CATALOG_LINE, Team, check_document
 
 Version = Literal["1.0", "1.1"]
 VERSIONS: tuple[Version, ...] = ("1.0", "1.1")

@@ -9,26 +9,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
-    from datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
-    from datamodules.drawings.drawn_scenes import DrawnScenes as DrawnScenes
-    from datamodules.feature_stream import FeatureStream as FeatureStream
-    from datamodules.photo_stream import PhotoStream as PhotoStream
-    from datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
-    from datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
-    from datamodules.photos.class_folders import ClassFolders as ClassFolders
-    from datamodules.photos.class_subset import ClassSubset as ClassSubset
-    from datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
-    from datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
-    from datamodules.photos.label_maps import MapFolders as MapFolders
-    from datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
-    from datamodules.photos.oxford_pets import OxfordPets as OxfordPets
-    from datamodules.photos.photo_source import PhotoFiles as PhotoFiles
-    from datamodules.photos.photo_source import Photos as Photos
-    from datamodules.photos.photo_source import PhotoSource as PhotoSource
-    from datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
-    from datamodules.photos.unsplit_class_folders import UnsplitClassFolders as UnsplitClassFolders
-    from datamodules.sample_stream import SampleStream as SampleStream
+    from headstart.datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
+    from headstart.datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
+    from headstart.datamodules.drawings.drawn_scenes import DrawnScenes as DrawnScenes
+    from headstart.datamodules.feature_stream import FeatureStream as FeatureStream
+    from headstart.datamodules.photo_stream import PhotoStream as PhotoStream
+    from headstart.datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
+    from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
+    from headstart.datamodules.photos.class_folders import ClassFolders as ClassFolders
+    from headstart.datamodules.photos.class_subset import ClassSubset as ClassSubset
+    from headstart.datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
+    from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
+    from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
+    from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
+    from headstart.datamodules.photos.oxford_pets import OxfordPets as OxfordPets
+    from headstart.datamodules.photos.photo_source import PhotoFiles as PhotoFiles
+    from headstart.datamodules.photos.photo_source import Photos as Photos
+    from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
+    from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
+    from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders as UnsplitClassFolders
+    from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
 HOMES = {
     "AntsAndBees": "photos.ants_and_bees",

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import torch
 
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from modules.networks.spec import NetworkSpec, naming_model
-from output.errors import UserError
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.output.errors import UserError
 
 
 def build_chosen(
@@ -35,7 +35,7 @@ def build_chosen(
         backbone.try_out(spec)
         return spec, backbone
     # The contract's documents are slow to import.
-    from datamodules.registry_backbone import read_network, require_features
+    from headstart.datamodules.registry_backbone import read_network, require_features
 
     spec, tap = read_network(chosen, chosen.registry, seed)
     if spec.pixels and not of_pixels:

@@ -8,13 +8,13 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_computation import best_precision
-from datamodules.row_policy import Means, Policy
-from datamodules.rows import rows
-from datamodules.sample_stream import SampleStream
-from modules.method import Start
-from store.row_store import StoredRows
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_policy import Means, Policy
+from headstart.datamodules.rows import rows
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.method import Start
+from headstart.store.row_store import StoredRows
 
 # Bytes of the logits of one method for all orderings that are held at once.
 LOGITS = 64 * 2**20

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import torch
 from torch import Tensor
 
-from output.printable import say
+from headstart.output.printable import say
 
 
 class ValidationSet:

@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, normalize
 
-from datamodules.photos.duplicates import quote
-from datamodules.photos.photo_source import Photos
-from output.printable import say
+from headstart.datamodules.photos.duplicates import quote
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.output.printable import say
 
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.

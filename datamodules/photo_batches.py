@@ -10,18 +10,18 @@ from jsonargparse.typing import PositiveInt
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from datamodules.draws import draw_epoch
-from datamodules.held_samples import hold
-from datamodules.photo_data import PhotoData
-from datamodules.photos.duplicates import find_duplicates, require_none
-from datamodules.photos.photo_source import Photos, Pictures
-from datamodules.row_policy import Means
-from datamodules.rows import label_maps, pixels
-from modules.arithmetic import settle_arithmetic
-from modules.networks.preprocessing import Preprocessing
-from output.errors import naming
-from store.cache import cache_folder
-from store.row_store import StoredRows
+from headstart.datamodules.draws import draw_epoch
+from headstart.datamodules.held_samples import hold
+from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.photos.duplicates import find_duplicates, require_none
+from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.row_policy import Means
+from headstart.datamodules.rows import label_maps, pixels
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import naming
+from headstart.store.cache import cache_folder
+from headstart.store.row_store import StoredRows
 
 # Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250

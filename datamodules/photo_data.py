@@ -10,13 +10,13 @@ from jsonargparse.typing import NonNegativeInt
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
-from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from datamodules.row_policy import Means
-from modules.networks.backbone import BackboneSpec
-from output.errors import UserError, naming
-from store.cache import cache_folder
-from store.row_store import StoredRows
-from store.segments import StoreError
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
+from headstart.datamodules.row_policy import Means
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.output.errors import UserError, naming
+from headstart.store.cache import cache_folder
+from headstart.store.row_store import StoredRows
+from headstart.store.segments import StoreError
 
 
 class PhotoData(LightningDataModule):

@@ -10,18 +10,18 @@ import torch
 from jsonargparse.typing import PositiveInt
 from torch import Tensor
 
-from datamodules.activation_rows import unpack
-from datamodules.near_duplicates import thumbnails
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_computation import best_precision
-from datamodules.row_policy import Means, Policy, Precision, pass_size
-from datamodules.rows import activations, pixels
-from datamodules.sample_stream import SampleStream
-from modules.method import Start
-from modules.networks.freeze_boundary import Cut, cut
-from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
-from output.errors import UserError, naming
-from store.row_store import StoredRows
+from headstart.datamodules.activation_rows import unpack
+from headstart.datamodules.near_duplicates import thumbnails
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_policy import Means, Policy, Precision, pass_size
+from headstart.datamodules.rows import activations, pixels
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.method import Start
+from headstart.modules.networks.freeze_boundary import Cut, cut
+from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.output.errors import UserError, naming
+from headstart.store.row_store import StoredRows
 
 # Of which thumbnails are made, in a processor's cache.
 PHOTOS_AT_ONCE = 16

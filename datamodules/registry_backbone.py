@@ -7,12 +7,12 @@ from difflib import get_close_matches
 
 import torch
 
-from contract.documents import read_registry, registry_path
-from modules.networks.backbone import Backbone, BackboneSpec
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.spec import CLASSIFIERS, NetworkSpec
-from modules.networks.taps import PENULTIMATE, Tap
-from output.errors import UserError, naming
+from headstart.contract.documents import read_registry, registry_path
+from headstart.modules.networks.backbone import Backbone, BackboneSpec
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
+from headstart.modules.networks.taps import PENULTIMATE, Tap
+from headstart.output.errors import UserError, naming
 
 NAMED = ("name", "registry")
 

@@ -14,23 +14,23 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, get_worker_info
 
-from datamodules.activation_rows import notes_of, pack
-from datamodules.near_duplicates import thumbnails
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
-from modules.arithmetic import deterministic
-from modules.memory_errors import naming_memory
-from modules.networks.backbone import build_backbone
-from modules.networks.build import build
-from modules.networks.freeze_boundary import cut
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec, naming_model
-from modules.networks.taps import Tap
-from modules.networks.weights import weights_digest
-from output.errors import UserError
-from output.processors import count_processors
-from output.progress import Progress
+from headstart.datamodules.activation_rows import notes_of, pack
+from headstart.datamodules.near_duplicates import thumbnails
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
+from headstart.modules.arithmetic import deterministic
+from headstart.modules.memory_errors import naming_memory
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.build import build
+from headstart.modules.networks.freeze_boundary import cut
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.taps import Tap
+from headstart.modules.networks.weights import weights_digest
+from headstart.output.errors import UserError
+from headstart.output.processors import count_processors
+from headstart.output.progress import Progress
 
 CHUNK = 64
 SEED = 0

@@ -12,16 +12,16 @@ from dataclasses import asdict, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, NotStoredError, Policy
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.networks.taps import Tap
-from output.errors import UserError
-from store.row_store import Compute, RowStore, StoredRows
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Means, NotStoredError, Policy
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.taps import Tap
+from headstart.output.errors import UserError
+from headstart.store.row_store import Compute, RowStore, StoredRows
 
 if TYPE_CHECKING:
-    from datamodules.row_computation import ComputedRows
+    from headstart.datamodules.row_computation import ComputedRows
 
 TABLES = "rows"
 # How torch's loader says, at any moment, that one of its processes was killed or found no shared memory.
@@ -95,7 +95,7 @@ def _run(
 
     def compute(missing: list[int]) -> ComputedRows:
         _require_computable(means, missing)
-        from datamodules.row_computation import ComputedRows, load
+        from headstart.datamodules.row_computation import ComputedRows, load
 
         loaded = load(network, taps, policy, boundary)
         if means.check_widths is not None and loaded.widths is not None:
@@ -132,7 +132,7 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
 
     def compute(missing: list[int]) -> ComputedRows:
         _require_computable(means, missing)
-        from datamodules.row_computation import ComputedRows
+        from headstart.datamodules.row_computation import ComputedRows
 
         return ComputedRows(pictures, missing, preprocessing, policy, means)
 

@@ -13,25 +13,25 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from datamodules.chosen_backbone import build_chosen
-from datamodules.draws import draw_fed, draw_validation
-from datamodules.held_samples import ValidationSet, hold
-from datamodules.near_duplicates import warn_of_near_duplicates
-from datamodules.photo_data import PhotoData
-from datamodules.photos.class_folders import tell_left_out
-from datamodules.photos.duplicates import find_duplicates, require_none
-from datamodules.photos.photo_source import Photos, Pictures
-from datamodules.photos.views import Views
-from datamodules.row_policy import Means
-from modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
-from modules.method import Start
-from modules.networks.backbone import RANDOM
-from modules.networks.build import choose_model
-from modules.networks.trainable_backbone import TrainableBackbone
-from modules.networks.weights import weights_digest
-from output.errors import UserError, naming
-from output.processors import count_processors
-from store.row_store import StoredRows
+from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.draws import draw_fed, draw_validation
+from headstart.datamodules.held_samples import ValidationSet, hold
+from headstart.datamodules.near_duplicates import warn_of_near_duplicates
+from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.photos.class_folders import tell_left_out
+from headstart.datamodules.photos.duplicates import find_duplicates, require_none
+from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.views import Views
+from headstart.datamodules.row_policy import Means
+from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
+from headstart.modules.method import Start
+from headstart.modules.networks.backbone import RANDOM
+from headstart.modules.networks.build import choose_model
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.modules.networks.weights import weights_digest
+from headstart.output.errors import UserError, naming
+from headstart.output.processors import count_processors
+from headstart.store.row_store import StoredRows
 
 # To be raised whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1

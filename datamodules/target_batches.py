@@ -7,12 +7,12 @@ from typing import Any, Literal
 import torch
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from datamodules.draws import draw_seed
-from datamodules.photo_batches import PhotoBatches
-from datamodules.row_computation import best_precision
-from datamodules.row_policy import Policy, Precision
-from datamodules.rows import rows
-from modules.networks.spec import NetworkSpec
+from headstart.datamodules.draws import draw_seed
+from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_policy import Policy, Precision
+from headstart.datamodules.rows import rows
+from headstart.modules.networks.spec import NetworkSpec
 
 
 class TargetBatches(PhotoBatches):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from engines.ray_cluster import Needs, RayCluster
-from engines.serial import Serial
-from engines.task import Engine
-from engines.workers import Workers
-from output.errors import UserError
-from output.printable import say
-from output.processors import count_processors, list_gpus
+from headstart.engines.ray_cluster import Needs, RayCluster
+from headstart.engines.serial import Serial
+from headstart.engines.task import Engine
+from headstart.engines.workers import Workers
+from headstart.output.errors import UserError
+from headstart.output.printable import say
+from headstart.output.processors import count_processors, list_gpus
 
 
 def choose_engine(

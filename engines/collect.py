@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from engines.display import Display
-from engines.schedule import run_tasks
-from engines.task import Engine, Outcome, Said, Started, Task
+from headstart.engines.display import Display
+from headstart.engines.schedule import run_tasks
+from headstart.engines.task import Engine, Outcome, Said, Started, Task
 
 RETRIES, MEMORY_RETRIES = 3, 1
 

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
-from output.printable import printable, say
+from headstart.output.printable import printable, say
 
 # What is told between two lines of one task where there is no terminal.
 SECONDS_BETWEEN_LINES = 30.0

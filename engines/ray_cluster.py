@@ -10,16 +10,19 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engines.deferred_signals import deferred_signals
-from engines.task import Outcome, Started, Task, perform
-from output.errors import UserError, reason_of
-from output.printable import say
+from headstart.engines.deferred_signals import deferred_signals
+from headstart.engines.task import Outcome, Started, Task, perform
+from headstart.output.errors import UserError, reason_of
+from headstart.output.import_paths import ROOT
+from headstart.output.printable import say
+from headstart.store.cache import cache_folder
+from headstart.store.json_digest import digest_of
 
-ROOT = Path(__file__).parent.parent
 # Tasks that Ray knows of: more than any cluster has room for shows its autoscaler what is needed.
 SUBMITTED = 1000
 SECONDS_TO_WAIT = 1.0
@@ -197,10 +200,29 @@ def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, flo
 
 
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
-    """Let tasks import the suite from where it lies on this machine, if they cannot from elsewhere."""
+    """Let tasks import the suite that this command is of: where it is a checkout, that on this machine's disk.
+
+    Where it is installed like any other package, it is to be so on every machine.
+    """
+    if not (ROOT / "pyproject.toml").is_file():
+        return environment
     variables = environment.get("env_vars") or {}
-    paths = [*filter(None, [variables.get("PYTHONPATH")]), str(ROOT)]
+    paths = [*filter(None, [variables.get("PYTHONPATH")]), str(_link_to_checkout())]
     return {**environment, "env_vars": {**variables, "PYTHONPATH": os.pathsep.join(paths)}}
+
+
+def _link_to_checkout() -> Path:
+    """Give a folder in which the checkout has the name of the package, whatever its own is; in the user's cache."""
+    folder = cache_folder() / "checkouts" / digest_of({"root": str(ROOT)})
+    link = folder / "headstart"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not link.is_symlink():
+            with suppress(FileExistsError):  # another command was faster
+                link.symlink_to(ROOT, target_is_directory=True)
+    except OSError as error:
+        raise UserError(f"ray: {str(folder)!r} cannot be written ({reason_of(error)}); set HEADSTART_CACHE") from error
+    return folder.absolute()
 
 
 class _Mailbox:

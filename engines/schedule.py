@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import Any, Protocol
 
-from engines.task import Engine, Outcome, Task
+from headstart.engines.task import Engine, Outcome, Task
 
 
 class Listener(Protocol):

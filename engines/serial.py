@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from engines.task import Outcome, Task, perform
+from headstart.engines.task import Outcome, Task, perform
 
 
 class Serial:

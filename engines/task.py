@@ -16,8 +16,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-from output.errors import Terminated, UserError, reason_of
-from output.parser import mistakes_of_users
+from headstart.output.errors import Terminated, UserError, reason_of
+from headstart.output.parser import mistakes_of_users
 
 # A task asks the command that started it, wherever that is, and waits for what it says.
 Ask = Callable[[Any], Any]

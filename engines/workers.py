@@ -14,9 +14,9 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
-from engines.deferred_signals import deferred_signals
-from engines.task import CommandGoneError, Outcome, Task, perform
-from output.errors import Terminated
+from headstart.engines.deferred_signals import deferred_signals
+from headstart.engines.task import CommandGoneError, Outcome, Task, perform
+from headstart.output.errors import Terminated
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
 CONTEXT = multiprocessing.get_context("spawn")

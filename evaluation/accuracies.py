@@ -1,4 +1,4 @@
-"""Accuracies of fine-tuned sources, from runs of `train.py` and from ledgers."""
+"""Accuracies of fine-tuned sources, from runs of `headstart train` and from ledgers."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stored_traces import is_ledger
-from modules.networks.spec import WEIGHT_FILES
-from output.errors import UserError
-from store.ledger import TOLD, parts_of
-from store.ledger_reader import LedgerReader
+from headstart.evaluation.stored_traces import is_ledger
+from headstart.modules.networks.spec import WEIGHT_FILES
+from headstart.output.errors import UserError
+from headstart.store.ledger import TOLD, parts_of
+from headstart.store.ledger_reader import LedgerReader
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
@@ -117,7 +117,8 @@ def _read(folder: Path) -> Accuracy:
         accuracy.trained  # noqa: B018 - that it is there
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {error}); run train.py again"
+            f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {error}); "
+            "run headstart train again"
         ) from error
     return accuracy
 

@@ -12,23 +12,23 @@ from typing import Any, Literal
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from contract.documents import Registry
-from contract.schema import ModelEntry
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, NotStoredError, Policy
-from datamodules.rows import rows
-from engines.choose import choose_engine, require_one_engine
-from engines.collect import collect
-from engines.ray_cluster import Needs
-from engines.task import Ask, Task
-from modules.networks.spec import CUSTOM, NetworkSpec
-from modules.networks.taps import Tap
-from output.errors import UserError, naming
-from output.processors import count_processors, processors
-from store.cache import cache_folder
-from store.first_measured import first_measured
-from store.row_store import StoredRows
-from store.segments import StoreError
+from headstart.contract.documents import Registry
+from headstart.contract.schema import ModelEntry
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Means, NotStoredError, Policy
+from headstart.datamodules.rows import rows
+from headstart.engines.choose import choose_engine, require_one_engine
+from headstart.engines.collect import collect
+from headstart.engines.ray_cluster import Needs
+from headstart.engines.task import Ask, Task
+from headstart.modules.networks.spec import CUSTOM, NetworkSpec
+from headstart.modules.networks.taps import Tap
+from headstart.output.errors import UserError, naming
+from headstart.output.processors import count_processors, processors
+from headstart.store.cache import cache_folder
+from headstart.store.first_measured import first_measured
+from headstart.store.row_store import StoredRows
+from headstart.store.segments import StoreError
 
 # Folder in the cache, of what output_dim is where a registry leaves it out.
 MEASURED_WIDTHS = "measured_widths"

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.runs import Run
-from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
-from output.errors import UserError
+from headstart.evaluation.runs import Run
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.output.errors import UserError
 
 
 def require_same_methods(runs: Sequence[Run]) -> None:
@@ -75,7 +75,7 @@ def require_known(curves: Curves) -> None:
     if curves.is_open:
         raise UserError(
             f"threshold: evaluations that were left out would decide about {curves.threshold} at {curves.consecutive} "
-            "evaluations; lazy evaluation knows its own criterion alone, so take that, or run train.py with "
+            "evaluations; lazy evaluation knows its own criterion alone, so take that, or run headstart train with "
             "--criterion.evaluation=every"
         )
 

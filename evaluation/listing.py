@@ -1,22 +1,19 @@
-"""`evaluate.py list`: what there is to name in options."""
+"""`headstart list`: what there is to name in options; each kind imports its own alone."""
 
 from __future__ import annotations
 
 import re
 from itertools import takewhile
-from pathlib import Path
 from typing import Literal
 
-import datamodules
-from contract.documents import read_registry, registry_path
-from metrics.similarity.catalogue import SIMILARITY_MEASURES
-from metrics.transferability.catalogue import METRICS
-from modules.methods.catalogue import METHODS
-from output.docstrings import first_line
-from output.tables import print_lines
+from headstart import datamodules
+from headstart.modules.methods.catalogue import METHODS
+from headstart.output.docstrings import first_line
+from headstart.output.import_paths import ROOT
+from headstart.output.printable import print_lines
+from headstart.output.shipped_files import CONFIGS
 
 Kind = Literal["methods", "metrics", "measures", "models", "datasets", "configs"]
-PROJECT = Path(__file__).parent.parent
 # The module of the classes that data sets derive from.
 BASE = "photos.photo_source"
 
@@ -25,8 +22,8 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
     """List what there is to choose from: methods, metrics, measures, models, datasets or configs.
 
     Args:
-        kind: `methods` of train.py, `metrics` of transferability, `measures` of similarity, `models` of the registry,
-            `datasets` that photos come from, or `configs`, the configuration files.
+        kind: `methods` of headstart train, `metrics` of transferability, `measures` of similarity, `models` of the
+            registry, `datasets` that photos come from, or `configs`, the configuration files.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
 
     Returns:
@@ -39,6 +36,8 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
 
 
 def _list_models(registry: str | None) -> dict[str, str]:
+    from headstart.contract.documents import read_registry, registry_path
+
     entries = read_registry(registry_path(registry)).entries.values()
     return {
         each.model_name: f"{each.source}, {each.weights or 'random weights'}, {each.layer}, "
@@ -48,14 +47,30 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
 
 def _list_datasets() -> dict[str, str]:
-    sources = {n: f"datamodules.{home}" for n, home in datamodules.HOMES.items() if "." in home and home != BASE}
-    return {f"datamodules.{name}": first_line(module, name) for name, module in sources.items()}
+    homes = {name: home for name, home in datamodules.HOMES.items() if "." in home and home != BASE}
+    return {name: first_line(f"{datamodules.__name__}.{home}", name) for name, home in homes.items()}
+
+
+def _list_methods() -> dict[str, str]:
+    return {method.name: f"{name}: {method.title}" for name, method in METHODS.items()}
+
+
+def _list_metrics() -> dict[str, str]:
+    from headstart.metrics.transferability.catalogue import METRICS
+
+    return {name: f"{metric.title}: {metric.summary}" for name, metric in METRICS.items()}
+
+
+def _list_measures() -> dict[str, str]:
+    from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
+
+    return {name: f"{measure.title}; {measure.source}" for name, measure in SIMILARITY_MEASURES.items()}
 
 
 def _list_configs() -> dict[str, str]:
     return {
-        str(path.relative_to(PROJECT)): _first_sentence(path.read_text(encoding="utf-8").splitlines())
-        for path in sorted((PROJECT / "configs").rglob("*.yaml"))
+        str(path.relative_to(ROOT)): _first_sentence(path.read_text(encoding="utf-8").splitlines())
+        for path in sorted(CONFIGS.rglob("*.yaml"))
     }
 
 
@@ -66,9 +81,9 @@ def _first_sentence(lines: list[str]) -> str:
 
 
 LISTS = {
-    "methods": lambda: {f"modules.{name}": method.title for name, method in METHODS.items()},
-    "metrics": lambda: {name: f"{metric.title}: {metric.summary}" for name, metric in METRICS.items()},
-    "measures": lambda: {name: f"{measure.title}; {measure.source}" for name, measure in SIMILARITY_MEASURES.items()},
+    "methods": _list_methods,
+    "metrics": _list_metrics,
+    "measures": _list_measures,
     "datasets": _list_datasets,
     "configs": _list_configs,
 }

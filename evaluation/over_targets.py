@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.ranking.ranking_measures import MEASURES
-from metrics.sample_efficiency.scores import t_interval
-from output.tables import format_number
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.metrics.sample_efficiency.scores import t_interval
+from headstart.output.tables import format_number
 
 Values = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""`evaluate.py performances`: how well source models did on targets, from runs of train.py."""
+"""`headstart performances`: how well source models did on targets, from runs of headstart train."""
 
 from __future__ import annotations
 
@@ -10,15 +10,23 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from evaluation.accuracies import TASK, TITLES, Trained, name_source, pair_accuracies, read_accuracies, task_of
-from evaluation.runs import Run, find_folders, read_runs, require_different_orderings, require_same
-from evaluation.tables import PERFORMANCE_COLUMNS, csv_text
-from metrics.sample_efficiency.scores import restricted
-from output.errors import UserError
-from output.files import output_file, write_text
-from output.printable import say
-from output.tables import format_number, print_lines, print_table
-from store.ledger import LedgerError
+from headstart.evaluation.accuracies import (
+    TASK,
+    TITLES,
+    Trained,
+    name_source,
+    pair_accuracies,
+    read_accuracies,
+    task_of,
+)
+from headstart.evaluation.runs import Run, find_folders, read_runs, require_different_orderings, require_same
+from headstart.evaluation.tables import PERFORMANCE_COLUMNS, csv_text
+from headstart.metrics.sample_efficiency.scores import restricted
+from headstart.output.errors import UserError
+from headstart.output.files import output_file, write_text
+from headstart.output.printable import print_lines, say
+from headstart.output.tables import format_number, print_table
+from headstart.store.ledger import LedgerError
 
 Performance = Literal["accuracy", "samples_to_criterion", "final"]
 # Runs by source and target.
@@ -46,7 +54,7 @@ def performances(
     output: str = "runs/performances.csv",
     overwrite: bool = False,
 ) -> dict[tuple[str, str], float]:
-    """Tabulate how well source models did on targets, from finished runs of train.py.
+    """Tabulate how well source models did on targets, from finished runs of headstart train.
 
     Writes and prints a table of source, target and performance, which the option `performances` of transferability
     and target-selection takes, and which so comes into the table that stability reads. Runs of the same source and
@@ -200,7 +208,7 @@ def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArr
         raise UserError(
             f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r}: "
             "lazily, or only until it met the criterion; take --performance=samples_to_criterion, fewer --samples, or "
-            "run train.py with --criterion.evaluation=every --criterion.stop_when_met=false"
+            "run headstart train with --criterion.evaluation=every --criterion.stop_when_met=false"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Finished runs of train.py, read from their folders."""
+"""Finished runs of headstart train, read from their folders."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import yaml
 
-from metrics.sample_efficiency.curves import Curves
-from output.errors import UserError
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.errors import UserError
 
 FILES = ("results.json", "curves.npz", "config.yaml")
 # What may differ between runs that are joined.
@@ -87,7 +87,7 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
         if has_magic(pattern):
             found = [path for path in found if any((path / name).is_file() for name in FILES)]
         if not found:
-            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that train.py wrote")
+            raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that headstart train wrote")
         folders |= dict.fromkeys(found)
     return list(folders)
 
@@ -95,7 +95,9 @@ def find_folders(patterns: str | Sequence[str]) -> list[Path]:
 def _read(folder: Path) -> Run:
     missing = [name for name in FILES if not (folder / name).is_file()]
     if missing:
-        raise UserError(f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that train.py wrote")
+        raise UserError(
+            f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that headstart train wrote"
+        )
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.load((folder / "config.yaml").read_text(), LOADER)
@@ -109,7 +111,7 @@ def _read(folder: Path) -> Run:
         return run
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         raise UserError(
-            f"runs: the files in {str(folder)!r} are damaged ({error}); run train.py again".replace("\n", " ")
+            f"runs: the files in {str(folder)!r} are damaged ({error}); run headstart train again".replace("\n", " ")
         ) from error
 
 

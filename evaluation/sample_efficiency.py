@@ -10,16 +10,17 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
-from evaluation.runs import Run, read_runs, require_same
-from evaluation.stored_traces import BASELINE, find_method, is_ledger, read_stored
-from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
-from metrics.sample_efficiency.scores import ACCURACY_AT, score
-from output.errors import UserError
-from output.files import output_file, write_text
-from output.tables import print_lines, print_scores
-from store.json_digest import digest_of
-from store.ledger import LedgerError
+from headstart.evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
+from headstart.evaluation.runs import Run, read_runs, require_same
+from headstart.evaluation.stored_traces import BASELINE, find_method, is_ledger, read_stored
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.metrics.sample_efficiency.scores import ACCURACY_AT, score
+from headstart.output.errors import UserError
+from headstart.output.files import output_file, write_text
+from headstart.output.printable import print_lines
+from headstart.output.tables import print_scores
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import LedgerError
 
 CRITERION = ("measure", "threshold", "consecutive")
 
@@ -35,7 +36,7 @@ def sample_efficiency(
     accuracy_at: list[PositiveInt] = ACCURACY_AT,
     overwrite: bool = False,
 ) -> dict[str, Any]:
-    """Score finished runs of train.py again, or all that a ledger holds, from the traces alone.
+    """Score finished runs of headstart train again, or all that a ledger holds, from the traces alone.
 
     Gives the table of another criterion without running again, and joins runs of the same comparison that fed
     different orderings or methods. Of a ledger it takes all methods that were fed one stream, in the orderings in which

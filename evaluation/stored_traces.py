@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.runs import Run
-from metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
-from output.errors import UserError
-from store.ledger import FILE, TOLD
-from store.ledger_reader import LedgerReader
+from headstart.evaluation.runs import Run
+from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
+from headstart.output.errors import UserError
+from headstart.store.ledger import FILE, TOLD
+from headstart.store.ledger_reader import LedgerReader
 
 # Characters of a digest that are shown, and values that a message lists.
 SHOWN, LISTED = 8, 6
@@ -46,7 +46,7 @@ def read_stored(
         stream: Its digest, where that is known.
         known: Names of methods, by their digests; others are called as when they were first measured.
         criterion: Threshold and streak length where they are asked for; by default those for which a stream was
-            evaluated lazily, or those of `train.py`.
+            evaluated lazily, or those of `headstart train`.
 
     Returns:
         The traces, -1 throughout where there is none of a method in an ordering; the sample limit is where the longest

@@ -10,11 +10,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from output.errors import UserError
-from output.files import write_texts
+from headstart.output.errors import UserError
+from headstart.output.files import write_texts
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
-# The plain layout of what `evaluate.py stability` reads.
+# The plain layout of what `headstart stability` reads.
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")

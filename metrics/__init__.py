@@ -1,41 +1,107 @@
-"""Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings."""
+"""Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings.
 
-# Kept free of torch, which a scoring from stored embeddings never loads. The torchmetrics classes are therefore
-# imported from their own modules, `metrics.similarity.linear_cka_metric` and
-# `metrics.transferability.transferability_metrics`.
-from metrics.ranking.ranking_measures import MEASURES as MEASURES
-from metrics.ranking.ranking_measures import kendall as kendall
-from metrics.ranking.ranking_measures import measure_pools as measure_pools
-from metrics.ranking.ranking_measures import pearson as pearson
-from metrics.ranking.ranking_measures import rel_at_1 as rel_at_1
-from metrics.ranking.ranking_measures import weighted_kendall as weighted_kendall
-from metrics.similarity.cka import biased_and_debiased_cka as biased_and_debiased_cka
-from metrics.similarity.cka import linear_cka as linear_cka
-from metrics.similarity.cka import mean_pairwise_cka as mean_pairwise_cka
-from metrics.similarity.cka import pairwise_cka as pairwise_cka
-from metrics.similarity.cka_jackknife import CkaIntervals as CkaIntervals
-from metrics.similarity.cka_jackknife import cka_intervals as cka_intervals
-from metrics.similarity.cka_null import CalibratedCka as CalibratedCka
-from metrics.similarity.cka_null import CkaNull as CkaNull
-from metrics.similarity.cka_null import calibrated_cka as calibrated_cka
-from metrics.similarity.cka_null import cka_null as cka_null
-from metrics.transferability.etran import etran as etran
-from metrics.transferability.etran import etran_terms as etran_terms
-from metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics
-from metrics.transferability.gbc import gbc as gbc
-from metrics.transferability.h_score import h_score as h_score
-from metrics.transferability.knn import knn_accuracy as knn_accuracy
-from metrics.transferability.leep import leep as leep
-from metrics.transferability.leep import nce as nce
-from metrics.transferability.linear_probe import linear_probe_accuracy as linear_probe_accuracy
-from metrics.transferability.log_me import log_me as log_me
-from metrics.transferability.n_leep import n_leep as n_leep
-from metrics.transferability.ncti import ncti as ncti
-from metrics.transferability.ncti import ncti_terms as ncti_terms
-from metrics.transferability.num_classes import num_classes as num_classes
-from metrics.transferability.pactran import pactran as pactran
-from metrics.transferability.parc import parc as parc
-from metrics.transferability.pixel_sampling import count_pixels as count_pixels
-from metrics.transferability.pixel_sampling import sample_pixels as sample_pixels
-from metrics.transferability.sfda import sfda as sfda
-from metrics.transferability.trans_rate import trans_rate as trans_rate
+What is exported is imported when it is asked for: the functions take numpy arrays and need no torch, the torchmetrics
+classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and do.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from headstart.metrics.ranking.ranking_measures import MEASURES as MEASURES
+    from headstart.metrics.ranking.ranking_measures import kendall as kendall
+    from headstart.metrics.ranking.ranking_measures import measure_pools as measure_pools
+    from headstart.metrics.ranking.ranking_measures import pearson as pearson
+    from headstart.metrics.ranking.ranking_measures import rel_at_1 as rel_at_1
+    from headstart.metrics.ranking.ranking_measures import weighted_kendall as weighted_kendall
+    from headstart.metrics.similarity.cka import biased_and_debiased_cka as biased_and_debiased_cka
+    from headstart.metrics.similarity.cka import linear_cka as linear_cka
+    from headstart.metrics.similarity.cka import mean_pairwise_cka as mean_pairwise_cka
+    from headstart.metrics.similarity.cka import pairwise_cka as pairwise_cka
+    from headstart.metrics.similarity.cka_jackknife import CkaIntervals as CkaIntervals
+    from headstart.metrics.similarity.cka_jackknife import cka_intervals as cka_intervals
+    from headstart.metrics.similarity.cka_null import CalibratedCka as CalibratedCka
+    from headstart.metrics.similarity.cka_null import CkaNull as CkaNull
+    from headstart.metrics.similarity.cka_null import calibrated_cka as calibrated_cka
+    from headstart.metrics.similarity.cka_null import cka_null as cka_null
+    from headstart.metrics.similarity.linear_cka_metric import LinearCKA as LinearCKA
+    from headstart.metrics.transferability.etran import etran as etran
+    from headstart.metrics.transferability.etran import etran_terms as etran_terms
+    from headstart.metrics.transferability.feature_statistics import FeatureStatistics as FeatureStatistics
+    from headstart.metrics.transferability.gbc import gbc as gbc
+    from headstart.metrics.transferability.h_score import h_score as h_score
+    from headstart.metrics.transferability.knn import knn_accuracy as knn_accuracy
+    from headstart.metrics.transferability.leep import leep as leep
+    from headstart.metrics.transferability.leep import nce as nce
+    from headstart.metrics.transferability.linear_probe import linear_probe_accuracy as linear_probe_accuracy
+    from headstart.metrics.transferability.log_me import log_me as log_me
+    from headstart.metrics.transferability.n_leep import n_leep as n_leep
+    from headstart.metrics.transferability.ncti import ncti as ncti
+    from headstart.metrics.transferability.ncti import ncti_terms as ncti_terms
+    from headstart.metrics.transferability.num_classes import num_classes as num_classes
+    from headstart.metrics.transferability.pactran import pactran as pactran
+    from headstart.metrics.transferability.parc import parc as parc
+    from headstart.metrics.transferability.pixel_sampling import count_pixels as count_pixels
+    from headstart.metrics.transferability.pixel_sampling import sample_pixels as sample_pixels
+    from headstart.metrics.transferability.sfda import sfda as sfda
+    from headstart.metrics.transferability.trans_rate import trans_rate as trans_rate
+    from headstart.metrics.transferability.transferability_metrics import GBC as GBC
+    from headstart.metrics.transferability.transferability_metrics import LEEP as LEEP
+    from headstart.metrics.transferability.transferability_metrics import ClassStatistics as ClassStatistics
+    from headstart.metrics.transferability.transferability_metrics import HScore as HScore
+    from headstart.metrics.transferability.transferability_metrics import LogME as LogME
+
+_HOMES = {
+    "CalibratedCka": "similarity.cka_null",
+    "CkaIntervals": "similarity.cka_jackknife",
+    "CkaNull": "similarity.cka_null",
+    "ClassStatistics": "transferability.transferability_metrics",
+    "FeatureStatistics": "transferability.feature_statistics",
+    "GBC": "transferability.transferability_metrics",
+    "HScore": "transferability.transferability_metrics",
+    "LEEP": "transferability.transferability_metrics",
+    "LinearCKA": "similarity.linear_cka_metric",
+    "LogME": "transferability.transferability_metrics",
+    "MEASURES": "ranking.ranking_measures",
+    "biased_and_debiased_cka": "similarity.cka",
+    "calibrated_cka": "similarity.cka_null",
+    "cka_intervals": "similarity.cka_jackknife",
+    "cka_null": "similarity.cka_null",
+    "count_pixels": "transferability.pixel_sampling",
+    "etran": "transferability.etran",
+    "etran_terms": "transferability.etran",
+    "gbc": "transferability.gbc",
+    "h_score": "transferability.h_score",
+    "kendall": "ranking.ranking_measures",
+    "knn_accuracy": "transferability.knn",
+    "leep": "transferability.leep",
+    "linear_cka": "similarity.cka",
+    "linear_probe_accuracy": "transferability.linear_probe",
+    "log_me": "transferability.log_me",
+    "mean_pairwise_cka": "similarity.cka",
+    "measure_pools": "ranking.ranking_measures",
+    "n_leep": "transferability.n_leep",
+    "nce": "transferability.leep",
+    "ncti": "transferability.ncti",
+    "ncti_terms": "transferability.ncti",
+    "num_classes": "transferability.num_classes",
+    "pactran": "transferability.pactran",
+    "pairwise_cka": "similarity.cka",
+    "parc": "transferability.parc",
+    "pearson": "ranking.ranking_measures",
+    "rel_at_1": "ranking.ranking_measures",
+    "sample_pixels": "transferability.pixel_sampling",
+    "sfda": "transferability.sfda",
+    "trans_rate": "transferability.trans_rate",
+    "weighted_kendall": "ranking.ranking_measures",
+}
+
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from output.processors import count_processors
+from headstart.output.processors import count_processors
 
 # Whether a GPU may round the factors of products to 10 bits (TensorFloat-32). Part of what a trace is found by.
 TENSOR_FLOAT_32 = False

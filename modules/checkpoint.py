@@ -19,9 +19,9 @@ from torch.nn import Module
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.global_generators import GlobalGenerators
-from modules.method import Method, Start
-from modules.provenance import source_digests
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.method import Method, Start
+from headstart.modules.provenance import source_digests
 
 FUNCTIONS = (FunctionType, BuiltinFunctionType, MethodType, partial, type)
 # What belongs to Lightning or follows from what is fed.

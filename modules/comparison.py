@@ -13,12 +13,12 @@ from lightning.pytorch import LightningModule
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from modules.arithmetic import settle_arithmetic
-from modules.checkpoint import put_back, state_of
-from modules.global_generators import GlobalGenerators
-from modules.memory_errors import naming_memory
-from modules.method import Method, Start
-from modules.method_contract import (
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.checkpoint import put_back, state_of
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.memory_errors import naming_memory
+from headstart.modules.method import Method, Start
+from headstart.modules.method_contract import (
     BASELINE,
     copy_attributes,
     naming_method,
@@ -29,11 +29,11 @@ from modules.method_contract import (
     require_name,
     weights_are_finite,
 )
-from modules.networks.trainable_backbone import folded
-from modules.past_states import PastStates
-from modules.shared_tensors import SharedTensors
-from modules.stream import Chooser, Chunks, Snapshot, Stream
-from output.errors import UserError
+from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.past_states import PastStates
+from headstart.modules.shared_tensors import SharedTensors
+from headstart.modules.stream import Chooser, Chunks, Snapshot, Stream
+from headstart.output.errors import UserError
 
 # Bytes of the methods' states that are held at once, as they are estimated.
 MEMORY = 4 * 2**30

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 # What torch says of a processor, of a GPU, and of the libraries that it calls there.
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|ALLOC_FAILED", re.IGNORECASE)

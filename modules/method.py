@@ -125,9 +125,9 @@ class Method(LightningModule):
 
     A method is created from its hyperparameters alone. `begin` then tells it what it starts from, `adapt` feeds
     it each new batch, and calling it gives logits. Overriding `adapt` and `forward` is enough for a closed-form
-    method; a gradient method overrides the loss or the optimiser of `modules.GradientDescent`. Of Lightning's module it
-    has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and a method
-    that defines one is refused.
+    method; a gradient method overrides the loss or the optimiser of `headstart.modules.GradientDescent`. Of Lightning's
+    module it has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and
+    a method that defines one is refused.
 
     Its state is what its attributes hold, and its optimisers. They are stored in checkpoints, and copied to be
     evaluated later, so that nothing else has to be done for either; `forward` changes none, and reads no optimiser.

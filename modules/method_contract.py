@@ -14,9 +14,9 @@ import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
-from modules.checkpoint import FUNCTIONS
-from modules.method import Method
-from output.errors import UserError, naming
+from headstart.modules.checkpoint import FUNCTIONS
+from headstart.modules.method import Method
+from headstart.output.errors import UserError, naming
 
 BASELINE = "baseline"
 # How a message begins that names an option by itself.

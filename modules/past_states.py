@@ -12,11 +12,11 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.checkpoint import digest_of_state, own_attributes, put_back, why_not
-from modules.memory_errors import naming_memory
-from modules.method import Method
-from modules.networks.trainable_backbone import TrainableBackbone
-from output.errors import UserError
+from headstart.modules.checkpoint import digest_of_state, own_attributes, put_back, why_not
+from headstart.modules.memory_errors import naming_memory
+from headstart.modules.method import Method
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.output.errors import UserError
 
 # What is a backbone's own affair, how it folds its modules and in what modes they are, and the code of a traced one.
 OF_NOW = ("_folded", "_is_evaluated", "training", "_graph", "_code", "_lineno_map", "_prologue_start")

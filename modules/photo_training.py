@@ -17,8 +17,8 @@ from torchmetrics import Metric
 from torchmetrics.classification import MulticlassAccuracy, MulticlassJaccardIndex
 from torchvision.tv_tensors import Image, Mask
 
-from modules.networks.preprocessing import NO_CLASS
-from output.errors import UserError
+from headstart.modules.networks.preprocessing import NO_CLASS
+from headstart.output.errors import UserError
 
 ACCURACY, MEAN_IOU = "accuracy", "mean IoU"
 # A label that no photo has.
@@ -45,7 +45,7 @@ class PhotoTraining(LightningModule):
         warm_up: Share of the batches in which `one_cycle` rises.
         label_smoothing: Share of the label that is spread over all classes.
         augmentation: What training photos pass through, batch by batch: modules from uint8
-            `[samples, 3, height, width]` to the same, such as `modules.augmentation.Shift` or a transform of
+            `[samples, 3, height, width]` to the same, such as `headstart.modules.augmentation.Shift` or a transform of
             `torchvision.transforms.v2`, which draws once for a batch. Label maps move along with
             the photos.
     """

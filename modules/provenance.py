@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from modules.method import Method
+    from headstart.modules.method import Method
 
 # Their versions are recorded with what is fed.
 LIBRARIES = frozenset(

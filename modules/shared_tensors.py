@@ -8,7 +8,7 @@ from dataclasses import fields
 import torch
 from torch import Tensor
 
-from modules.method import Start
+from headstart.modules.method import Start
 
 WORD = torch.int64
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from modules.photo_training import PhotoTraining
+from headstart.modules.photo_training import PhotoTraining
 
 
 class SourceTraining(PhotoTraining):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modules.method import Start
+from headstart.modules.method import Start
 
 # The validation set, again and again: inputs and labels.
 Chunks = Iterable[tuple[Tensor, Tensor]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from modules.photo_training import PhotoTraining
+from headstart.modules.photo_training import PhotoTraining
 
 Trained = Literal["all", "head"]
 

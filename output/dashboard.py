@@ -16,8 +16,8 @@ from typing import Any, Literal
 from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
-from output.errors import UserError
-from output.printable import say
+from headstart.output.errors import UserError
+from headstart.output.printable import say
 
 Mode = Literal["auto", "online", "offline"]
 # Names of the columns, and rows, by the table's name.

@@ -11,7 +11,7 @@ def first_line(module: str, name: str) -> str:
     """Read the first line of a docstring from the source, of which only the packages above it are imported.
 
     Args:
-        module: The module, such as `datamodules.photos.cats_and_dogs`.
+        module: The module, such as `headstart.datamodules.photos.cats_and_dogs`.
         name: A function or class that it defines.
     """
     spec = find_spec(module)

@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 try:
     import fcntl

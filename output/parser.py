@@ -11,9 +11,13 @@ from typing import Any, NoReturn
 
 import jsonargparse
 
-from output.errors import Terminated, UsageError, UserError
-from output.printable import printable, say
-from output.usage import MistakeWithin, describe
+from headstart.output.class_names import accept_other_names
+from headstart.output.errors import Terminated, UsageError, UserError
+from headstart.output.printable import printable, say
+from headstart.output.shipped_files import find_configurations
+from headstart.output.usage import MistakeWithin, describe
+
+accept_other_names()
 
 # The module of Lightning's class for the user's mistakes, and its name there.
 LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
@@ -29,7 +33,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
-        given = list(sys.argv[1:] if args is None else args)
+        given = find_configurations(sys.argv[1:] if args is None else args)
         if not self.exit_on_error:
             # What is passed on to the parser of a class has been read as YAML and written as Python before.
             given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
@@ -143,9 +147,3 @@ def _mistakes() -> tuple[type[Exception], ...]:
     """Give the classes of a user's mistakes, without importing Lightning: before that is done, it has raised none."""
     module, name = LIGHTNINGS
     return (UserError, getattr(sys.modules[module], name)) if module in sys.modules else (UserError,)
-
-
-def import_from_working_folder() -> None:
-    """Let the user's own modules in the working folder be imported, after libraries and the suite's own."""
-    if "" not in sys.path:
-        sys.path.append("")

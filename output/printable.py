@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TextIO
@@ -42,6 +44,21 @@ def say(line: str, stream: TextIO | None = None) -> None:
 def print_written(files: Iterable[Path]) -> None:
     """Print where files are that were written."""
     say(f"wrote {', '.join(map(str, files))}")
+
+
+def print_lines(lines: Iterable[str], indent: int = 0) -> None:
+    """Print sentences within the width of the terminal, or 80 columns where the output is none; no word is broken.
+
+    Args:
+        lines: The sentences.
+        indent: Blanks before what does not fit into a sentence's first line.
+    """
+    width = shutil.get_terminal_size((80, 24)).columns
+    wrapper = textwrap.TextWrapper(
+        width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
+    )
+    for line in lines:
+        print(wrapper.fill(encodable(printable(line))), flush=True)
 
 
 def _escaped(character: str) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Self, TypeVar
 
-from output.printable import printable, say
+from headstart.output.printable import printable, say
 
 if TYPE_CHECKING:
     import rich.progress

@@ -9,8 +9,6 @@ from importlib import import_module
 from itertools import pairwise, takewhile
 from typing import Any
 
-from output.docstrings import first_line
-
 
 def plain_arguments(
     args: Sequence[str], several: Collection[str], switches: Collection[str], lists: Collection[str] = ()
@@ -84,10 +82,10 @@ def load(place: str) -> Callable[..., Any]:
     return function
 
 
-def placeholder(place: str) -> Callable[[], None]:
+def placeholder(summary: str) -> Callable[[], None]:
     """Stand in for a sub-command in the list of all."""
 
     def command() -> None: ...
 
-    command.__doc__ = first_line(*place.split(":"))
+    command.__doc__ = summary
     return command

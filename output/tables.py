@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from output.printable import encodable, printable
+from headstart.output.printable import encodable, printable
 
 # Blanks between two columns, and the width of the names below which a table rather continues below itself.
 GAP = 2
@@ -84,21 +83,6 @@ def _fold(name: str, width: int) -> str:
             lines.append("")
         lines[-1] += part
     return "\n".join(lines)
-
-
-def print_lines(lines: Iterable[str], indent: int = 0) -> None:
-    """Print sentences within the width of the terminal, or 80 columns where the output is none; no word is broken.
-
-    Args:
-        lines: The sentences.
-        indent: Blanks before what does not fit into a sentence's first line.
-    """
-    console = Console(highlight=False)
-    wrapper = textwrap.TextWrapper(
-        console.width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False
-    )
-    for line in lines:
-        console.print(Text(wrapper.fill(encodable(printable(line)))), soft_wrap=True)
 
 
 def markdown_table(rows: Cells) -> list[str]:

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-ROOT = Path(__file__).parent.parent
+from headstart.output.shipped_files import find_configurations
 
 WORDS = {
     "NoneType": "null",
@@ -112,7 +112,7 @@ def configs_of(given: Sequence[str]) -> list[str]:
     """Give the configuration files among the options, in order."""
     return [
         arg.removeprefix("--config=")
-        for before, arg in pairwise(["", *given])
+        for before, arg in pairwise(["", *find_configurations(given)])
         if before == "--config" or arg.startswith("--config=")
     ]
 
@@ -229,7 +229,6 @@ def _expected(error: str) -> tuple[str, str]:
 
 def _exported(name: str) -> str:
     """Give the import path of what the suite's packages export by the closest name, '' where none is close."""
-    homes = [package for module, package in sys.modules.items() if "." not in module and hasattr(package, "__path__")]
-    ours = [package for package in homes if package.__file__ and Path(package.__file__).parent.parent == ROOT]
+    ours = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
     paths = {each: f"{package.__name__}.{each}" for package in ours for each in getattr(package, "__all__", [])}
     return next((paths[each] for each in difflib.get_close_matches(name, paths, n=1)), "")

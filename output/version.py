@@ -4,30 +4,29 @@ from __future__ import annotations
 
 import os
 import subprocess
-import tomllib
-from pathlib import Path
 
-PROJECT = Path(__file__).parent.parent
+import headstart
+from headstart.output.import_paths import ROOT
+
 # What git sets for its hooks: the repository that they run in.
 HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 
 
 def describe_version() -> str:
     """Give the version, and the commit where the suite lies in a checkout of its own."""
-    project = tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     commit = git_revision()
-    return f"{project['name']} {project['version']}" + (f" ({commit})" if commit else "")
+    return f"headstart {headstart.__version__}" + (f" ({commit})" if commit else "")
 
 
 def git_revision() -> str | None:
     """Give the commit of the suite's code, with `-dirty` where it was changed; None outside a checkout of its own."""
-    if not (PROJECT / ".git").exists():
+    if not (ROOT / ".git").exists():
         # Another project's repository may lie around this folder.
         return None
     command = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
     environment = {name: value for name, value in os.environ.items() if name not in HOOKS}
     try:
-        process = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, check=True)
+        process = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError):
         return None
     return process.stdout.strip()

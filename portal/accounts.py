@@ -16,9 +16,9 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from contract.names import TEXT_PATTERN, canonical_name
-from output.errors import UserError
-from portal.database import Database, TeamRow, record
+from headstart.contract.names import TEXT_PATTERN, canonical_name
+from headstart.output.errors import UserError
+from headstart.portal.database import Database, TeamRow, record
 
 LONGEST_TEAM, LONGEST_FORM = 64, 256
 TOKEN_BYTES = 32

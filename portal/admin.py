@@ -1,4 +1,4 @@
-"""What organisers do from the command line: `python -m portal.admin teams add NAME`."""
+"""What organisers do from the command line: `headstart portal admin teams add NAME`."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from typing import Any
 from jsonargparse import Namespace
 from jsonargparse.typing import PositiveInt
 
-from contract.challenge import challenge_path, read_challenge
-from contract.submissions import KEYS
-from output.errors import UserError
-from output.parser import OneLineErrorParser, one_line_errors
-from output.printable import print_written, printable, say
-from output.tables import print_table
-from portal.accounts import add_team, list_teams, renew_token, revoke_token
-from portal.command_line import make_settings, settings_parser, underscored
-from portal.database import AWAY, Database
-from portal.export import export
-from portal.intake import freeze, thaw
-from portal.rescoring import find_failed, find_scored, score_again
-from portal.settings import OWNER_ALONE, Settings
-from portal.supervision import back_up, count_scorings, read_whole_log
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.submissions import KEYS
+from headstart.output.errors import UserError
+from headstart.output.parser import OneLineErrorParser, one_line_errors
+from headstart.output.printable import print_written, printable, say
+from headstart.output.tables import print_table
+from headstart.portal.accounts import add_team, list_teams, renew_token, revoke_token
+from headstart.portal.command_line import make_settings, settings_parser, underscored
+from headstart.portal.database import AWAY, Database
+from headstart.portal.export import export
+from headstart.portal.intake import freeze, thaw
+from headstart.portal.rescoring import find_failed, find_scored, score_again
+from headstart.portal.settings import OWNER_ALONE, Settings
+from headstart.portal.supervision import back_up, count_scorings, read_whole_log
 
 Command = Callable[[Settings, Database, Namespace], None]
 
@@ -173,7 +173,3 @@ def _run(command: Command, settings: Settings, given: Namespace) -> None:
         raise UserError(f"data: {settings.data!r} cannot be written ({error.strerror})") from error
     finally:
         database.close()
-
-
-if __name__ == "__main__":
-    main()

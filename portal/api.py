@@ -8,17 +8,17 @@ from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import FileResponse, JSONResponse, Response
 
-from contract.schema import Team as Track
-from contract.versions import Version, json_schemas
-from portal.accounts import Team
-from portal.database import AWAY
-from portal.intake import is_frozen
-from portal.metrics import read_states
-from portal.published import publish_event, publish_record, publish_score, publish_standing
-from portal.records import Record, find_document, find_record, find_records, read_log
-from portal.sessions import Caller, Visitor
-from portal.state import Portal, PortalDependency
-from portal.submitting import find_problems, new_key, submit
+from headstart.contract.schema import Team as Track
+from headstart.contract.versions import Version, json_schemas
+from headstart.portal.accounts import Team
+from headstart.portal.database import AWAY
+from headstart.portal.intake import is_frozen
+from headstart.portal.metrics import read_states
+from headstart.portal.published import publish_event, publish_record, publish_score, publish_standing
+from headstart.portal.records import Record, find_document, find_record, find_records, read_log
+from headstart.portal.sessions import Caller, Visitor
+from headstart.portal.state import Portal, PortalDependency
+from headstart.portal.submitting import find_problems, new_key, submit
 
 router = APIRouter()
 # What PostgreSQL's numbers of rows can be.

@@ -12,13 +12,13 @@ from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.staticfiles import StaticFiles
 
-from portal import api, pages
-from portal.body_limit import BodyLimit
-from portal.database import AWAY
-from portal.front import Front
-from portal.refusals import show_away, show_defect, show_gone, show_refusal, show_wrong_request
-from portal.settings import Settings
-from portal.state import Portal
+from headstart.portal import api, pages
+from headstart.portal.body_limit import BodyLimit
+from headstart.portal.database import AWAY
+from headstart.portal.front import Front
+from headstart.portal.refusals import show_away, show_defect, show_gone, show_refusal, show_wrong_request
+from headstart.portal.settings import Settings
+from headstart.portal.state import Portal
 
 
 def create_app(settings: Settings) -> FastAPI:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from contract.challenge import Challenge
-from contract.schema import Team as Track
-from portal.leaderboard import Standing
-from portal.template_files import TEMPLATES, local_times
+from headstart.contract.challenge import Challenge
+from headstart.contract.schema import Team as Track
+from headstart.portal.leaderboard import Standing
+from headstart.portal.template_files import TEMPLATES, local_times
 
 
 class Boards:
@@ -30,7 +30,7 @@ class Boards:
 
         Args:
             track: Team of the contract.
-            standings: What `portal.leaderboard.Leaderboard` gives: the same object until something happens.
+            standings: What `headstart.portal.leaderboard.Leaderboard` gives: the same object until something happens.
             held_out: Whether held-out scores are shown.
             team: The participant; None for nobody.
 

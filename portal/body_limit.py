@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portal.refusals import refuse
+from headstart.portal.refusals import refuse
 
 # What comes beyond the limit is thrown away up to here: a connection that is closed before would lose the answer, too.
 THROWN_AWAY = 64_000_000

@@ -8,8 +8,8 @@ from typing import Any
 
 from jsonargparse import Namespace
 
-from output.parser import OneLineErrorParser
-from portal.settings import CONFIG, Settings
+from headstart.output.parser import OneLineErrorParser
+from headstart.portal.settings import CONFIG, Settings
 
 
 def settings_parser(description: str) -> OneLineErrorParser:

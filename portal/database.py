@@ -33,7 +33,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, deferred, mapped_column
 from sqlalchemy.types import TypeDecorator
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 Kind = Literal["public", "held_out"]
 State = Literal["queue", "running", "scored", "refused", "failed"]

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from contract.challenge import Challenge
-from contract.challenge_breaches import find_breaches
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError
-from contract.schema import MIN_ENTRIES
-from contract.schema import Team as Track
-from contract.submissions import KEYS, check_submission
+from headstart.contract.challenge import Challenge
+from headstart.contract.challenge_breaches import find_breaches
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import MIN_ENTRIES
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS, check_submission
 
 # Rules may leave no choice but one of very many.
 _MOST_TRIES = 20

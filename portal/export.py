@@ -13,14 +13,14 @@ from typing import Any
 from sqlalchemy import select
 from sqlalchemy.orm import Session, undefer
 
-from contract.challenge import Challenge
-from contract.schema import Team as Track
-from contract.submissions import KEYS
-from output.files import output_folder, write_texts
-from output.markup import escape_cell
-from portal.database import Database, EventRow, ScoringRow, SubmissionRow, TeamRow
-from portal.leaderboard import Standing, rank_teams
-from portal.published import publish_event
+from headstart.contract.challenge import Challenge
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
+from headstart.output.files import output_folder, write_texts
+from headstart.output.markup import escape_cell
+from headstart.portal.database import Database, EventRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.leaderboard import Standing, rank_teams
+from headstart.portal.published import publish_event
 
 
 def export(database: Database, challenge: Challenge, held_out: Collection[str], folder: Path) -> list[Path]:

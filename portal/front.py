@@ -8,9 +8,9 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from portal.refusals import HEADERS, refuse
-from portal.sessions import is_from_elsewhere
-from portal.state import Portal
+from headstart.portal.refusals import HEADERS, refuse
+from headstart.portal.sessions import is_from_elsewhere
+from headstart.portal.state import Portal
 
 TLS_ALONE = "max-age=31536000"
 

@@ -11,14 +11,14 @@ from datetime import UTC, datetime
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from contract.challenge import Challenge, find_untimely
-from contract.problems import Problem
-from contract.schema import Team as Track
-from output.errors import UserError
-from portal.accounts import Team
-from portal.database import Database, FactRow, ScoringRow, SubmissionRow, TeamRow, record
-from portal.queue import enqueue
-from portal.records import latest_public
+from headstart.contract.challenge import Challenge, find_untimely
+from headstart.contract.problems import Problem
+from headstart.contract.schema import Team as Track
+from headstart.output.errors import UserError
+from headstart.portal.accounts import Team
+from headstart.portal.database import Database, FactRow, ScoringRow, SubmissionRow, TeamRow, record
+from headstart.portal.queue import enqueue
+from headstart.portal.records import latest_public
 
 FROZEN = "frozen"
 LONGEST_KEY = 160
@@ -66,7 +66,7 @@ def hand_in(
         team: Who hands it in.
         track: Team of the contract that it is for.
         content: The document.
-        problems: What is wrong with it, as `portal.validation` says it; with any it is refused.
+        problems: What is wrong with it, as `headstart.portal.validation` says it; with any it is refused.
         key: Text of at most 160 characters that the sender chose for it: what is sent again with the same one, because
             no answer came, is taken once.
         held_out: Whether it has a held-out score, too.

@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
-from contract.challenge import Challenge, choose_standing
-from contract.schema import Team as Track
-from portal.database import ScoringRow, SubmissionRow, TeamRow
+from headstart.contract.challenge import Challenge, choose_standing
+from headstart.contract.schema import Team as Track
+from headstart.portal.database import ScoringRow, SubmissionRow, TeamRow
 
 # Of a scoring, in the order of `_Scored`.
 SCORES: tuple[Any, ...] = (

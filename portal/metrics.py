@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
-from portal.database import Database
-from portal.records import count_states
+from headstart.portal.database import Database
+from headstart.portal.records import count_states
 
 STATES = ("queue", "running", "scored", "refused", "failed")
 

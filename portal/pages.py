@@ -10,19 +10,19 @@ from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import UploadFile
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from contract.challenge import count_on_day
-from contract.schema import Team as Track
-from contract.submissions import KEYS
-from portal.accounts import Team, find_team
-from portal.api import Before, Number, visible_record
-from portal.intake import counted_times, is_frozen
-from portal.published import publish_score
-from portal.records import find_document, find_heatmap, find_record, find_records, read_log
-from portal.rendering import render
-from portal.sessions import Visitor, forget, is_own_form, remember
-from portal.state import Portal, PortalDependency
-from portal.submitting import WAIT, find_problems, key_of_form, new_key, submit
-from portal.template_files import TEMPLATES
+from headstart.contract.challenge import count_on_day
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
+from headstart.portal.accounts import Team, find_team
+from headstart.portal.api import Before, Number, visible_record
+from headstart.portal.intake import counted_times, is_frozen
+from headstart.portal.published import publish_score
+from headstart.portal.records import find_document, find_heatmap, find_record, find_records, read_log
+from headstart.portal.rendering import render
+from headstart.portal.sessions import Visitor, forget, is_own_form, remember
+from headstart.portal.state import Portal, PortalDependency
+from headstart.portal.submitting import WAIT, find_problems, key_of_form, new_key, submit
+from headstart.portal.template_files import TEMPLATES
 
 router = APIRouter(default_response_class=HTMLResponse)
 SHOWN_PROBLEMS = 200

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from portal.database import EventRow
-from portal.leaderboard import Standing
-from portal.records import Record
+from headstart.portal.database import EventRow
+from headstart.portal.leaderboard import Standing
+from headstart.portal.records import Record
 
 # Of score.json. Its digests would tell when held-back documents change, and its timings what is computed.
 OF_SCORE = (

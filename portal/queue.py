@@ -16,7 +16,7 @@ from typing import Any
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
-from portal.database import Database, Kind, ScoringRow, State, SubmissionRow, TeamRow, record
+from headstart.portal.database import Database, Kind, ScoringRow, State, SubmissionRow, TeamRow, record
 
 LEASE = timedelta(seconds=30)
 MOST_ATTEMPTS = 50

@@ -11,8 +11,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select
 from sqlalchemy.orm import Session, aliased, undefer
 
-from portal.database import EventRow, ScoringRow, SubmissionRow, TeamRow
-from portal.queue import ORDER
+from headstart.portal.database import EventRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.queue import ORDER
 
 LOG_LINES = 100
 # Whose program hands in all day what is refused is to hold up nobody, not even with the list of it.
@@ -32,7 +32,7 @@ class Record:
         place: Place in the queue, from 1 on; None where it is not in it.
         note: What else is to be said of its state.
         problems: For which it was refused.
-        score: The public score, as of `portal.leaderboard.Standing`, and so are the rest.
+        score: The public score, as of `headstart.portal.leaderboard.Standing`, and so are the rest.
         debiased: By the debiased estimate.
         calibrated: Calibrated against chance.
         low: Lower end of the score's interval.

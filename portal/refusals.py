@@ -7,7 +7,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from portal.rendering import render
+from headstart.portal.rendering import render
 
 AWAY = "The portal cannot reach its records at present. Nothing was changed; try again in a minute."
 DEFECT = "Something went wrong here. The organisers can find it in the server's output."

@@ -7,10 +7,10 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from portal.accounts import Team
-from portal.sessions import form_proof
-from portal.state import Portal
-from portal.template_files import TEMPLATES, local_times
+from headstart.portal.accounts import Team
+from headstart.portal.sessions import form_proof
+from headstart.portal.state import Portal
+from headstart.portal.template_files import TEMPLATES, local_times
 
 
 def render(request: Request, name: str, team: Team | None, *, status: int = 200, **context: Any) -> HTMLResponse:

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from sqlalchemy import and_, func, select
 from sqlalchemy.orm import Session
 
-from output.errors import UserError
-from portal.database import Database, Kind, ScoringRow, State, SubmissionRow, record
-from portal.queue import enqueue
+from headstart.output.errors import UserError
+from headstart.portal.database import Database, Kind, ScoringRow, State, SubmissionRow, record
+from headstart.portal.queue import enqueue
 
 # What rows can be numbered by, in PostgreSQL.
 _LARGEST = 2**31 - 1

@@ -12,16 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from contract.challenge import challenge_path, read_challenge
-from contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
-from contract.problems import ContractError
-from contract.submissions import check_submission
-from evaluation.alignment.heatmap import draw_heatmap
-from evaluation.alignment.scoring import score
-from output.errors import UserError, reason_of
-from portal.queue import FAILED_NOTE, Job, Outcome
-from portal.settings import Settings
-from portal.validation import DOCUMENT
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.documents import Catalog, Registry, catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.problems import ContractError
+from headstart.contract.submissions import check_submission
+from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.evaluation.alignment.scoring import score
+from headstart.output.errors import UserError, reason_of
+from headstart.portal.queue import FAILED_NOTE, Job, Outcome
+from headstart.portal.settings import Settings
+from headstart.portal.validation import DOCUMENT
 
 # What another moment may mend: no room on the disk, too many open files, no memory.
 PASSING = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}

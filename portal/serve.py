@@ -1,4 +1,4 @@
-"""`python -m portal`: the web server, and beside it the process that scores, which is started again if it ends."""
+"""`headstart portal`: the web server, and beside it the process that scores, which is started again if it ends."""
 
 from __future__ import annotations
 
@@ -15,18 +15,19 @@ from contextlib import suppress
 
 import uvicorn
 
-from contract.documents import catalog_path, read_catalog, read_registry, registry_path
-from output.errors import Terminated, UserError
-from output.files import output_folder
-from output.printable import say
-from portal.accounts import add_team, list_teams
-from portal.app import create_app
-from portal.command_line import parse_settings
-from portal.database import AWAY, Database
-from portal.queue import free
-from portal.settings import OWNER_ALONE, Settings
-from portal.stimuli import draw_stimuli, find_datasets
-from portal.worker import SERVER_VARIABLE, process_name
+from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from headstart.output.errors import Terminated, UserError
+from headstart.output.files import output_folder
+from headstart.output.parser import one_line_errors
+from headstart.output.printable import say
+from headstart.portal.accounts import add_team, list_teams
+from headstart.portal.app import create_app
+from headstart.portal.command_line import parse_settings
+from headstart.portal.database import AWAY, Database
+from headstart.portal.queue import free
+from headstart.portal.settings import OWNER_ALONE, Settings
+from headstart.portal.stimuli import draw_stimuli, find_datasets
+from headstart.portal.worker import SERVER_VARIABLE, process_name
 
 try:
     import resource
@@ -92,7 +93,7 @@ class WorkerProcess(threading.Thread):
     def __init__(self, database: Database, args: Sequence[str]) -> None:
         super().__init__(daemon=True)
         self._database = database
-        self._command = [sys.executable, "-m", "portal.worker", *args]
+        self._command = [sys.executable, "-m", "headstart", "portal", "worker", *args]
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()
@@ -168,7 +169,7 @@ def _check_for_worker(settings: Settings) -> None:
 def _demonstration_team(database: Database) -> str:
     """Add a team to try things with, and tell its token, which nothing knows later."""
     if any(team.name == DEMONSTRATION_TEAM for team in list_teams(database)):
-        renew = f"python -m portal.admin teams renew {DEMONSTRATION_TEAM}"
+        renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
         return f"The team {DEMONSTRATION_TEAM!r} was told its token when it was added; `{renew}` gives it another."
     token = add_team(database, DEMONSTRATION_TEAM)
     return f"Log in as the team {DEMONSTRATION_TEAM!r} with the token {token}, which is not shown again."
@@ -182,4 +183,5 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     given = list(sys.argv[1:] if args is None else args)
-    serve(parse_settings("Serve a portal, where submissions are handed in and scored.", given), given)
+    with one_line_errors():
+        serve(parse_settings("Serve a portal, where submissions are handed in and scored.", given), given)

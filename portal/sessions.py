@@ -10,9 +10,9 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
 
-from portal.accounts import Team, find_team
-from portal.settings import Settings
-from portal.state import Portal, PortalDependency
+from headstart.portal.accounts import Team, find_team
+from headstart.portal.settings import Settings
+from headstart.portal.state import Portal, PortalDependency
 
 COOKIE = "headstart_token"
 COOKIE_SECONDS = 14 * 24 * 3600

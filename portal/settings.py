@@ -8,11 +8,12 @@ from urllib.parse import urlsplit
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from contract.submissions import DEFAULT_MAX_BYTES
-from evaluation.embeddings import Extraction
-from output.errors import UserError
+from headstart.contract.submissions import DEFAULT_MAX_BYTES
+from headstart.evaluation.embeddings import Extraction
+from headstart.output.errors import UserError
+from headstart.output.shipped_files import CONFIGS
 
-CONFIG = Path(__file__).resolve().parents[1] / "configs" / "portal" / "default.yaml"
+CONFIG = CONFIGS / "portal" / "default.yaml"
 LARGEST_PORT = 65_535
 # What others on the machine may do in the folder of what is handed in and of held-out scores: nothing.
 OWNER_ALONE = 0o700
@@ -35,7 +36,7 @@ class Settings:
         host: Address that is listened at; 0.0.0.0 for all of the machine's.
         port: Port that is listened at; 0 for any that is free.
         url: Address that browsers use where it is another one, such as https://challenge.example.org behind a proxy.
-        worker: Whether the process that scores runs beside the server; else it is started by python -m portal.worker.
+        worker: Whether the process that scores runs beside the server; else it is started by `headstart portal worker`.
         show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.

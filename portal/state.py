@@ -7,17 +7,17 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from contract.challenge import challenge_path, read_challenge
-from contract.documents import catalog_path, read_catalog, read_registry, registry_path
-from contract.submissions import KEYS
-from portal.boards import Boards
-from portal.database import Database
-from portal.examples import make_example
-from portal.leaderboard import Leaderboard
-from portal.metrics import Metrics
-from portal.rates import Rates
-from portal.settings import Settings
-from portal.validation import Validator
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.submissions import KEYS
+from headstart.portal.boards import Boards
+from headstart.portal.database import Database
+from headstart.portal.examples import make_example
+from headstart.portal.leaderboard import Leaderboard
+from headstart.portal.metrics import Metrics
+from headstart.portal.rates import Rates
+from headstart.portal.settings import Settings
+from headstart.portal.validation import Validator
 
 # Wrong tokens from one address.
 MISTAKES_PER_MINUTE = 20

@@ -7,9 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from contract.stimulus_files import ROOT_VARIABLE
-from output.errors import UserError
-from portal.settings import Settings
+from headstart.contract.stimulus_files import ROOT_VARIABLE
+from headstart.output.errors import UserError
+from headstart.portal.settings import Settings
 
 SHOWN, HELD_OUT = 120, 60
 
@@ -55,16 +55,15 @@ def _draw(datasets: Path, dataset: str, catalog: str, count: int, seed: int) -> 
     folder, target = datasets.expanduser().absolute() / dataset, Path(catalog).expanduser().absolute()
     if target.exists():
         return
-    photos = ("--photos=datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
-    _run("scripts.write_photos", str(folder), f"--count={count}", *photos)
-    _run("scripts.write_catalog", str(folder), f"--output={target}")
+    photos = ("--photos=headstart.datamodules.DrawnPets", f"--photos.init_args.drawing_seed={seed}")
+    _run("write-photos", str(folder), f"--count={count}", *photos)
+    _run("write-catalog", str(folder), f"--output={target}")
 
 
-def _run(module: str, *options: str) -> None:
-    """Run a command of the checkout."""
-    root = Path(__file__).resolve().parents[1]
-    command = [sys.executable, "-m", module, *options]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+def _run(name: str, *options: str) -> None:
+    """Run a command of the suite."""
+    command = [sys.executable, "-m", "headstart", name, *options]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()).removeprefix("error: ")
         raise UserError(f"demonstration: stimuli cannot be drawn ({reason})")

@@ -9,11 +9,11 @@ from datetime import UTC, datetime
 from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 
-from contract.schema import Team as Track
-from portal.accounts import Team
-from portal.intake import LONGEST_KEY, ClosedError, OtherDocumentError, Receipt, hand_in, note_too_large
-from portal.state import Portal
-from portal.validation import ValidatorError
+from headstart.contract.schema import Team as Track
+from headstart.portal.accounts import Team
+from headstart.portal.intake import LONGEST_KEY, ClosedError, OtherDocumentError, Receipt, hand_in, note_too_large
+from headstart.portal.state import Portal
+from headstart.portal.validation import ValidatorError
 
 WAIT = {"Retry-After": "30"}
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from output.errors import UserError
-from output.files import output_file, replacing
-from portal.database import Database, EventRow, ScoringRow
+from headstart.output.errors import UserError
+from headstart.output.files import output_file, replacing
+from headstart.portal.database import Database, EventRow, ScoringRow
 
 
 def read_whole_log(database: Database, count: int) -> Sequence[EventRow]:

@@ -13,11 +13,11 @@ from contextlib import AsyncExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from contract.challenge import Challenge
-from contract.documents import Catalog, Registry, read_catalog, read_registry
-from contract.problems import ContractError
-from contract.schema import Team as Track
-from contract.submissions import check_submission
+from headstart.contract.challenge import Challenge
+from headstart.contract.documents import Catalog, Registry, read_catalog, read_registry
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import check_submission
 
 DOCUMENT = "submission"
 NICENESS = 10

@@ -1,4 +1,4 @@
-"""The process that scores: `python -m portal.worker`; several may run, on several machines that share a database."""
+"""The process that scores: `headstart portal worker`; several may run, on several machines that share a database."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from output.parser import one_line_errors
-from portal.command_line import parse_settings
-from portal.database import AWAY, Database
-from portal.queue import FAILED_NOTE, LEASE, Job, Outcome, claim, finish, prolong, put_back
-from portal.settings import Settings
-from portal.stimuli import use_datasets
+from headstart.output.parser import one_line_errors
+from headstart.portal.command_line import parse_settings
+from headstart.portal.database import AWAY, Database
+from headstart.portal.queue import FAILED_NOTE, LEASE, Job, Outcome, claim, finish, prolong, put_back
+from headstart.portal.settings import Settings
+from headstart.portal.stimuli import use_datasets
 
 T = TypeVar("T")
 
@@ -85,7 +85,7 @@ class Worker:
 
     def _score(self, job: Job) -> Callable[[], object]:
         """Score, and give what writes down how that ended."""
-        from portal.scoring import PassingError
+        from headstart.portal.scoring import PassingError
 
         try:
             outcome = self._scorer(job)
@@ -141,7 +141,7 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
     use_datasets(settings)
     database = Database(settings.database_url)
     if scorer is None:
-        from portal.scoring import Scorer
+        from headstart.portal.scoring import Scorer
 
         scorer = Scorer(settings)
     worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes)
@@ -176,7 +176,3 @@ def main(args: Sequence[str] | None = None) -> None:
 
 def _first_line(error: Exception) -> str:
     return str(error).partition("\n")[0]
-
-
-if __name__ == "__main__":
-    main()

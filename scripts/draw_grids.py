@@ -1,6 +1,6 @@
 """Draws the labelled sample grids of the embedded default's two tasks for the documentation.
 
-python -m scripts.draw_grids
+python -m headstart.scripts.draw_grids
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pathlib import Path
 from jsonargparse import auto_cli
 from PIL import Image, ImageDraw
 
-from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-from datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from headstart.datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 _COLUMNS = 10

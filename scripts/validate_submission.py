@@ -1,6 +1,6 @@
 """Validate a submission under the evaluation contract, without loading a model or an image.
 
-    python scripts/validate_submission.py SUBMISSION
+    headstart validate SUBMISSION
 
 prints one line and exits with 0 if the submission is valid, and otherwise prints every problem on a line of its own
 (document, JSON pointer, value, rule) and exits with 1. With --check_files the files of all stimuli that it would be
@@ -19,15 +19,19 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Literal, get_args
 
-# Run by its path, from any folder and without an installation, the script finds the project beside itself.
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+if not __package__ and "headstart" not in sys.modules:
+    # Run by its path, a door leads to the suite around it, whether that is installed or not.
+    _spec = spec_from_file_location("headstart", Path(__file__).resolve().parents[1] / "__init__.py")
+    sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
+    sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
-from contract.challenge import challenge_path, read_challenge, shipped_challenges
-from contract.dataset_submissions import read_any_submission
-from contract.documents import (
+from headstart.contract.challenge import challenge_path, read_challenge, shipped_challenges
+from headstart.contract.dataset_submissions import read_any_submission
+from headstart.contract.documents import (
     CATALOG_MAX_BYTES,
     CATALOG_VARIABLE,
     REGISTRY_VARIABLE,
@@ -36,10 +40,10 @@ from contract.documents import (
     read_registry,
     registry_path,
 )
-from contract.problems import ContractError
-from contract.schema import CONTRACT_VERSION, Team
-from contract.stimulus_files import ROOT_VARIABLE, locate_stimuli
-from contract.submissions import DEFAULT_MAX_BYTES, Submission
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import CONTRACT_VERSION, Team
+from headstart.contract.stimulus_files import ROOT_VARIABLE, locate_stimuli
+from headstart.contract.submissions import DEFAULT_MAX_BYTES, Submission
 
 Document = Literal["registry", "catalog", "challenge", "submission", "stimuli"]
 

@@ -1,4 +1,4 @@
-"""Write a stimuli catalog of the pictures in a folder: `python -m scripts.write_catalog FOLDER --output FILE`."""
+"""Write a stimuli catalog of the pictures in a folder: `headstart write-catalog FOLDER --output FILE`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
 
-from contract.documents import read_catalog
-from contract.problems import ContractError
-from output.errors import UserError
-from output.files import replacing
-from output.parser import run_function
-from output.printable import say
+from headstart.contract.documents import read_catalog
+from headstart.contract.problems import ContractError
+from headstart.output.errors import UserError
+from headstart.output.files import replacing
+from headstart.output.parser import run_function
+from headstart.output.printable import say
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
 
@@ -69,6 +69,3 @@ def _is_picture_of(path: Path, root: Path) -> bool:
 
 
 main = partial(run_function, write_catalog)
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Write photos of a data set as files in one folder per class: `python -m scripts.write_photos FOLDER --count=200`."""
+"""Write photos of a data set as files in one folder per class: `headstart write-photos FOLDER --count=200`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from functools import partial
 
 from jsonargparse.typing import PositiveInt
 
-from datamodules import DrawnPets, PhotoSource
-from output.errors import UserError
-from output.files import output_folder, replacing
-from output.parser import run_function
-from output.printable import say
+from headstart.datamodules import DrawnPets, PhotoSource
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder, replacing
+from headstart.output.parser import run_function
+from headstart.output.printable import say
 
 
 def write_photos(folder: str, photos: PhotoSource | None = None, count: PositiveInt = 200) -> None:
@@ -39,6 +39,3 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
 
 
 main = partial(run_function, write_photos)
-
-if __name__ == "__main__":
-    main()

@@ -1,6 +1,6 @@
 """Write the JSON Schema files of the evaluation contract's documents from their models.
 
-python -m scripts.write_schemas
+python -m headstart.scripts.write_schemas
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 from jsonargparse import auto_cli
 
-from contract.schema import CONTRACT_VERSION
-from contract.versions import VERSIONS, json_schemas
-from output.files import write_texts
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.contract.versions import VERSIONS, json_schemas
+from headstart.output.files import write_texts
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
-from output.files import digest_file
+from headstart.output.files import digest_file
 
 FILE = "file_digests.sqlite"
 PATIENCE_SECONDS = 10

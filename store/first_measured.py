@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from output.files import write_together
-from store.json_digest import digest_of
-from store.segments import naming
+from headstart.output.files import write_together
+from headstart.store.json_digest import digest_of
+from headstart.store.segments import naming
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:

@@ -18,7 +18,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from store.json_digest import digest_of
+from headstart.store.json_digest import digest_of
 
 FORMAT = 1
 FILE = "traces.sqlite"

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from store.ledger import FILE, FORMAT, PATIENCE_SECONDS, LedgerError
+from headstart.store.ledger import FILE, FORMAT, PATIENCE_SECONDS, LedgerError
 
 COMPARISON = "comparison"
 

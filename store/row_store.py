@@ -12,8 +12,8 @@ import numpy as np
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from store.json_digest import digest_of
-from store.segments import DamagedError, RowSource, Segment, SegmentWriter, drop, naming, open_segments
+from headstart.store.json_digest import digest_of
+from headstart.store.segments import DamagedError, RowSource, Segment, SegmentWriter, drop, naming, open_segments
 
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""Sweeps: many runs of train.py, of which only the traces that the ledger lacks are measured."""
+"""Sweeps: many runs of headstart train, of which only the traces that the ledger lacks are measured."""

@@ -10,14 +10,14 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from engines.display import Display
-from engines.task import Outcome, Said, Started, Task
-from output.printable import say
-from store.json_digest import digest_of
-from store.ledger import FILE, Ledger
-from sweeps.lent_ledger import Asked
-from sweeps.request import Files
-from sweeps.runs_table import RunsTable
+from headstart.engines.display import Display
+from headstart.engines.task import Outcome, Said, Started, Task
+from headstart.output.printable import say
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import FILE, Ledger
+from headstart.sweeps.lent_ledger import Asked
+from headstart.sweeps.request import Files
+from headstart.sweeps.runs_table import RunsTable
 
 LOGS = "logs"
 # Where folders that are sent lie until they are complete; what looks for runs passes over it.
@@ -172,4 +172,4 @@ class Looker:
         if not again:
             self.mistaken += outcome.kind != "done"
             say(f"{task.name}: {outcome.result if outcome.kind == 'done' else outcome.error or outcome.kind}")
-            say(f"  python train.py {shlex.join(task.argument.options)}")
+            say(f"  headstart train {shlex.join(task.argument.options)}")

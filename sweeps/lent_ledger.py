@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engines.task import Ask
-from store.ledger import Ledger, Trace, TraceKey
+from headstart.engines.task import Ask
+from headstart.store.ledger import Ledger, Trace, TraceKey
 
 
 @dataclass(frozen=True)

@@ -12,14 +12,14 @@ from typing import Any
 
 import torch
 
-from cli.task import command_line, find_task
-from cli.task_cli import TaskCLI
-from engines.task import Ask
-from output.parser import import_from_working_folder
-from output.processors import processors
-from store.cache import cache_folder
-from sweeps.lent_ledger import LentLedger
-from sweeps.request import Files, Request
+from headstart.cli.task import command_line, find_task
+from headstart.cli.task_cli import TaskCLI
+from headstart.engines.task import Ask
+from headstart.output.import_paths import import_from_working_folder
+from headstart.output.processors import processors
+from headstart.store.cache import cache_folder
+from headstart.sweeps.lent_ledger import LentLedger
+from headstart.sweeps.request import Files, Request
 
 
 def measure(request: Request, ask: Ask) -> dict[str, Any]:

@@ -11,7 +11,7 @@ class Request:
     """What a task is asked for.
 
     Attributes:
-        options: Of train.py.
+        options: Of headstart train.
         folder: The run's folder on the command's disk.
         dashboard: Group, project and entity in the dashboard, as far as the sweep says.
         cpus: Processors that the run may use.

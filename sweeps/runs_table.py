@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from output.errors import UserError
-from output.files import write_texts
-from sweeps.sweep_file import Run
+from headstart.output.errors import UserError
+from headstart.output.files import write_texts
+from headstart.sweeps.sweep_file import Run
 
 FILE = "sweep.json"
 SCHEMA = 1
@@ -23,7 +23,7 @@ class Row:
 
     Attributes:
         name: The run.
-        options: What train.py is given.
+        options: What headstart train is given.
         state: How far it is.
         error: What went wrong, one line.
         where: The machine that ran it last.

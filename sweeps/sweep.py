@@ -1,4 +1,4 @@
-"""Sweeps of train.py on one machine or a cluster."""
+"""Sweeps of headstart train on one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -18,23 +18,24 @@ import yaml
 from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from cli.task import find_task
-from engines.choose import choose_engine, require_one_engine
-from engines.display import Display
-from engines.ray_cluster import Needs
-from engines.schedule import run_tasks
-from engines.task import Task
-from evaluation.leaderboard.leaderboard import leaderboard
-from output.errors import UserError
-from output.files import output_folder
-from output.printable import say
-from sweeps.keeper import LOGS, Keeper, Looker
-from sweeps.request import Request
-from sweeps.runs_table import FILE, RunsTable
-from sweeps.sweep_file import read_sweep
+from headstart.cli.task import find_task
+from headstart.engines.choose import choose_engine, require_one_engine
+from headstart.engines.display import Display
+from headstart.engines.ray_cluster import Needs
+from headstart.engines.schedule import run_tasks
+from headstart.engines.task import Task
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder
+from headstart.output.printable import say
+from headstart.output.shipped_files import find_file
+from headstart.sweeps.keeper import LOGS, Keeper, Looker
+from headstart.sweeps.request import Request
+from headstart.sweeps.runs_table import FILE, RunsTable
+from headstart.sweeps.sweep_file import read_sweep
 
 LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
-# What the exit codes of train.py mean, too.
+# What the exit codes of headstart train mean, too.
 FAILED, INCOMPLETE = 1, 75
 # The commands that show runs of a task side by side.
 COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
@@ -82,7 +83,7 @@ def sweep(
     require_one_engine(workers, ray)
     if gpus > 1 and gpus % 1:
         raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
-    asked = read_sweep(Path(file), seed)
+    asked = read_sweep(find_file(file), seed)
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
     environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
@@ -100,7 +101,7 @@ def sweep(
             )
             for run in asked.runs
         }
-        function = f"sweeps.measure:{'look' if dry_run else 'measure'}"
+        function = f"headstart.sweeps.measure:{'look' if dry_run else 'measure'}"
         # Files that Ray brings lie where a task begins.
         working = "" if "working_dir" in environment else str(Path.cwd())
         tasks = [Task(name, function, request, working) for name, request in requests.items()]
@@ -169,7 +170,7 @@ def _conclude(table: RunsTable, folder: Path) -> None:
     quoted = shlex.quote(str(folder))
     say(f"Table: {folder / FILE}; logs: {folder / LOGS}.")
     for task in sorted(COMPARED_BY.keys() & {find_task(row.options) for row in rows}):
-        say(f"To compare: python evaluate.py {COMPARED_BY[task].format(quoted)}")
+        say(f"To compare: headstart {COMPARED_BY[task].format(quoted)}")
     if any(folder.glob("*/wandb/offline-run-*")):
         say(f"To put the runs on the dashboard: wandb sync {quoted}/*/wandb/offline-run-*")
     if counts.keys() - {"complete", "incomplete"}:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
@@ -37,7 +37,7 @@ class Run:
 
     Attributes:
         name: Made of its values, and a digest of its options.
-        options: What train.py is given.
+        options: What headstart train is given.
     """
 
     name: str

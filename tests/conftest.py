@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tests.material.blank_figures import blank_figures
+from headstart.tests.material.blank_figures import blank_figures
 
 SIZES = [(48, 40), (33, 57), (32, 32), (20, 26), (90, 31)]
 SPLITS = {"train": 12, "validation": 6}
@@ -84,7 +84,7 @@ def write_photos(root: Path) -> Path:
 @pytest.fixture
 def fit(tmp_path: Path, photo_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
     """Run `train.main` in the test's folder, on the folder of photos and a small random backbone; figures are blank."""
-    from train import main
+    from headstart.train import main
 
     def run(*options: str, folder: str = "run") -> Path:
         monkeypatch.chdir(tmp_path)
@@ -107,11 +107,11 @@ def list_options(photos: Path) -> list[str]:
         "orderings": "2",
     }
     return [
-        "--data=datamodules.FeatureStream",
-        "--data.photos=datamodules.ClassFolders",
+        "--data=headstart.datamodules.FeatureStream",
+        "--data.photos=headstart.datamodules.ClassFolders",
         *(f"--data.{name}={value}" for name, value in stream.items()),
-        "--model.baseline=modules.GradientDescent",
-        "--model.methods={mean: modules.NearestClassMean}",
+        "--model.baseline=headstart.modules.GradientDescent",
+        "--model.methods={mean: headstart.modules.NearestClassMean}",
         "--criterion.consecutive=3",
         "--trainer.accelerator=cpu",
         "--trainer.logger=false",

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 
-from modules.methods.catalogue import METHODS
-from train import main
+from headstart.modules.methods.catalogue import METHODS
+from headstart.train import main
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 ROOT = CONFIGS.parent
@@ -54,15 +54,15 @@ def test_frozen_methods_are_all_that_take_features() -> None:
     # One needs an extra, and weights that it fetches, the other a class of the user's.
     without = {"ScikitLearnClassifier", "OwnLightningModule"}
     there = {name for name, method in METHODS.items() if "features" in method.inputs} - without
-    assert classes == {f"modules.{name}" for name in there}
+    assert classes == {f"headstart.modules.{name}" for name in there}
 
 
 def test_fine_tuning_methods_are_all_that_need_photos() -> None:
     chosen = yaml.safe_load((CONFIGS / "model" / "fine_tuning.yaml").read_text())
     named = [chosen["baseline"], *chosen["methods"].values()]
     classes = {each if isinstance(each, str) else each["class_path"] for each in named}
-    for_photos = {f"modules.{name}" for name, method in METHODS.items() if method.inputs == ("photos",)}
-    assert classes == for_photos | {"modules.GradientDescent", "modules.Replay"}
+    for_photos = {f"headstart.modules.{name}" for name, method in METHODS.items() if method.inputs == ("photos",)}
+    assert classes == for_photos | {"headstart.modules.GradientDescent", "headstart.modules.Replay"}
 
 
 @pytest.mark.parametrize("target", TARGETS)

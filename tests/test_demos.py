@@ -10,30 +10,24 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-from contract.documents import read_registry
-from scripts import write_catalog, write_photos
+from headstart.__main__ import main
+from headstart.contract.documents import read_registry
 
 ROOT = Path(__file__).parents[1]
 FEWER = {
-    "scripts.write_photos": ["--count=12"],
-    "scripts.write_catalog": [],
+    "write-photos": ["--count=12"],
+    "write-catalog": [],
     "cka": [],
     "transferability": ["--targets.drawn_pets.train_size=40", "--metrics=[leep, log_me]"],
     "target-selection": ["--dataset.train_size=120", "--targets=3", "--metrics=[leep, num_classes]"],
-}
-MODULES: dict[str, Callable[[list[str]], None]] = {
-    "scripts.write_photos": write_photos.main,
-    "scripts.write_catalog": write_catalog.main,
 }
 
 
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Run the commands of one target of the Makefile in this process, in a folder that has the configurations alone."""
+    """Run the commands of one target of the Makefile in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
 
     def run(target: str) -> None:
         recipe = re.search(rf"^{target}: .*\n((?:\t.*\n)+)", (ROOT / "Makefile").read_text(), re.MULTILINE)
@@ -42,13 +36,9 @@ def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Non
             words = shlex.split(line.replace("$(ARGS)", ""))
             while "=" in words[0]:
                 monkeypatch.setenv(*words.pop(0).split("=", 1))
-            python, first, command, *options = words
-            assert python == "$(BIN)/python"
-            if first == "-m":
-                MODULES[command]([*options, *FEWER[command]])
-            else:
-                assert first == "evaluate.py"
-                evaluate.main([command, *options, *FEWER[command]])
+            program, command, *options = words
+            assert program == "$(BIN)/headstart"
+            main([command, *options, *FEWER[command]])
 
     return run
 

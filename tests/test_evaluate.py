@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-from output.version import describe_version
+from headstart import evaluate
+from headstart.output.version import describe_version
 
 ROOT = Path(evaluate.__file__).parent
 TORCH = ("lightning", "torch", "torchmetrics", "torchvision", "timm")
@@ -35,7 +35,7 @@ def run(folder: Path, *args: str) -> subprocess.CompletedProcess[str]:
         (["ckaa"], 2),
         (["transferability", "--help"], 0),
         (["transferability", "--metrics=[logmee]"], 2),
-        (["transferability", "--targets.x=datamodules.CatsAndDogs", "--targets.x.roto=y"], 2),
+        (["transferability", "--targets.x=headstart.datamodules.CatsAndDogs", "--targets.x.roto=y"], 2),
         (["target-selection", "--help"], 0),
         (["list", "methods"], 0),
         (["list", "datasets"], 0),
@@ -51,8 +51,8 @@ def test_mistakes_and_help_import_no_torch(args: list[str], code: int, tmp_path:
 
 def test_classes_of_the_working_folder_are_found_after_the_suites(tmp_path: Path) -> None:
     (tmp_path / "my_photos.py").write_text(
-        "from datamodules import PhotoSource\n"
-        "from output.errors import UserError\n\n\n"
+        "from headstart.datamodules import PhotoSource\n"
+        "from headstart.output.errors import UserError\n\n\n"
         "class Mine(PhotoSource):\n"
         "    name = 'mine'\n\n"
         "    def prepare(self, cache):\n"

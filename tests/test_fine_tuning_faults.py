@@ -11,13 +11,13 @@ import pytest
 import torch
 from torch import Tensor
 
-import modules
-from output.errors import INCOMPLETE
+from headstart import modules
+from headstart.output.errors import INCOMPLETE
 
 CHECKOUT = Path(__file__).parent.parent
 OPTIONS = [
     f"--config={CHECKOUT / 'configs' / 'demo.yaml'}",
-    "--data=datamodules.PhotoStream",
+    "--data=headstart.datamodules.PhotoStream",
     "--data.trainable_from=features.17",
     "--data.photos.train_size=60",
     "--data.orderings=3",
@@ -85,7 +85,7 @@ class TakesAllMemoryForItsOptimizer(modules.GradientDescent):
 @pytest.fixture
 def fail(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[str, dict[str, Any]]]:
     """Run a comparison that fails; give its last line, and the results that it leaves."""
-    from train import main
+    from headstart.train import main
 
     def run(*options: str) -> tuple[str, dict[str, Any]]:
         with pytest.raises(SystemExit) as caught:
@@ -132,7 +132,7 @@ def test_memory_that_does_not_suffice_to_begin(fail: Any, kind: type, work: str)
 
 
 def test_a_methods_own_arguments_have_its_name_before_them(fail: Any) -> None:
-    line, _ = fail("--model.methods.low=modules.LoRA", "--model.methods.low.rank=5000")
+    line, _ = fail("--model.methods.low=headstart.modules.LoRA", "--model.methods.low.rank=5000")
     assert line.startswith("error: model.methods.low.rank: 5000 asked for, but the backbone has no linear layer")
 
 

@@ -1,4 +1,4 @@
-"""Methods that train the part of a backbone behind a freeze boundary, through train.py."""
+"""Methods that train the part of a backbone behind a freeze boundary, through headstart train."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import train
+from headstart import train
 
 METHODS = (
     "BiasOnly",
@@ -27,8 +27,8 @@ METHODS = (
 def run(folder: Path, *options: str) -> dict[str, Any]:
     train.main(
         [
-            "--data=datamodules.PhotoStream",
-            "--data.photos=datamodules.DrawnPets",
+            "--data=headstart.datamodules.PhotoStream",
+            "--data.photos=headstart.datamodules.DrawnPets",
             "--data.photos.train_size=40",
             "--data.photos.validation_size=20",
             "--data.backbone.name=mobilenet_v2",
@@ -40,8 +40,8 @@ def run(folder: Path, *options: str) -> dict[str, Any]:
             "--data.orderings=1",
             "--data.max_samples=8",
             "--data.batch_size=2",
-            "--model.baseline=modules.HeadOnly",
-            f"--model.methods={{{', '.join(f'{name}: modules.{name}' for name in METHODS)}}}",
+            "--model.baseline=headstart.modules.HeadOnly",
+            f"--model.methods={{{', '.join(f'{name}: headstart.modules.{name}' for name in METHODS)}}}",
             "--criterion.consecutive=4",
             "--trainer.accelerator=cpu",
             "--trainer.logger=false",

@@ -19,24 +19,24 @@ import pytest
 CHECKOUT = Path(__file__).parent.parent
 KILLS = 20
 METHODS = {
-    "probed": "{class_path: modules.LinearProbeThenFineTune, init_args: {probe_samples: 8}}",
-    "unfrozen": "{class_path: modules.GradualUnfreezing, init_args: {samples_per_stage: 4}}",
-    "replay": "{class_path: modules.Replay, init_args: {replay_size: 4, steps: 2}}",
-    "closed": "modules.RecursiveLeastSquares",
+    "probed": "{class_path: headstart.modules.LinearProbeThenFineTune, init_args: {probe_samples: 8}}",
+    "unfrozen": "{class_path: headstart.modules.GradualUnfreezing, init_args: {samples_per_stage: 4}}",
+    "replay": "{class_path: headstart.modules.Replay, init_args: {replay_size: 4, steps: 2}}",
+    "closed": "headstart.modules.RecursiveLeastSquares",
 }
 
 
 def options(folder: Path, evaluation: str, boundary: str) -> list[str]:
     return [
         f"--config={CHECKOUT / 'configs' / 'demo.yaml'}",
-        "--data=datamodules.PhotoStream",
+        "--data=headstart.datamodules.PhotoStream",
         f"--data.trainable_from={boundary}",
         "--data.orderings=3",
         "--data.max_samples=36",
         "--data.batch_size=2",
         "--data.validation_size=40",
         "--data.dropout=true",
-        "--model.baseline=modules.GradientDescent",
+        "--model.baseline=headstart.modules.GradientDescent",
         *(f"--model.methods.{name}={kind}" for name, kind in METHODS.items()),
         f"--criterion.evaluation={evaluation}",
         "--criterion.threshold=0.7",
@@ -50,9 +50,9 @@ def options(folder: Path, evaluation: str, boundary: str) -> list[str]:
 # A checkpoint after every evaluation; each start notes how many samples lay behind its first batch.
 CHILD = """
 import sys
-import train
-from callbacks import checkpoints
-from modules.comparison import Comparison
+from headstart import train
+from headstart.callbacks import checkpoints
+from headstart.modules.comparison import Comparison
 
 checkpoints.SECONDS_BETWEEN, checkpoints.SHARE = 0.0, 1e9
 start = Comparison.on_train_start

@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.material.checkout import ROOT, copy_checkout
+from headstart.tests.material.checkout import ROOT, copy_checkout
 
 NAMES = ["animals", "plants", "untrained"]
 STUDY = Path("configs") / "local" / "study"
@@ -54,8 +54,8 @@ class Study:
 
 def objects(classes: list[str], train_size: int, seed: int) -> dict[str, Any]:
     sizes = {"train_size": train_size, "validation_size": train_size, "drawing_seed": seed}
-    source = {"class_path": "datamodules.DrawnObjects", "init_args": sizes}
-    return {"class_path": "datamodules.ClassSubset", "init_args": {"source": source, "classes": classes}}
+    source = {"class_path": "headstart.datamodules.DrawnObjects", "init_args": sizes}
+    return {"class_path": "headstart.datamodules.ClassSubset", "init_args": {"source": source, "classes": classes}}
 
 
 def make_small(checkout: Path) -> None:
@@ -74,7 +74,7 @@ def make_small(checkout: Path) -> None:
     registry = json.loads((folder / "pretrained.json").read_text())
     registry["models"] = [entry for entry in registry["models"] if entry["model_name"] == "untrained"]
     (folder / "pretrained.json").write_text(json.dumps(registry))
-    pets = {"class_path": "datamodules.DrawnPets", "init_args": {"train_size": 40, "validation_size": 40}}
+    pets = {"class_path": "headstart.datamodules.DrawnPets", "init_args": {"train_size": 40, "validation_size": 40}}
     targets = {"drawn_pets": pets, "drawn_held_out": objects(["octopus", "crab", "frog"], 900, 12)}
     accuracies = yaml.safe_load((folder / "accuracies.yaml").read_text())
     accuracies["parameters"]["data.photos"]["values"] = [*targets.values()]

@@ -14,12 +14,12 @@ import timm
 import torch
 import torchvision
 
-from contract.documents import read_registry
-from modules.networks.build import build
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.libraries import LIBRARIES
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import Tap
+from headstart.contract.documents import read_registry
+from headstart.modules.networks.build import build
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.libraries import LIBRARIES
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Tap
 
 PATH = Path(__file__).parents[1] / "configs" / "model_registry.json"
 ENTRIES: dict[str, dict[str, Any]] = {entry["model_name"]: entry for entry in json.loads(PATH.read_text())["models"]}

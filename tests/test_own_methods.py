@@ -1,4 +1,4 @@
-"""Traces of one's own methods are found by what made the methods, through the command line of train.py."""
+"""Traces of one's own methods are found by what made the methods, through the command line of headstart train."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datamodules.sample_stream import SampleStream
-from modules.comparison import Comparison
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.comparison import Comparison
 
 MINE = """\
 import torch
-from modules import GradientDescent, NearestClassMean
+from headstart.modules import GradientDescent, NearestClassMean
 
 class Scaled(NearestClassMean):
     def __init__(self, clip: float = float("inf"), **kwargs):
@@ -127,7 +127,7 @@ def test_every_pass_begins_with_what_the_constructor_left(
     mine: Path, fit: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mine.write_text(
-        "import numpy as np, torch\nfrom modules import NearestClassMean\n"
+        "import numpy as np, torch\nfrom headstart.modules import NearestClassMean\n"
         "class Noisy(NearestClassMean):\n"
         "    independent_of_limit = True\n"
         "    def __init__(self):\n"
@@ -155,7 +155,7 @@ def test_draws_for_several_orderings_at_once_are_warned_of(
     drawing: str, orderings: int, mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     mine.write_text(
-        "import torch\nfrom modules import NearestClassMean\n"
+        "import torch\nfrom headstart.modules import NearestClassMean\n"
         "class Plain(NearestClassMean):\n"
         "    def begin(self, start):\n"
         "        super().begin(start)\n"

@@ -1,4 +1,4 @@
-"""What surrounds the code: the build that is refused, the workflow, the commands of the Makefile, the citation."""
+"""What surrounds the code: what is packaged, the workflow, the commands of the Makefile, the citation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import importlib.util
 import re
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +17,14 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.version import Version
 
+import headstart
+from headstart.output.import_paths import OWN
+
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
-NOT_INSTALLED = {"benchmarks", "scripts", "tests"}
+NOT_INSTALLED = {("benchmarks",), ("docs",), ("tests",)}
+NO_CODE = {".venv", ".git", ".ci", "build", "dist", "docs"}
 
 
 def load(path: str) -> ModuleType:
@@ -39,29 +42,18 @@ def steps(workflow: Path) -> list[dict[str, Any]]:
     return [step for job in jobs.values() for step in job["steps"]]
 
 
-def test_what_pip_asks_first_is_refused() -> None:
-    with pytest.raises(SystemExit, match=r"is run from a checkout.*pip install --editable"):
-        load(".packaging/editable_only.py").get_requires_for_build_wheel()
+def test_every_folder_of_code_is_a_package_of_the_wheel() -> None:
+    folders = {path.parent.relative_to(ROOT) for path in ROOT.rglob("*.py") if not set(path.parts) & NO_CODE}
+    ours = {folder for folder in folders if folder.parts[:1] not in NOT_INSTALLED}
+    packages = {".".join(("headstart", *folder.parts)) for folder in ours}
+    assert set(PROJECT["tool"]["setuptools"]["packages"]) == packages
+    assert all((ROOT / folder / "__init__.py").is_file() for folder in ours)
 
 
-def test_a_wheel_is_refused_with_one_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "pip", "wheel", "--no-deps", "--no-index", "--no-build-isolation", str(ROOT)]
-    run = subprocess.run([*command, "--wheel-dir", str(tmp_path)], capture_output=True, text=True, check=False)
-    assert run.returncode == 1
-    assert "headstart is run from a checkout" in run.stderr
-    assert "Traceback" not in run.stderr
-    assert not list(tmp_path.iterdir())
-
-
-def test_no_command_is_installed() -> None:
-    assert "scripts" not in PROJECT["project"]
-    assert PROJECT["build-system"]["build-backend"] == "editable_only"
-
-
-def test_every_package_is_found_by_an_editable_install() -> None:
-    packages = {path.parts[-2] for path in ROOT.glob("*/__init__.py")} - NOT_INSTALLED
-    assert {pattern.rstrip("*") for pattern in PROJECT["tool"]["setuptools"]["packages"]["find"]["include"]} == packages
-    assert {f"{name}.py" for name in PROJECT["tool"]["setuptools"]["py-modules"]} == {p.name for p in ROOT.glob("*.py")}
+def test_names_of_the_top_level_are_the_suites_own() -> None:
+    folders = {path.parent.name for path in ROOT.glob("*/*.py")} | {"tests"}
+    files = {path.stem for path in ROOT.glob("*.py")}
+    assert {name for name in folders | files if not name.startswith(".")} - NO_CODE == OWN
 
 
 def test_oldest_versions_are_the_bounds_of_the_project() -> None:
@@ -125,7 +117,7 @@ def test_hooks_before_a_commit_need_no_host() -> None:
 def test_citation_names_this_version() -> None:
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert {"cff-version", "message", "title", "authors"} <= set(citation)  # what the format requires
-    assert citation["version"] == PROJECT["project"]["version"]
+    assert citation["version"] == headstart.__version__
     assert citation["license"] == PROJECT["project"]["license"]
     assert isinstance(citation["date-released"], datetime.date)
 
@@ -133,4 +125,4 @@ def test_citation_names_this_version() -> None:
 def test_changelog_ends_with_this_version() -> None:
     headings = re.findall(r"^## \[(.+?)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
     assert headings[0] == "Unreleased"
-    assert headings[1] == PROJECT["project"]["version"]
+    assert headings[1] == headstart.__version__

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-import train
-from output.errors import UsageError, UserError
+from headstart import train
+from headstart.output.errors import UsageError, UserError
 
 ROOT = Path(train.__file__).parent
 
@@ -54,7 +54,7 @@ def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixtur
     assert "data.batchsize: there is no such option" in capsys.readouterr().out
     assert len(names["results"]["methods"]["baseline"]["samples_to_criterion"]) == 5
     assert names["again"]["criterion"] == {"measure": "accuracy", "threshold": 0.7, "consecutive": 5}
-    assert "modules.Replay" in names["methods"]
+    assert "headstart.modules.Replay" in names["methods"]
 
 
 @pytest.mark.parametrize(
@@ -64,7 +64,7 @@ def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixtur
         ({"data.batch_size": [1]}, UsageError, "data.batch_size: expected a whole number"),
         ({"data.max_samples": 5000}, UserError, "data.max_samples: 5000 asked for"),
         (
-            {"data.photos": "datamodules.CatsAndDogs", "data.photos.root": Path("nowhere")},
+            {"data.photos": "headstart.datamodules.CatsAndDogs", "data.photos.root": Path("nowhere")},
             UserError,
             "data.photos.root: ",
         ),
@@ -89,7 +89,7 @@ def test_values_arrive_as_they_are(checkout: Path) -> None:
         "data.photos.train_size": 20,
         "data.photos.validation_size": 10,
         "data.validation_size": None,
-        "model.methods": {"mean": {"class_path": "modules.NearestClassMean"}},
+        "model.methods": {"mean": {"class_path": "headstart.modules.NearestClassMean"}},
         "criterion.threshold": 1.0,
     }
     results = train.compare(Path("configs/demo.yaml"), options)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.checkout import ARCHIVES, ROOT, WEIGHTS, Shell, open_shell, serve
+from headstart.tests.material.checkout import ARCHIVES, ROOT, WEIGHTS, Shell, open_shell, serve
 
 TOOLS = all(map(shutil.which, ("bash", "make", "git"))) and (ROOT / ".git").exists()
 pytestmark = pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a checkout by git")
@@ -81,18 +81,18 @@ def check_what_is_named(checkout: Path, shell: Shell) -> None:
         drawn = ("criterion_reached",) if lazy else ("learning_curves", "criterion_reached")
         pictures = {f"{name}{end}" for name in drawn for end in (".png", ".svg", ".pdf")}
         assert {"curves.npz", "config.yaml", *pictures} <= {path.name for path in results.parent.iterdir()}
-    for kind in re.findall(r"`(\w+)`", README.partition("`evaluate.py list` knows")[2].partition(".")[0]):
-        assert run(shell, f"python evaluate.py list {kind}").count("\n") > 1
-    options = run(shell, "python evaluate.py cka --help")
+    for kind in re.findall(r"`(\w+)`", README.partition("`headstart list` knows")[2].partition(".")[0]):
+        assert run(shell, f"headstart list {kind}").count("\n") > 1
+    options = run(shell, "headstart cka --help")
     ours = ("--data", "--model", "--criterion", "--trainer", "--results")
     for name in NAMED:
         for placeholder, value in OWN.items():
             name = name.replace(placeholder, value)
         if name.startswith(ours):
-            run(shell, f"python train.py --config configs/cats_and_dogs.yaml {name} --print_config")
+            run(shell, f"headstart train --config configs/cats_and_dogs.yaml {name} --print_config")
         elif name.startswith("--"):
             assert re.search(rf"{name.partition('=')[0]}\b", options)
-            run(shell, f"python evaluate.py cka {name if '=' in name else ''} --print_config")
+            run(shell, f"headstart cka {name if '=' in name else ''} --print_config")
         elif name.startswith("python "):
             run(shell, f"{name} --print_config")
         elif name.startswith("configs/"):

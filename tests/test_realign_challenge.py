@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 import timm
 
-import evaluate
-from contract.challenge import challenge_path, read_challenge
-from contract.documents import Catalog, read_registry
-from contract.submissions import read_submission
-from modules.networks.libraries import IMAGENET, LIBRARIES
-from scripts.validate_submission import main as validate
+from headstart import evaluate
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.documents import Catalog, read_registry
+from headstart.contract.submissions import read_submission
+from headstart.modules.networks.libraries import IMAGENET, LIBRARIES
+from headstart.scripts.validate_submission import main as validate
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))

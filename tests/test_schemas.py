@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from contract.schema import CONTRACT_VERSION
-from contract.versions import VERSIONS, Version, json_schemas
-from scripts.write_schemas import write_schemas
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.contract.versions import VERSIONS, Version, json_schemas
+from headstart.scripts.write_schemas import write_schemas
 
 SCHEMAS = Path(__file__).parents[1] / "configs" / "schemas"
 NAMES = ["blue_submission", "model_registry", "red_submission", "stimuli_catalog"]
@@ -29,7 +29,7 @@ def texts(folder: Path) -> dict[str, str]:
 def test_committed_files_are_what_the_script_writes(tmp_path: Path) -> None:
     write_schemas(tmp_path)
     written = texts(tmp_path)
-    assert written == texts(SCHEMAS), "run python -m scripts.write_schemas"
+    assert written == texts(SCHEMAS), "run python -m headstart.scripts.write_schemas"
     assert sorted(written) == [f"{folder}{name}.schema.json" for folder in ("1.1/", "") for name in NAMES]
 
 

@@ -13,21 +13,20 @@ import pytest
 import torch
 from torch import Tensor
 
-import evaluate
-import train
-from callbacks import training
-from contract.documents import read_registry
-from datamodules import DrawnScenes
-from modules.networks.build import build
-from modules.networks.normalization import Normalization
-from modules.networks.pixel_classifier import PixelClassifier
-from modules.photo_training import PhotoTraining
-from tests.material.training import CONFIGS, error_line, run
+from headstart import evaluate, train
+from headstart.callbacks import training
+from headstart.contract.documents import read_registry
+from headstart.datamodules import DrawnScenes
+from headstart.modules.networks.build import build
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.pixel_classifier import PixelClassifier
+from headstart.modules.photo_training import PhotoTraining
+from headstart.tests.material.training import CONFIGS, error_line, run
 
 SCENES = {"subjects": ["fish", "car"], "train_size": 18, "validation_size": 5, "size": 32, "name": "small"}
 NETWORK = "{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.25}, preprocessing: {resize: 32, crop: 32}}"
 FEW = [
-    f"--data.photos={json.dumps({'class_path': 'datamodules.DrawnScenes', 'init_args': SCENES})}",
+    f"--data.photos={json.dumps({'class_path': 'headstart.datamodules.DrawnScenes', 'init_args': SCENES})}",
     *("--data.num_workers=0", "--data.batch_size=5", "--trainer.max_epochs=2"),
     *("--trainer.accelerator=cpu", "--trainer.enable_progress_bar=false"),
 ]
@@ -141,7 +140,7 @@ def test_what_is_of_photos_and_what_is_of_pixels(
     source: dict[str, Any], pool: Path, photo_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     whole = f"--config={CONFIGS / 'target_accuracy.yaml'}"
-    folders = ["--data.photos=datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
+    folders = ["--data.photos=headstart.datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
     chosen = [f"--data.backbone.registry={pool}", "--data.backbone.name=source"]
     line = error_line(capsys, tmp_path / "run", whole, *folders, *chosen)
     assert line.startswith("error: data.backbone.name: 'source' classifies pixels, where photos have one class each")
@@ -153,7 +152,7 @@ def test_what_is_of_photos_and_what_is_of_pixels(
 
 @pytest.mark.slow
 def test_scores_on_pixels(source: dict[str, Any], pool: Path, tmp_path: Path) -> None:
-    target = {"class_path": "datamodules.DrawnScenes", "init_args": {**SCENES, "train_size": 60}}
+    target = {"class_path": "headstart.datamodules.DrawnScenes", "init_args": {**SCENES, "train_size": 60}}
     options = [f"--registry={pool}", f"--targets.small={json.dumps(target)}", f"--output={tmp_path / 'scores'}"]
     evaluate.main(
         ["transferability", *options, "--pixels=20", "--resamples=2", "--logger=false", "--extraction.num_workers=0"]

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-import train
-from datamodules.row_computation import ComputedRows
+from headstart import evaluate, train
+from headstart.datamodules.row_computation import ComputedRows
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
@@ -65,7 +64,7 @@ def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest
 
 @pytest.mark.slow
 def test_fine_tuning_on_real_photos(tmp_path: Path, cache: Path) -> None:
-    options = ["--model.methods={probe: modules.LinearProbeThenFineTune}", "--data.orderings=1"]
+    options = ["--model.methods={probe: headstart.modules.LinearProbeThenFineTune}", "--data.orderings=1"]
     results = run("fine_tuning.yaml", tmp_path / "run", cache, *options)
     assert results["complete"]
     assert results["protocol"]["inputs"] == "photos"

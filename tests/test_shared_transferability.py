@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
+from headstart import evaluate
 
 ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))

@@ -20,13 +20,13 @@ from lightning.pytorch import Trainer
 from safetensors import safe_open
 from torch import Tensor
 
-from callbacks import training
-from contract.documents import read_registry
-from datamodules import ClassFolders
-from modules.networks.build import build
-from modules.networks.normalization import Normalization
-from modules.photo_training import PhotoTraining
-from tests.material.training import CONFIGS, error_line, run, small_training
+from headstart.callbacks import training
+from headstart.contract.documents import read_registry
+from headstart.datamodules import ClassFolders
+from headstart.modules.networks.build import build
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.photo_training import PhotoTraining
+from headstart.tests.material.training import CONFIGS, error_line, run, small_training
 
 ROOT = CONFIGS.parent
 CONFIG = f"--config={CONFIGS / 'source_training.yaml'}"
@@ -186,12 +186,14 @@ def test_faults_are_one_line(
     assert line(steep).startswith("model.optimizer: the loss is ")
     assert line("--trainer.max_epochs=-1").startswith("trainer.max_epochs: -1 given; say how many")
     assert line("--trainer.limit_train_batches=0.5").startswith("trainer.limit_train_batches: 0.5 would change")
-    assert line("--trainer.logger=callbacks.DashboardLogger").startswith("trainer.logger: DashboardLogger mirrors")
+    assert line("--trainer.logger=headstart.callbacks.DashboardLogger").startswith(
+        "trainer.logger: DashboardLogger mirrors"
+    )
     assert line("--data.backbone.name=squeezenet1_0", "--data.backbone.model_args={}").startswith(
         "data.backbone.name: "
     )
     assert line("--data.bach_size=3", code=2).startswith("data.bach_size: there is no such option")
-    assert line("--model.augmentation=[modules.Nothing]", code=2).startswith("model.augmentation")
+    assert line("--model.augmentation=[headstart.modules.Nothing]", code=2).startswith("model.augmentation")
     assert line(folder=Path("/dev/null/x")).startswith("trainer.default_root_dir: ")
     with monkeypatch.context() as patched:
         patched.setattr(training, "SECONDS_BETWEEN", 0.0)
@@ -222,7 +224,10 @@ def test_training_that_is_killed_at_random_moments_gives_the_same_weights(
     whole = train_source(tmp_path / "whole", "--trainer.max_epochs=40")
     generator = np.random.default_rng(0)
     arguments = [*options, "--trainer.max_epochs=40", f"--trainer.default_root_dir={tmp_path / 'killed'}"]
-    script = f"from callbacks import training\nimport train\ntraining.SECONDS_BETWEEN = 0.0\ntrain.main({arguments!r})"
+    script = (
+        "from headstart import train\nfrom headstart.callbacks import training\n"
+        f"training.SECONDS_BETWEEN = 0.0\ntrain.main({arguments!r})"
+    )
 
     def start() -> subprocess.Popen[bytes]:
         return subprocess.Popen([sys.executable, "-c", script], cwd=ROOT, env=dict(os.environ))

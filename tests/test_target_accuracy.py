@@ -13,18 +13,18 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-import evaluate
-from callbacks import training
-from datamodules import ClassFolders
-from datamodules.draws import draw_seed
-from datamodules.photo_batches import EpochBatches
-from evaluation.performances import performances
-from modules.method import draw_head
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from modules.networks.preprocessing import Preprocessing
-from modules.photo_training import PhotoTraining, epoch_seed
-from store.ledger import Ledger
-from tests.material.training import CONFIGS, error_line, run, small_training
+from headstart import evaluate
+from headstart.callbacks import training
+from headstart.datamodules import ClassFolders
+from headstart.datamodules.draws import draw_seed
+from headstart.datamodules.photo_batches import EpochBatches
+from headstart.evaluation.performances import performances
+from headstart.modules.method import draw_head
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.photo_training import PhotoTraining, epoch_seed
+from headstart.store.ledger import Ledger
+from headstart.tests.material.training import CONFIGS, error_line, run, small_training
 
 CONFIG = f"--config={CONFIGS / 'target_accuracy.yaml'}"
 BATCH, EPOCHS = 5, 3
@@ -137,7 +137,7 @@ def test_nothing_is_measured_twice_in_any_run(
                 "--trainer.max_epochs=2",
             )
         ),
-        "--model.augmentation=[modules.augmentation.MirrorHalf]",
+        "--model.augmentation=[headstart.modules.augmentation.MirrorHalf]",
         "--data.backbone.model_args.width_mult=0.35",
     ],
 )
@@ -148,7 +148,7 @@ def test_what_decides_the_accuracy_is_measured_anew(measure: Measure, tmp_path: 
 
 def test_augmentation_has_no_part_in_training_of_the_head(measure: Measure, tmp_path: Path) -> None:
     measure(tmp_path / "first", "--model.trained=head")
-    mirrored = "--model.augmentation=[modules.augmentation.MirrorHalf]"
+    mirrored = "--model.augmentation=[headstart.modules.augmentation.MirrorHalf]"
     assert measure(tmp_path / "second", "--model.trained=head", mirrored)["times"]["computed_traces"] == 0
 
 
@@ -211,7 +211,7 @@ def test_waiting_for_another_process(
         return claim(self, keys)
 
     monkeypatch.setattr(Ledger, "claim", late)
-    monkeypatch.setattr("callbacks.target_accuracies.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("headstart.callbacks.target_accuracies.SECONDS_BETWEEN_LOOKS", 0.0)
     assert measure(tmp_path / "run")["complete"]
     assert capsys.readouterr().out.count("waiting for another process") == 1
 
@@ -227,7 +227,9 @@ def test_faults_are_one_line(
     assert line("--model.trained=tail", code=2).startswith("model.trained: expected one of all, head")
     assert line("--data.backbone.weights=nowhere.pth").startswith("data.backbone.weights: there is no file")
     assert line("--results.ledger=/dev/null/ledger").startswith("results.ledger: '/dev/null/ledger' cannot be used")
-    assert line("--data.photos=datamodules.DrawnPets", "--data.photos.train_size=1").startswith("data.photos: ")
+    assert line("--data.photos=headstart.datamodules.DrawnPets", "--data.photos.train_size=1").startswith(
+        "data.photos: "
+    )
     assert line("--data.seed=3", code=2) == "data.seed: it follows from seed_everything, and cannot be given"
     assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; say how many epochs")
     assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; one model")
@@ -239,7 +241,7 @@ def test_faults_are_one_line(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("callbacks.training_files.write_together", fail)
+    monkeypatch.setattr("headstart.callbacks.training_files.write_together", fail)
     assert "make room" in line(folder=tmp_path / "full")
 
 

@@ -1,4 +1,4 @@
-"""End-to-end tests of train.py through its command line, in process."""
+"""End-to-end tests of headstart train through its command line, in process."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ import yaml
 from lightning.pytorch import LightningModule, Trainer
 from scipy import stats
 
-import train
-from callbacks import SampleEfficiency, checkpoints
-from cli.task import COMPARISON, find_task
-from modules.comparison import Comparison
-from output.errors import INCOMPLETE
+from headstart import train
+from headstart.callbacks import SampleEfficiency, checkpoints
+from headstart.cli.task import COMPARISON, find_task
+from headstart.modules.comparison import Comparison
+from headstart.output.errors import INCOMPLETE
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -40,7 +40,7 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.M
 
 
 def run(folder: Path, *options: str) -> dict[str, Any]:
-    """Run train.py in process and give its results."""
+    """Run headstart train in process and give its results."""
     train.main([*options, f"--trainer.default_root_dir={folder}"])
     results: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return results
@@ -174,7 +174,7 @@ def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(code.strip().splitlines()) <= 25
     (tmp_path / "my_method.py").write_text(code)
-    (command,) = re.findall(r"python train.py (.*MovingPrototypes.*)", text)
+    (command,) = re.findall(r"headstart train (.*MovingPrototypes.*)", text)
     monkeypatch.chdir(tmp_path)
     options = command.replace("configs/", f"{CONFIGS}/").split()
     train.main([*options, "--data.orderings=2", "--data.max_samples=40", "--trainer.logger=false"])
@@ -212,9 +212,13 @@ def test_arguments_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         (["--data.backbone.weights=nowhere.pth"], 1, ["backbone.weights", "nowhere.pth"]),
         (["--data.backbone.weights=IMAGENET"], 1, ["backbone.weights", "IMAGENET1K_V1"]),
         (["--data.backbone.name=mobilenet"], 1, ["backbone.name", "mobilenet"]),
-        (["--data.photos=datamodules.CatsAndDogs", "--data.photos.root=nowhere"], 1, ["data.photos.root", "nowhere"]),
+        (
+            ["--data.photos=headstart.datamodules.CatsAndDogs", "--data.photos.root=nowhere"],
+            1,
+            ["data.photos.root", "nowhere"],
+        ),
         (["--model.methods.mine=nowhere.Mine"], 2, ["nowhere.Mine"]),
-        (["--model.methods={a.b: modules.Replay}"], 1, ["model.methods", "a.b"]),
+        (["--model.methods={a.b: headstart.modules.Replay}"], 1, ["model.methods", "a.b"]),
         (["--trainer.max_epochs=2"], 1, ["trainer.max_epochs", "2"]),
         (["--trainer.limit_train_batches=20"], 1, ["trainer.limit_train_batches", "20"]),
         (["--trainer.fast_dev_run=true"], 1, ["trainer.fast_dev_run", "True"]),
@@ -243,7 +247,7 @@ def test_interrupt_keeps_what_was_measured(name: str, code: int, reason: str, tm
     folder = tmp_path / "run"
     script = (
         "import os, signal, train\n"
-        "from callbacks import SampleEfficiency\n"
+        "from headstart.callbacks import SampleEfficiency\n"
         "log = SampleEfficiency.on_validation_end\n"
         "def interrupt(self, trainer, module):\n"
         "    log(self, trainer, module)\n"
@@ -323,7 +327,8 @@ def test_a_run_that_is_killed_again_and_again_gives_what_an_undisturbed_one_give
         run = tmp_path / name / "run"
         arguments = [*options, f"--trainer.default_root_dir={run}"]
         script = (
-            "import train\nfrom modules.comparison import Comparison\nstep = Comparison.training_step\n"
+            "from headstart import train\nfrom headstart.modules.comparison import Comparison\n"
+            "step = Comparison.training_step\n"
             "def count(self, batch, batch_idx):\n    step(self, batch, batch_idx)\n"
             f"    print(self.samples_seen, file=open({str(tmp_path / name)!r} + '.txt', 'a'))\n"
             f"Comparison.training_step = count\ntrain.main({arguments!r})"
@@ -364,7 +369,7 @@ def test_fine_tuning_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", 1e9)
     backbone = "{name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
-    options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=datamodules.DrawnPets"]
+    options = ["--config", str(CONFIGS / "fine_tuning.yaml"), "--data.photos=headstart.datamodules.DrawnPets"]
     options += ["--data.photos.train_size=100", f"--data.backbone={backbone}", "--data.max_samples=24"]
     options += ["--data.validation_size=40", "--criterion.threshold=1.0", "--criterion.consecutive=3"]
     options += ["--data.batch_size=2", "--data.orderings=1", "--criterion.evaluate_every=2", "--trainer.logger=false"]
@@ -402,7 +407,7 @@ def test_every_shipped_config_runs(
     monkeypatch.chdir(ROOT)
     options = ["--trainer.logger=false", "--data.max_samples=12", "--data.orderings=1", "--data.validation_size=8"]
     if config.stem not in ("demo", "demo_source"):
-        photos = ["--data.photos=datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
+        photos = ["--data.photos=headstart.datamodules.ClassFolders", f"--data.photos.root={photo_folder}"]
         backbone = "--data.backbone={name: mobilenet_v2, weights: embedded, model_args: {width_mult: 0.35}}"
         options += [*photos, backbone, "--data.batch_size=1", "--criterion.evaluate_every=1"]
     results = run(tmp_path, "--config", str(config), *options)

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-import evaluate
-import train
-from scripts import write_photos
+from headstart import evaluate, train
+from headstart.scripts import write_photos
 
 ROOT = Path(__file__).parents[1]
 FEWER = {
@@ -31,7 +30,7 @@ def run(command: str) -> None:
     python, script, *options = shlex.split(command)
     assert python == "python"
     if script == "-m":
-        assert options.pop(0) == "scripts.write_photos"
+        assert options.pop(0) == "headstart.scripts.write_photos"
         write_photos.main(options)
     elif script in FEWER:
         fewer = [*FEWER[script], *FEWER.get(options[-1].partition("=")[2], [])]

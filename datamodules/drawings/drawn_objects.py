@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from PIL import Image
 
-from datamodules.drawings.canvas import Painter, render
-from datamodules.drawings.drawn_animals import ANIMALS
-from datamodules.drawings.drawn_plants import PLANTS
-from datamodules.drawings.drawn_signs import SIGNS
-from datamodules.drawings.drawn_things import THINGS
+from headstart.datamodules.drawings.canvas import Painter, render
+from headstart.datamodules.drawings.drawn_animals import ANIMALS
+from headstart.datamodules.drawings.drawn_plants import PLANTS
+from headstart.datamodules.drawings.drawn_signs import SIGNS
+from headstart.datamodules.drawings.drawn_things import THINGS
 
 _PAINTERS: dict[str, Painter] = {**PLANTS, **ANIMALS, **THINGS, **SIGNS}
 

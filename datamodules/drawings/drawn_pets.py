@@ -12,7 +12,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from datamodules.drawings.canvas import USUAL, Canvas, Color, Difficulty, Generator, blend, contrast, curve, hsv, render
+from headstart.datamodules.drawings.canvas import (
+    USUAL,
+    Canvas,
+    Color,
+    Difficulty,
+    Generator,
+    blend,
+    contrast,
+    curve,
+    hsv,
+    render,
+)
 
 PET_CLASSES: tuple[str, str] = ("cat", "dog")
 

@@ -15,7 +15,7 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 from PIL import Image
 
-from datamodules.drawings import (
+from headstart.datamodules.drawings import (
     canvas,
     drawn_animals,
     drawn_objects,
@@ -24,10 +24,10 @@ from datamodules.drawings import (
     drawn_signs,
     drawn_things,
 )
-from datamodules.drawings.canvas import USUAL, Difficulty
-from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-from datamodules.drawings.drawn_pets import draw_pet
-from datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.datamodules.drawings.canvas import USUAL, Difficulty
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from headstart.datamodules.drawings.drawn_pets import draw_pet
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource
 
 # The code that draws the pictures of each task.
 PETS = (canvas, drawn_pets)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from datamodules.drawings.canvas import DARK, PALE, Canvas, Color, Generator, blend, by_name, curve, hsv, ink
+from headstart.datamodules.drawings.canvas import DARK, PALE, Canvas, Color, Generator, blend, by_name, curve, hsv, ink
 
 
 def _leafy(rng: Generator) -> Color:

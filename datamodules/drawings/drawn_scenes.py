@@ -12,7 +12,7 @@ from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 
-from datamodules.drawings.canvas import (
+from headstart.datamodules.drawings.canvas import (
     SUPERSAMPLING,
     Canvas,
     Color,
@@ -24,13 +24,13 @@ from datamodules.drawings.canvas import (
     paint_background,
     sample_pose,
 )
-from datamodules.drawings.drawn_animals import ANIMALS
-from datamodules.drawings.drawn_photos import OBJECTS, DrawnSource, digest_code
-from datamodules.drawings.drawn_plants import PLANTS
-from datamodules.drawings.drawn_signs import SIGNS
-from datamodules.drawings.drawn_things import THINGS
-from datamodules.photos.photo_source import Photos
-from output.errors import UserError, require_different
+from headstart.datamodules.drawings.drawn_animals import ANIMALS
+from headstart.datamodules.drawings.drawn_photos import OBJECTS, DrawnSource, digest_code
+from headstart.datamodules.drawings.drawn_plants import PLANTS
+from headstart.datamodules.drawings.drawn_signs import SIGNS
+from headstart.datamodules.drawings.drawn_things import THINGS
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.output.errors import UserError, require_different
 
 PAINTERS = {**PLANTS, **ANIMALS, **THINGS, **SIGNS}
 BACKGROUND = "background"

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, Painter, blend, by_name, curve, ink
+from headstart.datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, Painter, blend, by_name, curve, ink
 
 
 def _letter(*strokes: tuple[tuple[float, float], ...]) -> Painter:

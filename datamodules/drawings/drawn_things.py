@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, blend, by_name, curve, ink
+from headstart.datamodules.drawings.canvas import DARK, PALE, Canvas, Generator, blend, by_name, curve, ink
 
 
 def _wheels(canvas: Canvas, places: tuple[float, ...], y: float, radius: float) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamodules.photos.class_folders import find_base, read_class_folders
-from datamodules.photos.download import FetchedSource, unpack_from
-from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.class_folders import find_base, read_class_folders
+from headstart.datamodules.photos.download import FetchedSource, unpack_from
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import Photos
 
 CLASSES = ("ants", "bees")
 PUBLIC_ZIP = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"

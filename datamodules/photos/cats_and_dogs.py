@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import find_base, list_others, list_photos, read_class_folders
-from datamodules.photos.download import FetchedSource, unpack_from
-from datamodules.photos.held_out import SplitSource, hold_out
-from datamodules.photos.photo_source import PhotoFiles, Photos
-from output.errors import UserError, naming
+from headstart.datamodules.photos.class_folders import find_base, list_others, list_photos, read_class_folders
+from headstart.datamodules.photos.download import FetchedSource, unpack_from
+from headstart.datamodules.photos.held_out import SplitSource, hold_out
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.output.errors import UserError, naming
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"

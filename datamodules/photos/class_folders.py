@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import PhotoFiles, Photos
-from output.errors import UserError
-from output.printable import say
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.output.errors import UserError
+from headstart.output.printable import say
 
 # Those of torchvision's ImageFolder and JPEG's third, but for formats whose pixels may be of more than eight bits.
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp")

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodules.photos.photo_source import Photos, PhotoSource
-from output.errors import UserError, naming
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.output.errors import UserError, naming
 
 MOST_NAMED = 20
 

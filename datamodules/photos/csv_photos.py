@@ -10,10 +10,10 @@ from pathlib import Path
 
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import in_order
-from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import PhotoFiles, Photos
-from output.errors import UserError
+from headstart.datamodules.photos.class_folders import in_order
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.output.errors import UserError
 
 NEEDED = ("path", "label")
 SPLITS = ("train", "validation", "val")

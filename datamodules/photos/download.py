@@ -15,9 +15,9 @@ from pathlib import Path
 import pooch
 from filelock import FileLock, Timeout
 
-from datamodules.photos.photo_source import PhotoSource
-from output.errors import UserError, reason_of
-from store.cache import cache_folder
+from headstart.datamodules.photos.photo_source import PhotoSource
+from headstart.output.errors import UserError, reason_of
+from headstart.store.cache import cache_folder
 
 log = logging.getLogger(__name__)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from datamodules.photos.photo_source import Photos
-from output.errors import UserError
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.output.errors import UserError
 
 # Groups, and names of each, that a message lists.
 QUOTED = 5

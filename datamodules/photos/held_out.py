@@ -9,8 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from datamodules.photos.photo_source import Photos, PhotoSource
-from output.errors import UserError
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.output.errors import UserError
 
 
 def hold_out(

@@ -13,10 +13,10 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 from PIL import Image
 
-from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import Photos, decode
-from output.errors import UserError, reason_of
-from output.files import digest_file
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import Photos, decode
+from headstart.output.errors import UserError, reason_of
+from headstart.output.files import digest_file
 
 # What splits for validation are called, the first that is there being taken.
 VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")

@@ -9,11 +9,11 @@ from typing import Any, Literal
 import numpy as np
 from PIL import Image
 
-from datamodules.photos.class_folders import VALIDATION_FOLDERS, list_photos, require_folder, subfolders
-from datamodules.photos.download import FetchedSource, by_torchvision
-from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
-from modules.networks.preprocessing import NO_CLASS
-from output.errors import UserError, reason_of, require_different
+from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS, list_photos, require_folder, subfolders
+from headstart.datamodules.photos.download import FetchedSource, by_torchvision
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from headstart.modules.networks.preprocessing import NO_CLASS
+from headstart.output.errors import UserError, reason_of, require_different
 
 ONE_CHANNEL = ("L", "P")
 VOC_CLASSES = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from datamodules.photos.class_folders import require_folder
-from datamodules.photos.download import FetchedSource, by_torchvision
-from datamodules.photos.photo_source import PhotoFiles
-from output.errors import UserError
+from headstart.datamodules.photos.class_folders import require_folder
+from headstart.datamodules.photos.download import FetchedSource, by_torchvision
+from headstart.datamodules.photos.photo_source import PhotoFiles
+from headstart.output.errors import UserError
 
 TARGET = "binary-category"
 

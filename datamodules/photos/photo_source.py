@@ -16,9 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, UnidentifiedImageError
 
-from output.errors import UserError
-from output.files import digest_file
-from store.file_digests import digest_files
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+from headstart.store.file_digests import digest_files
 
 # What any decoder takes at most: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
@@ -309,8 +309,8 @@ def require_classes(photos: Photos, split: str) -> None:
     """
     if photos.maps is not None:
         raise UserError(
-            f"the {split} photos have a class for every pixel, where one for each photo is needed; train.py takes them "
-            "with --task=source_training and --task=target_accuracy, evaluate.py in transferability"
+            f"the {split} photos have a class for every pixel, where one for each photo is needed; headstart train "
+            "takes them with --task=source_training and --task=target_accuracy, headstart transferability does, too"
         )
     if len(photos.classes) < 2:
         found = ", ".join(photos.classes)

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from PIL import Image
 
-from datamodules.photos.photo_source import Pictures, decode
-from output.files import digest_file
-from store.file_digests import digest_files
+from headstart.datamodules.photos.photo_source import Pictures, decode
+from headstart.output.files import digest_file
+from headstart.store.file_digests import digest_files
 
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")

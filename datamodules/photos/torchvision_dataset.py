@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from datamodules.photos.class_folders import require_folder
-from datamodules.photos.download import FetchedSource, by_torchvision
-from datamodules.photos.photo_source import PhotoFiles, Photos
-from output.errors import UserError, reason_of
+from headstart.datamodules.photos.class_folders import require_folder
+from headstart.datamodules.photos.download import FetchedSource, by_torchvision
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
+from headstart.output.errors import UserError, reason_of
 
 Arguments = dict[str, Any]
 

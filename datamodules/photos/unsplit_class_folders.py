@@ -6,9 +6,9 @@ from pathlib import Path
 
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
-from datamodules.photos.class_folders import read_split, require_folder
-from datamodules.photos.held_out import SplitSource
-from datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.class_folders import read_split, require_folder
+from headstart.datamodules.photos.held_out import SplitSource
+from headstart.datamodules.photos.photo_source import Photos
 
 
 class UnsplitClassFolders(SplitSource):

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from PIL import Image
 
-from datamodules.photos.photo_source import Pictures
-from modules.networks.preprocessing import Preprocessing
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.modules.networks.preprocessing import Preprocessing
 
 # By which rows of views are found, beside the photo's content; to be changed with what is done to them.
 AUGMENTATION = "random resized crop, horizontal flip"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.catalogue import mean_over_pairs
-from metrics.similarity.centred_embedding import Embedding
-from metrics.similarity.cka import read_and_multiply
-from metrics.similarity.cka_jackknife import jackknife
-from metrics.similarity.cka_null import calibrate
-from metrics.similarity.cubic_sums import SEED
+from headstart.metrics.similarity.catalogue import mean_over_pairs
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.cka import read_and_multiply
+from headstart.metrics.similarity.cka_jackknife import jackknife
+from headstart.metrics.similarity.cka_null import calibrate
+from headstart.metrics.similarity.cubic_sums import SEED
 
 Matrix = NDArray[np.float64]
 

@@ -1,4 +1,4 @@
-"""`evaluate.py cka`: similarity of frozen backbones, and the scores of submissions."""
+"""`headstart cka`: similarity of frozen backbones, and the scores of submissions."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from contract.challenge import challenge_path, read_challenge
-from contract.dataset_submissions import read_any_submission
-from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from contract.submissions import DEFAULT_MAX_BYTES
-from evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from evaluation.alignment.score_files import print_score, result_files, write_score
-from evaluation.alignment.score_log import log_folder
-from evaluation.alignment.scoring import RowsByModel, check_compared, compare, conditions, score
-from evaluation.embeddings import Engines, Extraction
-from metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.dataset_submissions import read_any_submission
+from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.submissions import DEFAULT_MAX_BYTES
+from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
+from headstart.evaluation.alignment.score_files import print_score, result_files, write_score
+from headstart.evaluation.alignment.score_log import log_folder
+from headstart.evaluation.alignment.scoring import RowsByModel, check_compared, compare, conditions, score
+from headstart.evaluation.embeddings import Engines, Extraction
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder, refuse_other_results
 
 
 def cka(

@@ -1,4 +1,4 @@
-"""`evaluate.py cka-registry`: registries made from names of the libraries' models, checked and completed."""
+"""`headstart cka-registry`: registries made from names of the libraries' models, checked and completed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
-from contract.untrusted_json import parse_json, read_limited
-from contract.versions import VERSIONS
-from evaluation.alignment.registry_entries import make_entry
-from evaluation.embeddings import choose_taps
-from modules.networks.build import build
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.spec import naming_model
-from output.errors import UserError, require_different
-from output.files import output_file, rewrite_text, write_text
-from output.printable import printable, say
+from headstart.contract.documents import REGISTRY_MAX_BYTES, Registry, read_registry, registry_path
+from headstart.contract.untrusted_json import parse_json, read_limited
+from headstart.contract.versions import VERSIONS
+from headstart.evaluation.alignment.registry_entries import make_entry
+from headstart.evaluation.embeddings import choose_taps
+from headstart.modules.networks.build import build
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.spec import naming_model
+from headstart.output.errors import UserError, require_different
+from headstart.output.files import output_file, rewrite_text, write_text
+from headstart.output.printable import printable, say
 
 
 def cka_registry(

@@ -1,4 +1,4 @@
-"""`evaluate.py cka-search`: submissions that give a team a strong start."""
+"""`headstart cka-search`: submissions that give a team a strong start."""
 
 from __future__ import annotations
 
@@ -12,20 +12,24 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
 from numpy.typing import NDArray
 
-from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from evaluation.alignment.held_out import HeldOut, hold_out
-from evaluation.alignment.scoring import RowsByModel, conditions, naming_models, represent
-from evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_of
-from evaluation.embeddings import Extraction
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
-from metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
-from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
-from metrics.similarity.stimulus_subset_search import is_enumerated, random_stimulus_subsets, worst_stimulus_subset
-from metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results
-from output.printable import print_written
-from output.progress import Progress
+from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
+from headstart.evaluation.alignment.held_out import HeldOut, hold_out
+from headstart.evaluation.alignment.scoring import RowsByModel, conditions, naming_models, represent
+from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_of
+from headstart.evaluation.embeddings import Extraction
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
+from headstart.metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
+from headstart.metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
+from headstart.metrics.similarity.stimulus_subset_search import (
+    is_enumerated,
+    random_stimulus_subsets,
+    worst_stimulus_subset,
+)
+from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder, refuse_other_results
+from headstart.output.printable import print_written
+from headstart.output.progress import Progress
 
 # Random submissions to compare with, and how many where each takes more operations than this.
 DRAWS, FEW_DRAWS, COSTLY = 100, 10, 1e9
@@ -49,7 +53,7 @@ def cka_search(
 ) -> dict[str, Any]:
     """Search a strong submission: models that agree most (Blue Team), or stimuli that set models apart most (Red Team).
 
-    Writes submission.json, which `evaluate.py cka` scores, and prints how far its score lies above those of
+    Writes submission.json, which `headstart cka` scores, and prints how far its score lies above those of
     random submissions of the same size.
 
     Args:

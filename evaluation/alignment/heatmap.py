@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from scipy.cluster.hierarchy import dendrogram, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from output.figures import DPI, INK, drawing, make_legible, shorten
-from output.files import replacing
+from headstart.output.figures import DPI, INK, drawing, make_legible, shorten
+from headstart.output.files import replacing
 
 COLOURS = "viridis"
 MOST_WITH_VALUES = 15

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 # A similarity needs as many stimuli, and compares as many models.
 LEAST = 2

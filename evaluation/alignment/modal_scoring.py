@@ -7,15 +7,19 @@ import posixpath
 import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from importlib import metadata
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from contract.documents import Catalog, Registry, read_catalog, read_registry
-from contract.submissions import Submission, read_submission
-from evaluation.alignment.scoring import RowsByModel, score
-from evaluation.embeddings import Extraction, networks_of
-from output.errors import UserError
+from packaging.requirements import Requirement
+
+from headstart.contract.documents import Catalog, Registry, read_catalog, read_registry
+from headstart.contract.submissions import Submission, read_submission
+from headstart.evaluation.alignment.scoring import RowsByModel, score
+from headstart.evaluation.embeddings import Extraction, networks_of
+from headstart.output.errors import UserError
+from headstart.output.import_paths import ROOT
 
 ENABLE = "HACKATHON_MODAL_ENABLE"
 REQUIRED = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -26,7 +30,8 @@ DATASETS_VOLUME, DATASETS = "headstart-datasets", "/datasets"
 CONTRACT = "/contract"
 REGISTRY, CATALOG = f"{CONTRACT}/model_registry.json", f"{CONTRACT}/stimuli_catalog.jsonl"
 SOURCES = ("contract", "datamodules", "evaluation", "metrics", "modules", "output", "store")
-PROJECT = Path(__file__).parents[2] / "pyproject.toml"
+# The folder in which a container on Modal imports from.
+HOME = "/root"
 GPU = "L4"
 TIMEOUT_SECONDS = 4 * 3600
 
@@ -132,21 +137,33 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
 
 def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
     """Describe the machine: the project's dependencies and code, the documents, and the local weights they name."""
-    if not PROJECT.is_file():
-        raise UserError(f"{ENABLE}: scoring on Modal needs a checkout of the project, with its {PROJECT.name}")
     image = (
         modal.Image.debian_slim(python_version="3.11")
-        .pip_install_from_pyproject(str(PROJECT), optional_dependencies=["open_clip"])
+        .pip_install(*_requirements())
         .env({"HACKATHON_DATASET_ROOT": DATASETS, "HEADSTART_CACHE": CACHE})
-        .add_local_python_source(*SOURCES, *sorted({name.split(".")[0] for name in options.allow_modules}))
         .add_local_file(registry.path, REGISTRY)
         .add_local_file(catalog.path, CATALOG)
+        .add_local_file(ROOT / "__init__.py", f"{HOME}/headstart/__init__.py")
     )
+    for source in SOURCES:
+        image = image.add_local_dir(ROOT / source, f"{HOME}/headstart/{source}", ignore=["**/__pycache__"])
+    if options.allow_modules:
+        image = image.add_local_python_source(*sorted({name.split(".")[0] for name in options.allow_modules}))
     for entry in (registry.entries[name] for name in names):
         file = registry.weights_file(entry.model_name)
         if file is not None and entry.weights is not None and not options.random_weights:
             image = image.add_local_file(file, _remote_path(entry.weights))
     return image
+
+
+def _requirements() -> list[str]:
+    """Give what the suite needs there, as it was declared when the suite was installed here."""
+    try:
+        declared = map(Requirement, metadata.requires("headstart") or ())
+    except metadata.PackageNotFoundError as error:
+        raise UserError(f"{ENABLE}: scoring on Modal needs the suite installed; pip install it first") from error
+    needed = [each for each in declared if each.marker is None or each.marker.evaluate({"extra": "open_clip"})]
+    return [str(each).partition(";")[0].strip() for each in needed]
 
 
 def _remote_path(weights: str) -> str:

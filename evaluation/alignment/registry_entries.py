@@ -12,13 +12,13 @@ import torch
 from torch import Tensor, nn
 from torchvision.models import VisionTransformer
 
-from contract.schema import Embedding, ModelEntry, Preprocess
-from modules.networks.embedding_strategy import DEFAULT_STRATEGIES, Prefix, embed
-from modules.networks.libraries import LIBRARIES, Library, OpenClip
-from modules.networks.spec import PACKAGES, LibraryName
-from modules.networks.taps import LOGITS, PENULTIMATE
-from modules.networks.weights import heads
-from output.errors import UserError
+from headstart.contract.schema import Embedding, ModelEntry, Preprocess
+from headstart.modules.networks.embedding_strategy import DEFAULT_STRATEGIES, Prefix, embed
+from headstart.modules.networks.libraries import LIBRARIES, Library, OpenClip
+from headstart.modules.networks.spec import PACKAGES, LibraryName
+from headstart.modules.networks.taps import LOGITS, PENULTIMATE
+from headstart.modules.networks.weights import heads
+from headstart.output.errors import UserError
 
 # The module of open_clip's models that takes photos.
 IMAGE_TOWER = "visual"

@@ -16,14 +16,14 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.alignment.heatmap import draw_heatmap
-from evaluation.alignment.score_log import Placement, append_score
-from evaluation.alignment.scoring import mean_key
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from output.errors import UserError
-from output.files import remove_partial, replacing, restored_on_failure
-from output.printable import print_written, say
-from output.tables import format_number, print_table
+from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.evaluation.alignment.score_log import Placement, append_score
+from headstart.evaluation.alignment.scoring import mean_key
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.output.errors import UserError
+from headstart.output.files import remove_partial, replacing, restored_on_failure
+from headstart.output.printable import print_written, say
+from headstart.output.tables import format_number, print_table
 
 # The most models whose matrix is printed.
 MOST_PRINTED = 10

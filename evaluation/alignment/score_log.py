@@ -15,8 +15,8 @@ from typing import Any
 
 from filelock import FileLock
 
-from output.errors import UserError
-from output.home import expand_home
+from headstart.output.errors import UserError
+from headstart.output.home import expand_home
 
 LOG = "scores.jsonl"
 # The score that is being put in place.

@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from contract.documents import Catalog, Registry
-from contract.schema import CONTRACT_VERSION, Stimulus
-from contract.stimulus_files import locate_stimuli
-from contract.submissions import Submission
-from datamodules.photos.stimuli import Stimuli
-from evaluation.alignment.certainty import cka_and_certainty
-from evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all, networks_of
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from output.errors import UserError, require_different
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.schema import CONTRACT_VERSION, Stimulus
+from headstart.contract.stimulus_files import locate_stimuli
+from headstart.contract.submissions import Submission
+from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.evaluation.alignment.certainty import cka_and_certainty
+from headstart.evaluation.embeddings import HERE, Engines, Extraction, Job, choose_taps, embed_all, networks_of
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
+from headstart.output.errors import UserError, require_different
 
 RowsByModel = dict[str, NDArray[np.float32]]
 

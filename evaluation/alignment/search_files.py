@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from contract.schema import CONTRACT_VERSION
-from evaluation.alignment.held_out import HeldOut
-from metrics.similarity.stimulus_subset_sweeps import SweepState
-from output.errors import UserError
-from output.files import write_texts
-from output.printable import say
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.evaluation.alignment.held_out import HeldOut
+from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState
+from headstart.output.errors import UserError
+from headstart.output.files import write_texts
+from headstart.output.printable import say
 
 SEARCH, SUBMISSION = "search.json", "submission.json"
 # Seconds between two times that the best so far is written.

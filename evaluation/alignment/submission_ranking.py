@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.alignment.submission_scores import Score, readings
-from metrics.ranking.ranking_measures import kendall
-from metrics.similarity.catalogue import DEFAULT_MEASURE
-from output.markup import escape_markdown, escape_names
-from output.tables import format_number, markdown_table, print_lines, print_table
+from headstart.evaluation.alignment.submission_scores import Score, readings
+from headstart.metrics.ranking.ranking_measures import kendall
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE
+from headstart.output.markup import escape_markdown, escape_names
+from headstart.output.printable import print_lines
+from headstart.output.tables import format_number, markdown_table, print_table
 
 Document = Mapping[str, Any]
 # Scores that differ in later digits differ by rounding alone, and tie.

@@ -8,14 +8,14 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from contract.documents import Catalog, Registry
-from contract.schema import Stimulus
-from contract.submissions import Submission
-from evaluation.alignment.scoring import RowsByModel, naming_models, represent
-from evaluation.embeddings import Engines, Extraction
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from metrics.similarity.cka_null import calibrated_cka
-from output.errors import UserError
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.schema import Stimulus
+from headstart.contract.submissions import Submission
+from headstart.evaluation.alignment.scoring import RowsByModel, naming_models, represent
+from headstart.evaluation.embeddings import Engines, Extraction
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
+from headstart.metrics.similarity.cka_null import calibrated_cka
+from headstart.output.errors import UserError
 
 Matrix: TypeAlias = NDArray[np.float64]
 # Similarities of all pairs by the names of readings; None where an estimate is undefined.
@@ -69,7 +69,7 @@ def score_submissions(
         The score by the name of the submission and of the reading, or the reason why there is none.
 
     Raises:
-        UserError: As `evaluation.alignment.scoring.represent`.
+        UserError: As `headstart.evaluation.alignment.scoring.represent`.
     """
     chosen = list(dict.fromkeys(measure for measure, _ in readings(measures).values()))
     if next(iter(submissions.values())).team == "blue":

@@ -1,4 +1,4 @@
-"""`evaluate.py submissions-report`: submissions of one team by every measure of similarity."""
+"""`headstart submissions-report`: submissions of one team by every measure of similarity."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from typing import Any, Literal
 
 from jsonargparse.typing import PositiveInt
 
-from contract.challenge import challenge_path, read_challenge
-from contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from contract.schema import CONTRACT_VERSION
-from contract.submissions import DEFAULT_MAX_BYTES, KEYS, read_submission
-from evaluation.alignment.scoring import conditions
-from evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
-from evaluation.alignment.submission_scores import readings, score_submissions
-from evaluation.embeddings import Engines, Extraction
-from evaluation.tables import csv_text
-from metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results, write_texts
-from output.home import expand_home
-from output.markup import escape_cell
-from output.printable import print_written, printable
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, read_submission
+from headstart.evaluation.alignment.scoring import conditions
+from headstart.evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
+from headstart.evaluation.alignment.submission_scores import readings, score_submissions
+from headstart.evaluation.embeddings import Engines, Extraction
+from headstart.evaluation.tables import csv_text
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder, refuse_other_results, write_texts
+from headstart.output.home import expand_home
+from headstart.output.markup import escape_cell
+from headstart.output.printable import print_written, printable
 
 FILES = ("submissions.json", "submissions.csv", "agreement.csv", "submissions.md")
 SCORE_COLUMNS = ("submission", "measure", "score", "rank", "reason")
@@ -49,7 +49,7 @@ def submissions_report(
 ) -> dict[str, Any]:
     """Rank one team's submissions by every measure of similarity, and say where the contract's ranking would change.
 
-    Nothing is appended to the log of scores: the contract's score is that of `evaluate.py cka`.
+    Nothing is appended to the log of scores: the contract's score is that of `headstart cka`.
 
     Args:
         submissions: JSON files, patterns such as 'blue/*.json', or folders, of which every submission counts.

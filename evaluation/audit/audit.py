@@ -1,4 +1,4 @@
-"""`evaluate.py audit`: whether a table of scores and performances tells more than a fixed order of the models."""
+"""`headstart audit`: whether a table of scores and performances tells more than a fixed order of the models."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from evaluation.audit.document import csv_tables, describe
-from evaluation.audit.facts import read_facts
-from evaluation.audit.figures import draw_figures
-from evaluation.audit.findings import MOST_LEFT_OUT, MOST_OUTCOMES, Findings, audit_table
-from evaluation.audit.rankers import require_distinct, telling
-from evaluation.audit.report import audit_report, print_audit
-from evaluation.stability.study import choose_pool_size
-from evaluation.stability.table import read_table
-from evaluation.tables import csv_text
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError, require_different
-from output.files import digest_file, output_folder, refuse_other_results, write_texts
-from output.printable import print_written, say
+from headstart.evaluation.audit.document import csv_tables, describe
+from headstart.evaluation.audit.facts import read_facts
+from headstart.evaluation.audit.figures import draw_figures
+from headstart.evaluation.audit.findings import MOST_LEFT_OUT, MOST_OUTCOMES, Findings, audit_table
+from headstart.evaluation.audit.rankers import require_distinct, telling
+from headstart.evaluation.audit.report import audit_report, print_audit
+from headstart.evaluation.stability.study import choose_pool_size
+from headstart.evaluation.stability.table import read_table
+from headstart.evaluation.tables import csv_text
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import UserError, require_different
+from headstart.output.files import digest_file, output_folder, refuse_other_results, write_texts
+from headstart.output.printable import print_written, say
 
 JSON, REPORT = "audit.json", "report.md"
 
@@ -54,7 +54,7 @@ def audit(
         metrics: Metrics to audit, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
-        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+        performances: CSV file with the columns source, target and performance, such as `headstart performances`
             writes, in place of the table's own, which then needs no such column.
         pool_size: Sources in a pool, for setup stability and win rates, over every subset of this size. By default 70 %
             of the sources that a target has, rounded.

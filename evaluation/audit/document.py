@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.audit.findings import Findings
-from evaluation.over_targets import by_measure, number, over_targets
-from evaluation.stability.report import RATED
-from metrics.ranking.ranking_measures import MEASURES
-from output.markup import escape_cell
+from headstart.evaluation.audit.findings import Findings
+from headstart.evaluation.over_targets import by_measure, number, over_targets
+from headstart.evaluation.stability.report import RATED
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.output.markup import escape_cell
 
 Values = NDArray[np.float64]
 TableRows = list[list[Any]]

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluation.tables import finite_number, read_csv, require_fields
-from output.errors import UserError
+from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.output.errors import UserError
 
 # Columns of numbers that rank the sources, with the names of the rankers.
 NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}

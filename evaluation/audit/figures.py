@@ -10,11 +10,11 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evaluation.audit.rankers import MEAN_RANK
-from evaluation.audit.report import STATIC, ranker_titles
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from output.figures import ALARM, GREY, INK, PALE, drawing, save, shorten
-from output.files import write_together
+from headstart.evaluation.audit.rankers import MEAN_RANK
+from headstart.evaluation.audit.report import STATIC, ranker_titles
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, save, shorten
+from headstart.output.files import write_together
 
 # Inches of a line, of a panel, and of what stands around them.
 LINE, PANEL, AROUND = 0.3, 2.4, 1.1

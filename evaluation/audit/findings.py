@@ -10,13 +10,13 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.audit.facts import Facts
-from evaluation.audit.rankers import Rankers, given_mean_rank, rank_sources, without
-from evaluation.over_targets import mean_over_targets
-from evaluation.stability.study import Study, run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.static_orders import mean_spearman, performance_ranks
-from output.progress import track
+from headstart.evaluation.audit.facts import Facts
+from headstart.evaluation.audit.rankers import Rankers, given_mean_rank, rank_sources, without
+from headstart.evaluation.over_targets import mean_over_targets
+from headstart.evaluation.stability.study import Study, run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.static_orders import mean_spearman, performance_ranks
+from headstart.output.progress import track
 
 # Outcomes of all pools, targets and rankers up to which they are computed: some minutes on one core.
 MOST_OUTCOMES = 100_000_000

@@ -7,10 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.audit.facts import Facts
-from evaluation.stability.table import TransferTable
-from metrics.ranking.static_orders import mean_ranks_elsewhere, measure_targets, partial_kendall, performance_ranks
-from output.errors import UserError
+from headstart.evaluation.audit.facts import Facts
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.static_orders import (
+    mean_ranks_elsewhere,
+    measure_targets,
+    partial_kendall,
+    performance_ranks,
+)
+from headstart.output.errors import UserError
 
 MEAN_RANK = "mean_rank"
 SAME_FOR_ALL = "the same for all sources"

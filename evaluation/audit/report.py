@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from evaluation.audit.rankers import MEAN_RANK
-from evaluation.over_targets import with_interval
-from evaluation.stability.report import RATED
-from evaluation.stability.table import metric_titles
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from output.markup import escape_markdown
-from output.printable import say
-from output.tables import format_number, markdown_table, print_lines, print_table
+from headstart.evaluation.audit.rankers import MEAN_RANK
+from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.stability.report import RATED
+from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.markup import escape_markdown
+from headstart.output.printable import print_lines, say
+from headstart.output.tables import format_number, markdown_table, print_table
 
 # What knows nothing of the target: the mean rank, and facts, which a table may have as metrics of the catalogue, too.
 STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}

@@ -8,10 +8,10 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from evaluation.leaderboard.settings import DATA_SET, Asked, Setting, differing_within, values_of
-from metrics.sample_efficiency.held_out_choice import choose_on_others
-from metrics.sample_efficiency.scores import restricted
-from output.errors import UserError
+from headstart.evaluation.leaderboard.settings import DATA_SET, Asked, Setting, differing_within, values_of
+from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
+from headstart.metrics.sample_efficiency.scores import restricted
+from headstart.output.errors import UserError
 
 
 def choose_families(settings: Sequence[Setting], asked: Asked) -> list[Setting]:

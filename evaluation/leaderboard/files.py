@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from evaluation.leaderboard.tables import (
+from headstart.evaluation.leaderboard.tables import (
     describe_criterion,
     over_settings_rows,
     pair_rows,
@@ -14,9 +14,10 @@ from evaluation.leaderboard.tables import (
     setting_rows,
     stability_rows,
 )
-from evaluation.tables import csv_text
-from output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
-from output.tables import markdown_table, print_lines, print_table
+from headstart.evaluation.tables import csv_text
+from headstart.output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
+from headstart.output.printable import print_lines
+from headstart.output.tables import markdown_table, print_table
 
 JSON, CSV, MARKDOWN, TEX = (f"leaderboard.{kind}" for kind in ("json", "csv", "md", "tex"))
 SETTING = (

@@ -1,4 +1,4 @@
-"""`evaluate.py leaderboard`: which method wins, by how much, and how sure that is."""
+"""`headstart leaderboard`: which method wins, by how much, and how sure that is."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.leaderboard.families import choose_families, remark_on_variants
-from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, print_leaderboard, texts
-from evaluation.leaderboard.over_settings import describe_over_settings
-from evaluation.leaderboard.rows import describe, score_setting
-from evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
-from evaluation.leaderboard.settings import Asked, Setting, read_settings
-from evaluation.leaderboard.setup_stability import describe_setup_stability
-from evaluation.stored_traces import BASELINE, describe_differences
-from output.files import output_folder, refuse_other_results, write_texts
-from output.tables import print_lines
+from headstart.evaluation.leaderboard.families import choose_families, remark_on_variants
+from headstart.evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, print_leaderboard, texts
+from headstart.evaluation.leaderboard.over_settings import describe_over_settings
+from headstart.evaluation.leaderboard.rows import describe, score_setting
+from headstart.evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
+from headstart.evaluation.leaderboard.settings import Asked, Setting, read_settings
+from headstart.evaluation.leaderboard.setup_stability import describe_setup_stability
+from headstart.evaluation.stored_traces import BASELINE, describe_differences
+from headstart.output.files import output_folder, refuse_other_results, write_texts
+from headstart.output.printable import print_lines
 
 SCHEMA = 1
 ACCURACY_AT = [10, 50, 100, 500]

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.rows import Scored, interval
-from evaluation.leaderboard.settings import CHOICES, DATA_SET, TUNED, differing_within, values_of
-from evaluation.stored_traces import describe_differences
-from metrics.ranking.aggregates import (
+from headstart.evaluation.leaderboard.rows import Scored, interval
+from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, TUNED, differing_within, values_of
+from headstart.evaluation.stored_traces import describe_differences
+from headstart.metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
     percentile_interval,
     probabilities_of_improvement,
     ranks,
 )
-from metrics.sample_efficiency.scores import t_interval
+from headstart.metrics.sample_efficiency.scores import t_interval
 
 Values = NDArray[np.float64]
 # What is compared over. A file of weights is the same wherever it lies.

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.settings import Setting
-from metrics.sample_efficiency.curves import required_correct
-from metrics.sample_efficiency.resolution import (
+from headstart.evaluation.leaderboard.settings import Setting
+from headstart.metrics.sample_efficiency.curves import required_correct
+from headstart.metrics.sample_efficiency.resolution import (
     LEVEL,
     AllPairs,
     compare_all_pairs,
@@ -20,7 +20,7 @@ from metrics.sample_efficiency.resolution import (
     orderings_needed,
     rank_intervals,
 )
-from metrics.sample_efficiency.scores import (
+from headstart.metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
     holm,

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.joined_runs import known_until
-from evaluation.leaderboard.rows import Scored, number
-from metrics.ranking.outcome_agreement import agreement_vectors
-from metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
-from metrics.sample_efficiency.scores import restricted
+from headstart.evaluation.joined_runs import known_until
+from headstart.evaluation.leaderboard.rows import Scored, number
+from headstart.metrics.ranking.outcome_agreement import agreement_vectors
+from headstart.metrics.sample_efficiency.curves import first_streaks, is_open, required_correct
+from headstart.metrics.sample_efficiency.scores import restricted
 
 THRESHOLDS = (0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
 CONSECUTIVE = (1, 5, 10, 20)

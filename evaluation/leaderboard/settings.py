@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
-from evaluation.leaderboard.variants import name_variants
-from evaluation.runs import FILES, Run, read_runs
-from evaluation.stored_traces import (
+from headstart.evaluation.joined_runs import in_common, join, known_until, require_known, require_same_methods
+from headstart.evaluation.leaderboard.variants import name_variants
+from headstart.evaluation.runs import FILES, Run, read_runs
+from headstart.evaluation.stored_traces import (
     BASELINE,
     choose_where,
     describe_stream,
@@ -26,11 +26,11 @@ from evaluation.stored_traces import (
     show,
     telling_apart,
 )
-from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
-from output.errors import UserError
-from store.json_digest import digest_of
-from store.ledger import LedgerError
-from store.ledger_reader import LedgerReader
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.output.errors import UserError
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import LedgerError
+from headstart.store.ledger_reader import LedgerReader
 
 # A data set is its photos: folders of one name may hold others.
 DATA_SET = ("dataset", "train_photos_sha256")
@@ -171,13 +171,13 @@ def find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
         found = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
         there = [Path(path) for path in found]
         if not there:
-            raise UserError(f"runs: there is no {pattern!r}; name folders that train.py wrote")
+            raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
         below = [folder for path in there for folder in _below(path)]
         ledgers |= dict.fromkeys(folder for folder in below if is_ledger(folder))
         runs |= dict.fromkeys(str(folder) for folder in below if not is_ledger(folder))
     if not runs and not ledgers:
         given = ", ".join(map(repr, patterns))
-        raise UserError(f"runs: there is no run and no ledger in {given}; name folders that train.py wrote")
+        raise UserError(f"runs: there is no run and no ledger in {given}; name folders that headstart train wrote")
     return list(runs), list(ledgers)
 
 
@@ -301,8 +301,8 @@ def _setting(name: str, protocol: dict[str, Any], runs: Sequence[Run], asked: As
         if not (samples <= limit).any():
             raise UserError(
                 f"threshold: nothing is known of {curves.threshold} at {curves.consecutive} evaluations behind {limit} "
-                f"samples ({ends}), and no trace has met it by then; take a lower one, or run train.py with it to the "
-                "end"
+                f"samples ({ends}), and no trace has met it by then; take a lower one, or run headstart train with it "
+                "to the end"
             )
         remarks.append(f"Restricted at {limit} samples instead of {curves.limit}: {ends}.")
     tuned = [each for each, data_sets in asked.tuned.items() if protocol["dataset"] in data_sets]

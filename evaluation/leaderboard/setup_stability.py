@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.over_settings import common_methods, one_of_each
-from evaluation.leaderboard.rows import Scored, interval_if_known
-from evaluation.leaderboard.sensitivity import TIES, Cell
-from evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
-from metrics.ranking.aggregates import jackknife_interval
-from metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
+from headstart.evaluation.leaderboard.over_settings import common_methods, one_of_each
+from headstart.evaluation.leaderboard.rows import Scored, interval_if_known
+from headstart.evaluation.leaderboard.sensitivity import TIES, Cell
+from headstart.evaluation.leaderboard.settings import CHOICES, DATA_SET, differing_within, values_of
+from headstart.metrics.ranking.aggregates import jackknife_interval
+from headstart.metrics.ranking.outcome_agreement import MeanAgreement, agreement_vectors
 
 Values = NDArray[np.float64]
 # The parts of a setup, and the keys of the protocol that are such a part.

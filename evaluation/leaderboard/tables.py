@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from output.tables import format_number
+from headstart.output.tables import format_number
 
 Escape = Callable[[str], str]
 

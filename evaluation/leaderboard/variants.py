@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from evaluation.runs import Run
-from evaluation.stored_traces import name_apart
-from store.json_digest import digest_of
+from headstart.evaluation.runs import Run
+from headstart.evaluation.stored_traces import name_apart
+from headstart.store.json_digest import digest_of
 
 HYPERPARAMETERS, DIGESTS = "hyperparameters", "digests"
 

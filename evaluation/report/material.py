@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from evaluation.runs import FILES
-from evaluation.stored_traces import is_ledger
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from output.errors import UserError
+from headstart.evaluation.runs import FILES
+from headstart.evaluation.stored_traces import is_ledger
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.output.errors import UserError
 
 Document = Mapping[str, Any]
 SIMILARITY = ("cka.json", "score.json", *(f"{name}.json" for name in SIMILARITY_MEASURES if name != DEFAULT_MEASURE))
@@ -31,10 +31,10 @@ class Material:
 
     Attributes:
         traces: Whether there is a run or a ledger.
-        similarities: Results of `evaluate.py cka`.
-        transferability: Results of `evaluate.py transferability`.
-        audits: Results of `evaluate.py audit`.
-        stability: Results of `evaluate.py stability`.
+        similarities: Results of `headstart cka`.
+        transferability: Results of `headstart transferability`.
+        audits: Results of `headstart audit`.
+        stability: Results of `headstart stability`.
         foreign: What is called like one of these, and is none.
     """
 
@@ -47,7 +47,7 @@ class Material:
 
     @property
     def has_documents(self) -> bool:
-        """Whether there are results of `evaluate.py`."""
+        """Whether there are results of commands that evaluate."""
         return bool(self.similarities or self.transferability or self.audits or self.stability)
 
 
@@ -75,7 +75,8 @@ def find_material(folder: Path) -> Material:
                 _documents(found, name)[path / name] = document
     if not (found.traces or found.has_documents):
         raise UserError(
-            f"folder: {str(folder)!r} holds no run of train.py, no ledger and no results of evaluate.py; give another"
+            f"folder: {str(folder)!r} holds no run of headstart train, no ledger and no results of its "
+            "commands; give another"
         )
     return found
 

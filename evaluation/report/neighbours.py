@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 from scipy.cluster.hierarchy import leaves_list
 
-from evaluation.alignment.heatmap import cluster
-from evaluation.alignment.scoring import mean_key
-from evaluation.audit.report import ranker_table
-from evaluation.report.material import Document, damaged
-from evaluation.stability.table import metric_titles
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from metrics.transferability.catalogue import METRICS
-from output.page.cells import number, text
-from output.page.layout import Cell, Column, Part, Section, Table
+from headstart.evaluation.alignment.heatmap import cluster
+from headstart.evaluation.alignment.scoring import mean_key
+from headstart.evaluation.audit.report import ranker_table
+from headstart.evaluation.report.material import Document, damaged
+from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.output.page.cells import number, text
+from headstart.output.page.layout import Cell, Column, Part, Section, Table
 
 Documents = Mapping[Path, Document]
 

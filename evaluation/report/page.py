@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from evaluation.report.material import Material
-from evaluation.report.replication import replication
-from evaluation.report.robustness import over_settings, sensitivity, setup_stability
-from evaluation.report.settings import overview, settings_section
-from evaluation.runs import Run
-from metrics.sample_efficiency.curves import Curves
-from output.page.layout import Page, Section
+from headstart.evaluation.report.material import Material
+from headstart.evaluation.report.replication import replication
+from headstart.evaluation.report.robustness import over_settings, sensitivity, setup_stability
+from headstart.evaluation.report.settings import overview, settings_section
+from headstart.evaluation.runs import Run
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.page.layout import Page, Section
 
 # Methods whose lines are drawn when a page of more is opened.
 FIRST = 6
@@ -66,7 +66,7 @@ def _neighbours(material: Material) -> list[Section]:
     if not material.has_documents:
         return []
     # Their modules are slow to import.
-    from evaluation.report.neighbours import audits, similarity, stability, transferability
+    from headstart.evaluation.report.neighbours import audits, similarity, stability, transferability
 
     found = (
         similarity(material.similarities),

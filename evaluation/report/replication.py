@@ -11,10 +11,10 @@ from typing import Any
 
 import yaml
 
-from evaluation.runs import Run
-from output.files import digest_file
-from output.page.cells import text
-from output.page.layout import Cell, Column, Part, Section, Table, Text
+from headstart.evaluation.runs import Run
+from headstart.output.files import digest_file
+from headstart.output.page.cells import text
+from headstart.output.page.layout import Cell, Column, Part, Section, Table, Text
 
 # Characters of a digest that are shown.
 SHOWN = 16
@@ -57,7 +57,7 @@ def _page_command(document: Mapping[str, Any]) -> str:
     chosen = {name: asked[name] for name in ("where", "methods", "tuned", "choose") if asked[name]}
     options = [f"--{name}={value}" for name, value in {**asked["criterion"], "baseline": asked["baseline"]}.items()]
     options += [f"--{name}={_flow(value)}" for name, value in chosen.items()]
-    return shlex.join(["python", "evaluate.py", "report", *document["folders"], *options])
+    return shlex.join(["headstart", "report", *document["folders"], *options])
 
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
@@ -81,7 +81,7 @@ def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Pa
 def _command(run: Run, again: str, *options: str) -> str:
     """Give the command that runs a configuration again, into a folder."""
     places = [f"--trainer.default_root_dir={again}", LEDGER]
-    return shlex.join(["python", "train.py", "--config", str(run.folder / "config.yaml"), *options, *places])
+    return shlex.join(["headstart", "train", "--config", str(run.folder / "config.yaml"), *options, *places])
 
 
 def _row_command(run: Run, method: str, again: str) -> str | None:

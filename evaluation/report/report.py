@@ -1,4 +1,4 @@
-"""`evaluate.py report`: a comparison as a page to send."""
+"""`headstart report`: a comparison as a page to send."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from evaluation.leaderboard.families import choose_families
-from evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, texts
-from evaluation.leaderboard.leaderboard import ACCURACY_AT, ask, rank_settings
-from evaluation.leaderboard.settings import read_settings
-from evaluation.report.material import find_material
-from evaluation.stored_traces import BASELINE, is_ledger
-from output.errors import UserError, naming
-from output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
-from output.tables import print_lines
+from headstart.evaluation.leaderboard.families import choose_families
+from headstart.evaluation.leaderboard.files import CSV, JSON, MARKDOWN, TEX, texts
+from headstart.evaluation.leaderboard.leaderboard import ACCURACY_AT, ask, rank_settings
+from headstart.evaluation.leaderboard.settings import read_settings
+from headstart.evaluation.report.material import find_material
+from headstart.evaluation.stored_traces import BASELINE, is_ledger
+from headstart.output.errors import UserError, naming
+from headstart.output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
+from headstart.output.printable import print_lines
 
 # Stands in the first bytes of every page, by which one is known that may be replaced.
 GENERATOR, ITS_HEAD = '<meta name="generator" content="Headstart">', 500
@@ -40,7 +40,7 @@ def report(
     """Write what a folder holds as a page to send: one HTML file that needs no network, server or account.
 
     It shows the leaderboard of all runs and ledgers below the folder, their learning curves, and the results of
-    `evaluate.py cka`, `transferability`, `audit` and `stability` that lie there. The leaderboard's files are written
+    `headstart cka`, `transferability`, `audit` and `stability` that lie there. The leaderboard's files are written
     beside it.
 
     Args:
@@ -65,9 +65,9 @@ def report(
     drawn = None if figures is None else output_folder("figures", figures)
     _require_page(path)
     try:
-        from evaluation.report.page import comparison_page, neighbours_page
-        from output.page.figures import figure_writers
-        from output.page.layout import render
+        from headstart.evaluation.report.page import comparison_page, neighbours_page
+        from headstart.output.page.figures import figure_writers
+        from headstart.output.page.layout import render
     except ImportError as error:
         raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
     material = find_material(Path(folder))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.report import series
-from output.page.cells import number
-from output.page.layout import Cell, Column, Figure, Part, Section, Table
+from headstart.evaluation.report import series
+from headstart.output.page.cells import number
+from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
 Places = Mapping[str, int]
 

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import Curves
-from output.page.charts import ROW
-from output.page.layout import Series
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.page.charts import ROW
+from headstart.output.page.layout import Series
 
 # Evaluations that a learning curve is drawn through, spread evenly over the logarithm of the samples seen.
 POINTS = 32

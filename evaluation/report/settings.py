@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evaluation.report import series
-from metrics.sample_efficiency.curves import Curves
-from output.page.cells import number, p_value, share, text
-from output.page.layout import Cell, Column, Figure, Part, Section, Table
-from output.tables import format_number
+from headstart.evaluation.report import series
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.page.cells import number, p_value, share, text
+from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
+from headstart.output.tables import format_number
 
 Setting = Mapping[str, Any]
 Places = Mapping[str, int]

@@ -9,9 +9,9 @@ from string import ascii_letters
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources.scores import Score
-from metrics.sample_efficiency.resolution import maximal_groups
-from metrics.transferability.left_out import tell_apart
+from headstart.evaluation.sources.scores import Score
+from headstart.metrics.sample_efficiency.resolution import maximal_groups
+from headstart.metrics.transferability.left_out import tell_apart
 
 
 @dataclass(frozen=True)

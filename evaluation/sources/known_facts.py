@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from evaluation.sources.scores import Metrics
-from metrics.transferability.source_facts import SourceFacts
-from modules.networks.spec import NetworkSpec, naming_model
+from headstart.evaluation.sources.scores import Metrics
+from headstart.metrics.transferability.source_facts import SourceFacts
+from headstart.modules.networks.spec import NetworkSpec, naming_model
 
 
 def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[str, SourceFacts]:
@@ -24,7 +24,10 @@ def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[s
     """
     if not any(metric.of_source for metric in metrics.values()):
         return dict.fromkeys(networks, SourceFacts())
-    from modules.networks.facts import count_parameters, known_accuracy  # torch, which stored features do without
+    from headstart.modules.networks.facts import (  # torch, which stored features do without
+        count_parameters,
+        known_accuracy,
+    )
 
     facts = {}
     for name, network in networks.items():

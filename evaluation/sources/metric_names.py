@@ -18,11 +18,11 @@ import numpy as np
 from jsonargparse.typing import register_type
 from pydantic import TypeAdapter, ValidationError
 
-from evaluation.sources.scores import Metrics
-from metrics.transferability.catalogue import METRICS, TransferabilityMetric
-from metrics.transferability.inputs import Inputs
-from modules.provenance import source_digests
-from output.errors import UserError, require_different
+from headstart.evaluation.sources.scores import Metrics
+from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.modules.provenance import source_digests
+from headstart.output.errors import UserError, require_different
 
 DEFAULT_METRICS = tuple(name for name, metric in METRICS.items() if metric.is_default)
 # What takes as long on every target of a pool as if it were the only one is left out by default.

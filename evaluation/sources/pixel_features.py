@@ -9,17 +9,17 @@ from importlib.metadata import version
 
 import numpy as np
 
-from datamodules.photos.photo_source import Pictures
-from datamodules.row_policy import Means, Policy
-from datamodules.rows import TABLES, label_maps, pixels
-from evaluation.embeddings import Job
-from evaluation.sources.source_features import SourceFeatures
-from evaluation.sources.targets import Target
-from modules.networks.preprocessing import NO_CLASS
-from output.errors import UserError, naming
-from store.cache import cache_folder
-from store.row_store import RowStore, StoredRows
-from store.segments import RowSource, StoreError
+from headstart.datamodules.photos.photo_source import Pictures
+from headstart.datamodules.row_policy import Means, Policy
+from headstart.datamodules.rows import TABLES, label_maps, pixels
+from headstart.evaluation.embeddings import Job
+from headstart.evaluation.sources.source_features import SourceFeatures
+from headstart.evaluation.sources.targets import Target
+from headstart.modules.networks.preprocessing import NO_CLASS
+from headstart.output.errors import UserError, naming
+from headstart.store.cache import cache_folder
+from headstart.store.row_store import RowStore, StoredRows
+from headstart.store.segments import RowSource, StoreError
 
 # To be raised whenever the same settings give other pixels or features.
 VERSION = 1
@@ -59,7 +59,9 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     }
 
     def compute(_: list[int]) -> RowSource:
-        from evaluation.sources.sampled_pixels import SampledPixels  # torch, which a stored sample does without
+        from headstart.evaluation.sources.sampled_pixels import (
+            SampledPixels,  # torch, which a stored sample does without
+        )
 
         photos = _require_readable(target.photos, pixels(preprocessing, target.photos, means))
         labels = _require_readable(maps, label_maps(preprocessing, maps, means))

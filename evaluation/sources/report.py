@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from evaluation.sources.certainty import say_answer
-from evaluation.sources.results import RankedSources, Scored
-from evaluation.sources.targets import SPLITS
-from output.markup import escape_markdown, escape_names
-from output.tables import format_number, markdown_table, print_lines, print_table
+from headstart.evaluation.sources.certainty import say_answer
+from headstart.evaluation.sources.results import RankedSources, Scored
+from headstart.evaluation.sources.targets import SPLITS
+from headstart.output.markup import escape_markdown, escape_names
+from headstart.output.printable import print_lines
+from headstart.output.tables import format_number, markdown_table, print_table
 
 
 def print_source_ranking(results: Sequence[RankedSources]) -> None:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from evaluation.sources.certainty import Certainty, find_certainty
-from evaluation.sources.scores import Metrics, Score
-from evaluation.sources.targets import Target
-from metrics.ranking.mean_ranks import Ranking, rank
+from headstart.evaluation.sources.certainty import Certainty, find_certainty
+from headstart.evaluation.sources.scores import Metrics, Score
+from headstart.evaluation.sources.targets import Target
+from headstart.metrics.ranking.mean_ranks import Ranking, rank
 
 
 @dataclass(frozen=True)

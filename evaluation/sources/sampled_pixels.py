@@ -10,15 +10,15 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from datamodules.row_computation import require_device
-from datamodules.row_policy import Policy, pass_size
-from metrics.transferability.pixel_sampling import count_pixels, sample_pixels
-from modules.arithmetic import deterministic
-from modules.networks.backbone import build_backbone
-from modules.networks.preprocessing import NO_CLASS
-from modules.networks.spec import NetworkSpec, naming_model
-from output.errors import UserError
-from output.progress import Progress
+from headstart.datamodules.row_computation import require_device
+from headstart.datamodules.row_policy import Policy, pass_size
+from headstart.metrics.transferability.pixel_sampling import count_pixels, sample_pixels
+from headstart.modules.arithmetic import deterministic
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.preprocessing import NO_CLASS
+from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.output.errors import UserError
+from headstart.output.progress import Progress
 
 
 class SampledPixels:

@@ -11,10 +11,10 @@ from functools import cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.transferability.catalogue import TransferabilityMetric
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.left_out import SAME, interval
-from output.progress import Progress
+from headstart.metrics.transferability.catalogue import TransferabilityMetric
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.left_out import SAME, interval
+from headstart.output.progress import Progress
 
 Metrics = Mapping[str, TransferabilityMetric]
 ALONE = "it compares sources with each other, and there is one alone"

@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from contract.schema import ModelEntry
-from evaluation.embeddings import Extraction, Job, choose_taps, embed
-from evaluation.sources.targets import Target
-from metrics.transferability.left_out import divide, divide_groups
-from modules.networks.spec import CLASSIFIERS, NetworkSpec
-from modules.networks.taps import SOURCE_HEAD
-from output.errors import UserError
-from store.row_store import StoredRows
+from headstart.contract.schema import ModelEntry
+from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed
+from headstart.evaluation.sources.targets import Target
+from headstart.metrics.transferability.left_out import divide, divide_groups
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
+from headstart.modules.networks.taps import SOURCE_HEAD
+from headstart.output.errors import UserError
+from headstart.store.row_store import StoredRows
 
 
 @dataclass(frozen=True)

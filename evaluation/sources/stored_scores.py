@@ -14,14 +14,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import metrics.transferability
-from evaluation.sources import scores
-from evaluation.sources.scores import Score
-from metrics import arrays
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.inputs import Inputs
-from output.files import replacing
-from store.json_digest import digest_of
+from headstart.evaluation.sources import scores
+from headstart.evaluation.sources.scores import Score
+from headstart.metrics import arrays, transferability
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.output.files import replacing
+from headstart.store.json_digest import digest_of
 
 PACKAGES = ("numpy", "scipy")
 
@@ -112,5 +111,5 @@ def _digest(array: NDArray[Any]) -> str:
 def _digest_code() -> str:
     """Digest the code that scores follow from."""
     files = [Path(str(arrays.__file__)), Path(str(scores.__file__))]
-    files += sorted(Path(str(metrics.transferability.__file__)).parent.glob("*.py"))
+    files += sorted(Path(str(transferability.__file__)).parent.glob("*.py"))
     return hashlib.sha256(b"".join(hashlib.sha256(file.read_bytes()).digest() for file in files)).hexdigest()

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from datamodules.photos.duplicates import count_once, quote
-from datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from output.errors import naming
+from headstart.datamodules.photos.duplicates import count_once, quote
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
+from headstart.output.errors import naming
 
 Split = Literal["train", "validation"]
 # What messages and reports call the photos of a split.

@@ -1,4 +1,4 @@
-"""`evaluate.py transferability`: scores of source models on target data sets, from frozen features."""
+"""`headstart transferability`: scores of source models on target data sets, from frozen features."""
 
 from __future__ import annotations
 
@@ -11,28 +11,34 @@ from typing import Any
 
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
-from contract.documents import read_registries, registry_path
-from datamodules import import_photo_sources
-from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored, networks_of
-from evaluation.sources.known_facts import known_facts
-from evaluation.sources.metric_names import DEFAULT_METRICS, PIXEL_METRICS, MetricName, digest_metrics, find_metrics
-from evaluation.sources.pixel_features import pixel_features
-from evaluation.sources.report import print_source_ranking, source_report
-from evaluation.sources.results import RankedSources
-from evaluation.sources.scores import Metrics, Score, compare_sources, score_source
-from evaluation.sources.source_features import SourceFeatures, source_features, source_job
-from evaluation.sources.stored_scores import StoredScores
-from evaluation.sources.targets import Split, Target, read_target
-from evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.source_facts import SourceFacts
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError, require_different
-from output.files import output_folder, refuse_other_results
-from output.printable import print_written
-from output.progress import Progress
-from store.cache import cache_folder
+from headstart.contract.documents import read_registries, registry_path
+from headstart.datamodules import import_photo_sources
+from headstart.datamodules.photos.photo_source import PhotoSource
+from headstart.evaluation.embeddings import HERE, Engines, Extraction, Job, embed_all, find_stored, networks_of
+from headstart.evaluation.sources.known_facts import known_facts
+from headstart.evaluation.sources.metric_names import (
+    DEFAULT_METRICS,
+    PIXEL_METRICS,
+    MetricName,
+    digest_metrics,
+    find_metrics,
+)
+from headstart.evaluation.sources.pixel_features import pixel_features
+from headstart.evaluation.sources.report import print_source_ranking, source_report
+from headstart.evaluation.sources.results import RankedSources
+from headstart.evaluation.sources.scores import Metrics, Score, compare_sources, score_source
+from headstart.evaluation.sources.source_features import SourceFeatures, source_features, source_job
+from headstart.evaluation.sources.stored_scores import StoredScores
+from headstart.evaluation.sources.targets import Split, Target, read_target
+from headstart.evaluation.tables import SOURCE_COLUMNS, read_performances, write_scores
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.source_facts import SourceFacts
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import UserError, require_different
+from headstart.output.files import output_folder, refuse_other_results
+from headstart.output.printable import print_written
+from headstart.output.progress import Progress
+from headstart.store.cache import cache_folder
 
 import_photo_sources()
 
@@ -61,7 +67,7 @@ def transferability(
 ) -> dict[str, Any]:
     """Score how well source models are expected to transfer to target data sets, without any training.
 
-    Writes scores.csv (the plain table that `evaluate.py stability` reads), transferability.json and report.md, and
+    Writes scores.csv (the plain table that `headstart stability` reads), transferability.json and report.md, and
     prints the report.
 
     Args:

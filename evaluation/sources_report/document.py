@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.over_targets import Values, by_measure
-from evaluation.stability.table import TransferTable
-from metrics.ranking.best_metrics import find_best
-from metrics.ranking.ranking_measures import MEASURES
-from metrics.ranking.static_orders import measure_targets
-from output.markup import escape_cell
+from headstart.evaluation.over_targets import Values, by_measure
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.best_metrics import find_best
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.metrics.ranking.static_orders import measure_targets
+from headstart.output.markup import escape_cell
 
 TableRows = list[list[Any]]
 

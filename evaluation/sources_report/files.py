@@ -6,11 +6,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from evaluation.over_targets import with_interval
-from evaluation.stability.table import metric_titles
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from output.markup import escape_latex, escape_markdown, latex_tables
-from output.tables import format_number, markdown_table, print_lines, print_table
+from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
+from headstart.output.markup import escape_latex, escape_markdown, latex_tables
+from headstart.output.printable import print_lines
+from headstart.output.tables import format_number, markdown_table, print_table
 
 Document = Mapping[str, Any]
 Cells = list[list[str]]

@@ -1,4 +1,4 @@
-"""`evaluate.py sources-report`: how well every metric foretells the performances of sources on every target."""
+"""`headstart sources-report`: how well every metric foretells the performances of sources on every target."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
-from evaluation.sources_report.document import csv_tables, describe
-from evaluation.sources_report.files import latex_report, markdown_report, print_report
-from evaluation.stability.table import read_table
-from evaluation.tables import csv_text
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import require_different
-from output.files import output_folder, refuse_other_results, write_texts
-from output.printable import print_written
+from headstart.evaluation.sources_report.document import csv_tables, describe
+from headstart.evaluation.sources_report.files import latex_report, markdown_report, print_report
+from headstart.evaluation.stability.table import read_table
+from headstart.evaluation.tables import csv_text
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import require_different
+from headstart.output.files import output_folder, refuse_other_results, write_texts
+from headstart.output.printable import print_written
 
 JSON, MARKDOWN, TEX = (f"sources_report.{kind}" for kind in ("json", "md", "tex"))
 CSV_FILES = {"over_targets": "over_targets.csv", "by_target": "by_target.csv"}
@@ -41,7 +41,7 @@ def sources_report(
         metrics: Metrics to report, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
-        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+        performances: CSV file with the columns source, target and performance, such as `headstart performances`
             writes, in place of the table's own, which then needs no such column.
         exclude_target: Whether the cell of a target with the source of the same name is left out.
         trainable: Which rows count in a table with the column `Trainable Backbone`: those of fine-tuning the whole

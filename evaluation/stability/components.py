@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.over_targets import number
-from evaluation.stability.study import Study
-from metrics.ranking.aggregates import jackknife_interval
-from output.tables import format_number
+from headstart.evaluation.over_targets import number
+from headstart.evaluation.stability.study import Study
+from headstart.metrics.ranking.aggregates import jackknife_interval
+from headstart.output.tables import format_number
 
 Values = NDArray[np.float64]
 

@@ -10,11 +10,11 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.paper_examples import EXAMPLES, Example, Part
-from evaluation.stability.study import Study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.ranking_measures import MEASURES, Measure
-from output.errors import UserError, naming
+from headstart.evaluation.stability.paper_examples import EXAMPLES, Example, Part
+from headstart.evaluation.stability.study import Study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
+from headstart.output.errors import UserError, naming
 
 Values = NDArray[np.float64]
 

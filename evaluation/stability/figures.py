@@ -16,14 +16,14 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from evaluation.stability.examples import FigureChoice, Panel, varying_measure, varying_pool, varying_target
-from evaluation.stability.paper_examples import Example
-from evaluation.stability.study import Study, pool_outcomes
-from evaluation.stability.table import TransferTable
-from metrics.ranking.outcome_agreement import agreement_vectors
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from output.figures import INK, LINE_STYLES, LineStyle, drawing, save, shorten
-from output.files import write_together
+from headstart.evaluation.stability.examples import FigureChoice, Panel, varying_measure, varying_pool, varying_target
+from headstart.evaluation.stability.paper_examples import Example
+from headstart.evaluation.stability.study import Study, pool_outcomes
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.outcome_agreement import agreement_vectors
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, save, shorten
+from headstart.output.files import write_together
 
 PANEL, PANELS_ACROSS = 2.5, 5
 # Components in the order of the coordinates of an experiment: target, measure, pool.

@@ -14,11 +14,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.study import Outcomes
-from evaluation.stability.table import TransferTable
-from metrics.ranking.ranking_measures import MEASURES
-from output.files import replacing
-from output.markup import escape_cell
+from headstart.evaluation.stability.study import Outcomes
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.output.files import replacing
+from headstart.output.markup import escape_cell
 
 # How outcomes are written: as `outcomes.npy`, as `outcomes.csv.gz`, or not at all.
 OutcomeFile = bool | Literal["csv"]

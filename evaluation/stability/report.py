@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.over_targets import number
-from evaluation.stability.components import (
+from headstart.evaluation.over_targets import number
+from headstart.evaluation.stability.components import (
     interval_in_words,
     moves_most,
     moves_most_in_words,
     setup_stability_interval,
 )
-from evaluation.stability.study import Study
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
-from metrics.ranking.win_rates import Ties, round_to_100
-from output.tables import print_lines, print_table
+from headstart.evaluation.stability.study import Study
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES
+from headstart.metrics.ranking.win_rates import Ties, round_to_100
+from headstart.output.printable import print_lines
+from headstart.output.tables import print_table
 
 # What win rates are given by, with their titles: the measures, and the mean over them.
 RATED: dict[str, str] = {name: measure.title for name, measure in EVALUATION_MEASURES.items()}

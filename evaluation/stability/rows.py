@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.tables import finite_number, read_csv, require_fields
-from output.errors import UserError
+from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.output.errors import UserError
 
 # Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
 # transferability metrics evaluations?, ECCV 2022.
@@ -79,7 +79,7 @@ def read_rows(
     scored: bool,
     performed: bool = True,
 ) -> Rows:
-    """Read the rows that count; what these are is said by `evaluation.stability.table.read_table`.
+    """Read the rows that count; what these are is said by `headstart.evaluation.stability.table.read_table`.
 
     Args:
         path: CSV file.

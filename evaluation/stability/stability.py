@@ -1,4 +1,4 @@
-"""`evaluate.py stability`: how far the evaluation of transferability metrics can be trusted."""
+"""`headstart stability`: how far the evaluation of transferability metrics can be trusted."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from typing import Any, Literal, NamedTuple
 
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from evaluation.stability.examples import FigureChoice, fitting_examples
-from evaluation.stability.figures import draw_figures
-from evaluation.stability.outcome_files import OutcomeFile, keep_outcomes, outcome_file
-from evaluation.stability.paper_examples import Example
-from evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
-from evaluation.stability.study import choose_pool_size, run_study
-from evaluation.stability.table import TransferTable, read_table
-from evaluation.tables import csv_text
-from metrics.ranking.ranking_measures import Measure
-from metrics.ranking.win_rates import Ties
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError, require_different
-from output.files import output_folder, refuse_other_results, write_texts
-from output.printable import say
-from output.tables import print_lines
+from headstart.evaluation.stability.examples import FigureChoice, fitting_examples
+from headstart.evaluation.stability.figures import draw_figures
+from headstart.evaluation.stability.outcome_files import OutcomeFile, keep_outcomes, outcome_file
+from headstart.evaluation.stability.paper_examples import Example
+from headstart.evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
+from headstart.evaluation.stability.study import choose_pool_size, run_study
+from headstart.evaluation.stability.table import TransferTable, read_table
+from headstart.evaluation.tables import csv_text
+from headstart.metrics.ranking.ranking_measures import Measure
+from headstart.metrics.ranking.win_rates import Ties
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import UserError, require_different
+from headstart.output.files import output_folder, refuse_other_results, write_texts
+from headstart.output.printable import print_lines, say
 
 CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}
 
@@ -80,7 +79,7 @@ def stability(
         metrics: Metrics to study, by their names in the table; by default all. Those that give all sources of every
             target the same score are left out, with a line that says so.
         columns: Names of columns in the file where they are others: '{source: Model, target: Dataset}'.
-        performances: CSV file with the columns source, target and performance, such as `evaluate.py performances`
+        performances: CSV file with the columns source, target and performance, such as `headstart performances`
             writes, in place of the table's own, which then needs no such column.
         preset: Conventions that reproduce the paper's table 2 (`scenario1`) or 3 (`scenario2`) from its released table;
             options that are given besides it win.

@@ -10,12 +10,17 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.table import TransferTable
-from metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement, agreement_vectors, group_agreements
-from metrics.ranking.ranking_measures import MEASURES, measure_pools
-from metrics.ranking.win_rates import Wins
-from output.errors import UserError
-from output.progress import track
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.outcome_agreement import (
+    AgreementsByTarget,
+    MeanAgreement,
+    agreement_vectors,
+    group_agreements,
+)
+from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
+from headstart.metrics.ranking.win_rates import Wins
+from headstart.output.errors import UserError
+from headstart.output.progress import track
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7

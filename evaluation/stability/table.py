@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.stability.rows import MOST_NAMED, Rows, list_kinds, read_rows
-from evaluation.tables import read_performances
-from metrics.ranking.static_orders import tell_apart
-from metrics.transferability.catalogue import METRICS
-from output.errors import UserError
-from output.files import digest_file
-from store.json_digest import digest_of
+from headstart.evaluation.stability.rows import MOST_NAMED, Rows, list_kinds, read_rows
+from headstart.evaluation.tables import read_performances
+from headstart.metrics.ranking.static_orders import tell_apart
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+from headstart.store.json_digest import digest_of
 
 SAME_PERFORMANCE = 1e-9
 # The order of the paper's tables, which decides among equals with `ties=last`; other metrics come after these.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from evaluation.sources.report import baseline_remarks, ranked_table, tie_remarks
-from evaluation.target_selection.results import RankedTargets
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from output.markup import escape_markdown, escape_names
-from output.tables import format_number, markdown_table, print_lines, print_table
+from headstart.evaluation.sources.report import baseline_remarks, ranked_table, tie_remarks
+from headstart.evaluation.target_selection.results import RankedTargets
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.markup import escape_markdown, escape_names
+from headstart.output.printable import print_lines
+from headstart.output.tables import format_number, markdown_table, print_table
 
 PRINTED_TARGETS = 10
 LEGEND = (

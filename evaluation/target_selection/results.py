@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from evaluation.sources.results import Scored
-from evaluation.sources.targets import Target
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
+from headstart.evaluation.sources.results import Scored
+from headstart.evaluation.sources.targets import Target
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Measure, kendall
 
 
 @dataclass(frozen=True)

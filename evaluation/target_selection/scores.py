@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from evaluation.sources.scores import Metrics, Score, score_jointly, score_one
-from metrics.transferability.catalogue import Pooled
-from metrics.transferability.inputs import Inputs, Pool
-from metrics.transferability.joint_scores import gbc_of_targets
-from output.progress import track
+from headstart.evaluation.sources.scores import Metrics, Score, score_jointly, score_one
+from headstart.metrics.transferability.catalogue import Pooled
+from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.joint_scores import gbc_of_targets
+from headstart.output.progress import track
 
 GbcAxes = Literal["dataset", "target", "features"]
 POOLED_GBC: dict[GbcAxes, Pooled | None] = {

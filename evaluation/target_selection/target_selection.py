@@ -1,4 +1,4 @@
-"""`evaluate.py target-selection`: which of many targets one source model is expected to transfer to best."""
+"""`headstart target-selection`: which of many targets one source model is expected to transfer to best."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 from numpy.typing import NDArray
 
-from contract.documents import read_registry, registry_path
-from datamodules import import_photo_sources
-from datamodules.photos.photo_source import PhotoSource
-from evaluation.embeddings import Extraction, networks_of
-from evaluation.sources.known_facts import known_facts
-from evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
-from evaluation.sources.source_features import source_features, source_job
-from evaluation.sources.targets import Split, Target, read_target
-from evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
-from evaluation.target_selection.report import print_target_ranking, target_report
-from evaluation.target_selection.results import RankedTargets
-from evaluation.target_selection.scores import GbcAxes, score_targets
-from metrics.transferability.inputs import Pool
-from metrics.transferability.target_pools import ClassShare, draw_targets
-from output.dashboard import Dashboard, Result, check_dashboard, publish
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results
-from output.printable import print_written
-from store.cache import cache_folder
+from headstart.contract.documents import read_registry, registry_path
+from headstart.datamodules import import_photo_sources
+from headstart.datamodules.photos.photo_source import PhotoSource
+from headstart.evaluation.embeddings import Extraction, networks_of
+from headstart.evaluation.sources.known_facts import known_facts
+from headstart.evaluation.sources.metric_names import SELECTION_METRICS, MetricName, digest_metrics, find_metrics
+from headstart.evaluation.sources.source_features import source_features, source_job
+from headstart.evaluation.sources.targets import Split, Target, read_target
+from headstart.evaluation.tables import SCORE_COLUMNS, read_performances, write_scores
+from headstart.evaluation.target_selection.report import print_target_ranking, target_report
+from headstart.evaluation.target_selection.results import RankedTargets
+from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
+from headstart.metrics.transferability.inputs import Pool
+from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
+from headstart.output.errors import UserError
+from headstart.output.files import output_folder, refuse_other_results
+from headstart.output.printable import print_written
+from headstart.store.cache import cache_folder
 
 import_photo_sources()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.scores import t_half_width
+from headstart.metrics.sample_efficiency.scores import t_half_width
 
 Values = NDArray[np.float64]
 RESAMPLES, SEED, LEVEL = 1_000, 0, 0.95

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.scores import holm
+from headstart.metrics.sample_efficiency.scores import holm
 
 # Values that differ by no more differ by rounding errors.
 SAME = 1e-12

@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, kendall, measure_pools
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, kendall, measure_pools
 
 Values = NDArray[np.float64]
 Known = NDArray[np.bool_]

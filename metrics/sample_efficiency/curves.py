@@ -17,7 +17,8 @@ Measure = Literal["accuracy", "balanced_accuracy"]
 THRESHOLD, CONSECUTIVE = 0.8, 10
 # Stands behind the end of a trace.
 NOT_EVALUATED = -1
-# Stands in a trace where lazy evaluation left out an evaluation, see `metrics.sample_efficiency.lazy_evaluation`.
+# Stands in a trace where lazy evaluation left out an evaluation, see
+# `headstart.metrics.sample_efficiency.lazy_evaluation`.
 SKIPPED = -2
 # Counts are stored in 32 bits.
 LARGEST_COUNT = 2**31 - 1

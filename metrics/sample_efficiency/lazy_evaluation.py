@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import SKIPPED
+from headstart.metrics.sample_efficiency.curves import SKIPPED
 
 
 def next_evaluation(correct: NDArray[np.integer[Any]], required: int, consecutive: int) -> int | None:

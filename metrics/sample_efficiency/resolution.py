@@ -6,10 +6,10 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # which imports its parts when they are used
 from numpy.typing import NDArray
-from scipy import special
 
-from metrics.sample_efficiency.scores import sign_patterns
+from headstart.metrics.sample_efficiency.scores import sign_patterns
 
 LEVEL, POWER = 0.05, 0.8
 # Sign patterns of the tests of all pairs at most; all are taken of up to 13 orderings.
@@ -67,7 +67,7 @@ def compare_all_pairs(values: NDArray[np.float64]) -> AllPairs:
         np.maximum(largest, np.abs(null, out=null) / np.float32(scale[pair]), out=largest)
         exceeded[pair] = np.count_nonzero(largest >= np.float32(observed[pair] * (1 - 1e-6)))
         if second[pair] == first[pair] + 1:
-            levels[first[pair]] = min(2 * special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
+            levels[first[pair]] = min(2 * scipy.special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
     # Of patterns that are drawn, the observed one is one more.
     p_values = (exceeded + drawn) / (len(patterns) + drawn)
     # A pair that differs more is never less sure.
@@ -168,7 +168,7 @@ def _power(differences: NDArray[np.float64], levels: NDArray[np.float64], orderi
     variance = np.maximum(counts @ differences**2 / orderings - mean**2, 0) * orderings / (orderings - 1)
     # Rounding leaves a little where all that was drawn is equal.
     variance[variance <= 1e-12 * mean**2] = 0
-    half = special.stdtrit(orderings - 1, 1 - levels / 2) * np.sqrt(variance / orderings)
+    half = scipy.special.stdtrit(orderings - 1, 1 - levels / 2) * np.sqrt(variance / orderings)
     found: NDArray[np.float64] = (np.abs(mean) > half).mean(0)
     return found
 

@@ -8,10 +8,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import scipy  # which imports its parts when they are used
 from numpy.typing import NDArray
-from scipy import special
 
-from metrics.sample_efficiency.curves import Curves
+from headstart.metrics.sample_efficiency.curves import Curves
 
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
@@ -66,7 +66,7 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
 
 def t_half_width(error: float, freedom: int, level: float = 0.95) -> float:
     """Give half of the width of the t interval of an estimate with this standard error and degrees of freedom."""
-    return float(special.stdtrit(freedom, (1 + level) / 2)) * error
+    return float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error
 
 
 def relative_interval(
@@ -92,7 +92,7 @@ def relative_interval(
     count = len(baseline)
     if count < 2:
         return float("nan"), float("nan")
-    squared = float(special.stdtrit(count - 1, (1 + level) / 2)) ** 2
+    squared = float(scipy.special.stdtrit(count - 1, (1 + level) / 2)) ** 2
     # R lies between the roots of a R^2 - 2 b R + c.
     covariance = np.cov(baseline, custom) / count
     means = np.array([baseline.mean(), custom.mean()])
@@ -121,7 +121,7 @@ def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[
     """
     count = len(samples)
     # The largest k for which fewer than k of the values lie below the median with at most half of the error.
-    tails = special.bdtr(np.arange(count), count, 0.5)
+    tails = scipy.special.bdtr(np.arange(count), count, 0.5)
     k = int((tails <= (1 - level) / 2).sum())
     if k == 0:
         return float("nan"), float("nan")

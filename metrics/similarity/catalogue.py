@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
-from metrics.similarity.centred_embedding import Embedding
-from metrics.similarity.cka import biased_and_debiased_cka
-from metrics.similarity.mutual_knn import NEIGHBOURS, pairwise_mutual_knn
-from metrics.similarity.procrustes import pairwise_procrustes
-from metrics.similarity.rbf_cka import pairwise_rbf_cka
-from metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
+from headstart.metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.cka import biased_and_debiased_cka
+from headstart.metrics.similarity.mutual_knn import NEIGHBOURS, pairwise_mutual_knn
+from headstart.metrics.similarity.procrustes import pairwise_procrustes
+from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
+from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
 
 Matrix: TypeAlias = NDArray[np.float64]
 Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertible_linear"]

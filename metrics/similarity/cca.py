@@ -26,10 +26,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
-from metrics.similarity.every_pair import matrix_of_pairs
-from metrics.similarity.narrow_embedding import narrow, unit_norm
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
+from headstart.metrics.similarity.every_pair import matrix_of_pairs
+from headstart.metrics.similarity.narrow_embedding import narrow, unit_norm
 
 VARIANCE = 0.99
 
@@ -48,8 +48,8 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], 
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it has as
-            many directions as the stimuli can have.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, it
+            has as many directions as the stimuli can have.
     """
     bases = [_basis(x, *narrow(x, "CCA"), "CCA") for x in read_embeddings(embeddings)]
     return matrix_of_pairs(bases, _mean_correlation), None

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.model_subset_search import check_size
+from headstart.metrics.similarity.model_subset_search import check_size
 
 Floats = NDArray[np.float64]
 Embeddings = Sequence[NDArray[np.floating]]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, in_place, namespace
-from metrics.similarity.gram_products import check_rows
+from headstart.metrics.arrays import Array, in_place, namespace
+from headstart.metrics.similarity.gram_products import check_rows
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
-from metrics.similarity.gram_products import GramProducts
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace, read_embeddings
+from headstart.metrics.similarity.gram_products import GramProducts
 
 BLOCK_BYTES = 256 * 2**20
 

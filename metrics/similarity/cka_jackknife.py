@@ -19,10 +19,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
-from metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
-from metrics.similarity.gram_products import DEGENERATE, GramProducts
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, Workspace
+from headstart.metrics.similarity.cka import BLOCK_BYTES, gram_form_is_cheaper, read_and_multiply
+from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
@@ -69,7 +69,7 @@ def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
 
 def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> CkaIntervals:
     """Compute the intervals as `cka_intervals` does, from the products of embeddings that have a CKA."""
-    from scipy.special import stdtrit  # not with `import metrics`, which it would take most of the time of
+    from scipy.special import stdtrit  # not with `headstart.metrics`, which it would take most of the time of
 
     n, m = products.n, len(embeddings)
     biased = products.cka([x.name for x in embeddings], debiased=False)

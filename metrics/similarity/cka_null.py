@@ -2,12 +2,12 @@
 
 Biased CKA grows with the widths and shrinks with the number of stimuli, whatever the embeddings have in common. What
 a pair reads by its sizes alone is the distribution of its CKA over all permutations of the rows of one embedding. Mean
-and standard deviation of this **null** are exact (`metrics.similarity.permutation_moments`); its tail is that of the
-Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation and skewness, as in
-Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for multivariate inference",
-Computational Statistics & Data Analysis 20, 1995. The calibrated value is that of Gröger, Wen and Brbić, "Revisiting
-the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this tail in place of one of
-drawn permutations:
+and standard deviation of this **null** are exact (`headstart.metrics.similarity.permutation_moments`); its tail is that
+of the Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation and skewness,
+as in Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for multivariate
+inference", Computational Statistics & Data Analysis 20, 1995. The calibrated value is that of Gröger, Wen and Brbić,
+"Revisiting the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this tail in
+place of one of drawn permutations:
 
     calibrated = max(0, (CKA - q) / (1 - q))
 """
@@ -22,11 +22,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.centred_embedding import CentredEmbedding, Embedding
-from metrics.similarity.cka import pair_products, read_and_multiply
-from metrics.similarity.cubic_sums import cubic_sums
-from metrics.similarity.gram_products import GramProducts
-from metrics.similarity.permutation_moments import mean_and_variance, skewness
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding
+from headstart.metrics.similarity.cka import pair_products, read_and_multiply
+from headstart.metrics.similarity.cubic_sums import cubic_sums
+from headstart.metrics.similarity.gram_products import GramProducts
+from headstart.metrics.similarity.permutation_moments import mean_and_variance, skewness
 
 Matrix = NDArray[np.float64]
 
@@ -134,7 +134,7 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
 
 def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
     """Give the probability of more than z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
-    from scipy.special import gammainc, gammaincc, ndtr  # not with `import metrics`, which it would make slow
+    from scipy.special import gammainc, gammaincc, ndtr  # not with `headstart.metrics`, which it would make slow
 
     shape, steps = _gamma(skew)
     # A negative skewness mirrors the distribution, so that its upper tail is the lower one of the gamma distribution.

@@ -15,8 +15,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Workspace
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Workspace
 
 ROWS = 384
 SEED = 0

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from metrics.similarity.densest_subset_bound import Floats, Multipliers, bound_densest_subset
+from headstart.metrics.similarity.densest_subset_bound import Floats, Multipliers, bound_densest_subset
 
 Nodes = NDArray[np.intp]
 

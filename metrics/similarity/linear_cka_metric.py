@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 from torchmetrics import Metric
 
-from metrics.similarity.gram_products import GramProducts
+from headstart.metrics.similarity.gram_products import GramProducts
 
 # The widths of vectors of packed moments that were packed here: to read them back, a GPU would be waited for.
 _WIDTHS = WeakTensorKeyDictionary()

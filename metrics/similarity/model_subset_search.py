@@ -11,7 +11,7 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.similarity.densest_subset_proof import DensestSubset
 
 # Is called with what is done, all there is to do, and how good the best so far is.
 Progress = Callable[[int, int, str], object]

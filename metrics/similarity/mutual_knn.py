@@ -13,11 +13,11 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import check_integer, is_tensor, to_host
-from metrics.similarity import cka
-from metrics.similarity.centred_embedding import Embedding, Workspace
-from metrics.similarity.every_pair import matrix_of_pairs
-from metrics.similarity.unit_rows import UnitRows, read_unit_rows
+from headstart.metrics.arrays import check_integer, is_tensor, to_host
+from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.centred_embedding import Embedding, Workspace
+from headstart.metrics.similarity.every_pair import matrix_of_pairs
+from headstart.metrics.similarity.unit_rows import UnitRows, read_unit_rows
 
 NEIGHBOURS = 10
 # Cosines that are this near to 1 or -1 are of rows on one line.
@@ -39,7 +39,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `metrics.similarity.cka.pairwise_cka`; or k is less than 1; or, naming the embedding as
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or k is less than 1; or, naming the embedding as
             `embeddings[3]`, it has no k neighbours: there are too few stimuli, a row is 0, or all rows lie on one
             line through the origin, as with a single column.
     """

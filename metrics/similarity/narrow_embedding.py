@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.arrays import Array, is_tensor, namespace
-from metrics.similarity.centred_embedding import CentredEmbedding, Workspace
+from headstart.metrics.arrays import Array, is_tensor, namespace
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Workspace
 
 
 def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:

@@ -24,8 +24,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.cubic_sums import CubicSums
-from metrics.similarity.gram_products import DEGENERATE, GramProducts
+from headstart.metrics.similarity.cubic_sums import CubicSums
+from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
 Matrix = NDArray[np.float64]
 Partitions = Sequence[tuple[int, int, tuple[int, ...]]]

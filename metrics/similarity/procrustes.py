@@ -16,10 +16,10 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace
-from metrics.similarity.centred_embedding import Embedding, read_embeddings
-from metrics.similarity.every_pair import matrix_of_pairs
-from metrics.similarity.narrow_embedding import narrow
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.similarity.centred_embedding import Embedding, read_embeddings
+from headstart.metrics.similarity.every_pair import matrix_of_pairs
+from headstart.metrics.similarity.narrow_embedding import narrow
 
 
 def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
@@ -37,7 +37,7 @@ def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.flo
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `metrics.similarity.cka.pairwise_cka`.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`.
     """
     narrowed = [narrow(x, "Procrustes similarity")[0] for x in read_embeddings(embeddings)]
     return matrix_of_pairs(narrowed, _nuclear_norm), None

@@ -1,7 +1,7 @@
 """Centred kernel alignment (CKA) with the RBF kernel, to which near stimuli matter more than far ones, in float64.
 
-With d_ij the Euclidean distance between rows i and j of an embedding, CKA is computed as in `metrics.similarity.cka`,
-with the biased and the debiased HSIC, from the centred matrices of
+With d_ij the Euclidean distance between rows i and j of an embedding, CKA is computed as in
+`headstart.metrics.similarity.cka`, with the biased and the debiased HSIC, from the centred matrices of
 
     K_ij = exp(-d_ij^2 / (2 s^2)),    s = fraction * (median of d_ij over all i < j)
 
@@ -19,10 +19,16 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Embedding, Workspace, read_embeddings
-from metrics.similarity.cka import gram_tiles
-from metrics.similarity.gram_products import GramProducts
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import (
+    CHUNK_VALUES,
+    CentredEmbedding,
+    Embedding,
+    Workspace,
+    read_embeddings,
+)
+from headstart.metrics.similarity.cka import gram_tiles
+from headstart.metrics.similarity.gram_products import GramProducts
 
 FRACTION = 0.8
 # Squared distances below this part of the squared lengths of centred rows are made of rounding errors.
@@ -48,8 +54,8 @@ def pairwise_rbf_cka(
         below 4 rows.
 
     Raises:
-        ValueError: As `metrics.similarity.cka.pairwise_cka`; or the median distance is 0 or lost to rounding, as where
-            most rows are equal; or the fraction is not positive.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or the median distance is 0 or lost to rounding,
+            as where most rows are equal; or the fraction is not positive.
     """
     if not fraction > 0:
         raise ValueError(

@@ -15,11 +15,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import to_host
-from metrics.similarity import cka
-from metrics.similarity.centred_embedding import Embedding
-from metrics.similarity.cka import gram_tiles
-from metrics.similarity.unit_rows import UnitRows, read_unit_rows
+from headstart.metrics.arrays import to_host
+from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.cka import gram_tiles
+from headstart.metrics.similarity.unit_rows import UnitRows, read_unit_rows
 
 # Differences between correlations of rows up to this are rounding errors.
 DIGITS = 12
@@ -39,8 +39,9 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.fl
         Symmetric `[m, m]` from -1 to 1 with ones on the diagonal; None, since there is no debiased estimate.
 
     Raises:
-        ValueError: As `metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, RSA is
-            undefined: a row is the same in all columns, or all dissimilarities are equal, as where there are 2 stimuli.
+        ValueError: As `headstart.metrics.similarity.cka.pairwise_cka`; or, naming the embedding as `embeddings[3]`, RSA
+            is undefined: a row is the same in all columns, or all dissimilarities are equal, as where there are 2
+            stimuli.
     """
     read = read_unit_rows(embeddings, "RSA", correlated=True)
     n, m = len(read[0].values), len(read)

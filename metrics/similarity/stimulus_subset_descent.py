@@ -9,9 +9,9 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
-from metrics.similarity.centred_catalog import Embeddings, Floats
-from metrics.similarity.model_subset_search import Progress, Search, draw_values
+from headstart.metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
+from headstart.metrics.similarity.centred_catalog import Embeddings, Floats
+from headstart.metrics.similarity.model_subset_search import Progress, Search, draw_values
 
 # Subsets that the measure is evaluated on: all, where there are no more.
 EVALUATIONS = 2000

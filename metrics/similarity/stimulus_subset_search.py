@@ -9,8 +9,8 @@ from itertools import combinations, islice
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
-from metrics.similarity.model_subset_search import Progress, Search, draw_values
+from headstart.metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
+from headstart.metrics.similarity.model_subset_search import Progress, Search, draw_values
 
 # All subsets are enumerated where they are no more, and the Gram matrices of all models on all of them take no more
 # numbers: about 2 s.

@@ -10,9 +10,9 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
-from metrics.similarity.model_subset_search import Progress
-from metrics.similarity.stimulus_subset_search import CANCELLED, LARGEST, TOLERANCE
+from headstart.metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
+from headstart.metrics.similarity.model_subset_search import Progress
+from headstart.metrics.similarity.stimulus_subset_search import CANCELLED, LARGEST, TOLERANCE
 
 # Stimuli that are looked at together, and of these, or of the members, those whose inner products are held at a time.
 BLOCK, CHUNK = 1024, 128

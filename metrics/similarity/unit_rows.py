@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace, to_host
-from metrics.similarity.centred_embedding import CHUNK_VALUES, CentredEmbedding, Embedding, Workspace, read_embeddings
+from headstart.metrics.arrays import Array, namespace, to_host
+from headstart.metrics.similarity.centred_embedding import (
+    CHUNK_VALUES,
+    CentredEmbedding,
+    Embedding,
+    Workspace,
+    read_embeddings,
+)
 
 # Rows shorter than this part of their largest value times the root of their width are made of rounding errors.
 LOST = 1e-14

@@ -9,29 +9,29 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.transferability.etran import etran, etran_terms
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.inputs import Inputs, Pool
-from metrics.transferability.joint_scores import (
+from headstart.metrics.transferability.etran import etran, etran_terms
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.joint_scores import (
     coding_rate_of_samples,
     coding_rates_of_classes,
     gbc_of_targets,
     leep_of_targets,
     nce_of_targets,
 )
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.leep import leep, nce
-from metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
-from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep, prepare_n_leep
-from metrics.transferability.ncti import ncti, ncti_terms
-from metrics.transferability.num_classes import num_classes
-from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc, prepare_parc
-from metrics.transferability.sfda import sfda
-from metrics.transferability.source_facts import parameter_count, source_accuracy
-from metrics.transferability.trans_rate import trans_rate
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.linear_probe import linear_probe_accuracy, prepare_linear_probe
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep, prepare_n_leep
+from headstart.metrics.transferability.ncti import ncti, ncti_terms
+from headstart.metrics.transferability.num_classes import num_classes
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc, prepare_parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.source_facts import parameter_count, source_accuracy
+from headstart.metrics.transferability.trans_rate import trans_rate
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
-from metrics.transferability.source_pools import scaled_over_pool
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from headstart.metrics.transferability.source_pools import scaled_over_pool
 
 # Of the released program: how the terms count, and which share of the samples, in thousandths, gives the energy.
 WEIGHTS = np.array([0.15, 0.85])

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
+from headstart.metrics.arrays import Array, as_array, is_tensor, like, namespace, to_float64, to_host
 
 # Of the largest absolute feature: fourth powers, products and quotients of these stay within float64.
 LEAST_MAGNITUDE, GREATEST_MAGNITUDE = 1e-70, 1e70

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from metrics.arrays import Array, like, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.arrays import Array, like, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
 # Of the program released with SFDA: how fast the shrinkage falls with the spread within classes, and its least.
 RATE, LEAST_SHRINKAGE = 5.0, 1e-10

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from metrics.arrays import Array, like, namespace
+from headstart.metrics.arrays import Array, like, namespace
 
 # The conventions of scikit-learn's GaussianMixture, with which the published N-LEEP scores were computed.
 REGULARISATION = 1e-6

@@ -6,8 +6,8 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from metrics.arrays import Array, check_integer, like, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.arrays import Array, check_integer, like, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
 Covariance = Literal["spherical", "diagonal"]
 Variant = Literal["textbook", "released"]

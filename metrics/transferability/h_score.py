@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
 
 
 def h_score(features: Array | FeatureStatistics, labels: Array | None = None, shrinkage: bool = False) -> float:

@@ -10,10 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array
-from metrics.transferability.feature_statistics import FeatureStatistics, class_slices, sort_by_class, sum_by_class
-from metrics.transferability.left_out import RemainingStatistics
-from metrics.transferability.source_facts import SourceFacts
+from headstart.metrics.arrays import Array
+from headstart.metrics.transferability.feature_statistics import (
+    FeatureStatistics,
+    class_slices,
+    sort_by_class,
+    sum_by_class,
+)
+from headstart.metrics.transferability.left_out import RemainingStatistics
+from headstart.metrics.transferability.source_facts import SourceFacts
 
 # Second moments of all classes together, in bytes. Beyond it a target's Gram matrix is computed from its rows.
 MOMENTS_BUDGET = 2**30

@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.transferability.feature_statistics import sum_by_class
-from metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
-from metrics.transferability.inputs import Inputs, Pool, TargetStatistics
-from metrics.transferability.leep import leep
-from metrics.transferability.trans_rate import EPSILON, coding_rate
+from headstart.metrics.transferability.feature_statistics import sum_by_class
+from headstart.metrics.transferability.gbc import PRINCIPAL_COMPONENTS, class_overlaps
+from headstart.metrics.transferability.inputs import Inputs, Pool, TargetStatistics
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.trans_rate import EPSILON, coding_rate
 
 Scores = NDArray[np.float64]
 
 
 def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores:
-    """Compute the spherical GBC of every target, `[targets]`, see `metrics.transferability.gbc.gbc`.
+    """Compute the spherical GBC of every target, `[targets]`, see `headstart.metrics.transferability.gbc.gbc`.
 
     The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
     own. The principal components are those of the whole data set, in place of each target's own, in which classes would
@@ -35,7 +35,7 @@ def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores
 
 
 def leep_of_targets(pool: Pool) -> Scores:
-    """Compute LEEP of every target, `[targets]`, see `metrics.transferability.leep.leep`.
+    """Compute LEEP of every target, `[targets]`, see `headstart.metrics.transferability.leep.leep`.
 
     The sums of probabilities over each class are gathered once; one pass over the rows then serves all targets.
 
@@ -58,7 +58,7 @@ def leep_of_targets(pool: Pool) -> Scores:
 
 
 def nce_of_targets(pool: Pool) -> Scores:
-    """Compute NCE of every target with the most likely source classes, see `metrics.transferability.leep.nce`.
+    """Compute NCE of every target with the most likely source classes, see `headstart.metrics.nce`.
 
     It takes how often each class goes with each source class, which is counted once.
 

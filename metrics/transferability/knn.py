@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.arrays import Array, check_integer, is_tensor, like, namespace, to_host
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
 # Of Mathilde Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV 2021, and of Wu et al.
 NEIGHBOURS = 20

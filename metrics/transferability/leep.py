@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
-from metrics.transferability.feature_statistics import class_slices, sort_by_class, sum_by_class
+from headstart.metrics.arrays import Array, as_array, like, namespace, to_float64, to_host
+from headstart.metrics.transferability.feature_statistics import class_slices, sort_by_class, sum_by_class
 
 # Softmax in bfloat16 misses a sum of 1 by up to about this much.
 SUM_TOLERANCE = 1e-2

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import cached_property
 
 import numpy as np
+import scipy  # which imports its parts when they are used
 from numpy.typing import NDArray
-from scipy import special
 
-from metrics.arrays import Array, like
-from metrics.sample_efficiency.scores import holm
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
-from metrics.transferability.linear_probe import draw_folds
+from headstart.metrics.arrays import Array, like
+from headstart.metrics.sample_efficiency.scores import holm
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.transferability.linear_probe import draw_folds
 
 LEVEL = 0.95
 # Scores, relative and absolute, that differ by less differ by rounding errors.
@@ -88,7 +88,7 @@ def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]
         score: On all samples.
         left_out: With each part left out, `[parts]`.
     """
-    half = float(special.stdtrit(len(left_out) - 1, (1 + LEVEL) / 2) * standard_error(left_out))
+    half = float(scipy.special.stdtrit(len(left_out) - 1, (1 + LEVEL) / 2) * standard_error(left_out))
     return score - half, score + half
 
 
@@ -109,7 +109,7 @@ def tell_apart(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> ND
     errors = standard_error(left_out[first] - left_out[second])
     equal = np.isclose(scores[first], scores[second], rtol=SAME, atol=SAME)
     ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
-    p_values = holm((2 * special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
+    p_values = holm((2 * scipy.special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
     apart = np.zeros((len(scores), len(scores)), dtype=bool)
     apart[first, second] = apart[second, first] = np.array(p_values) < 1 - LEVEL
     return apart

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, Spectrum
 
 # Of the ratio of precisions, relative. The evidence is stationary there, so that its own error is of the square.
 TOLERANCE = 1e-8

@@ -8,10 +8,10 @@ from numbers import Real
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, check_integer, like, to_host
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.gaussian_mixture import fit_mixture
-from metrics.transferability.leep import expected_log_prediction
+from headstart.metrics.arrays import Array, check_integer, like, to_host
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.gaussian_mixture import fit_mixture
+from headstart.metrics.transferability.leep import expected_log_prediction
 
 
 def n_leep(

@@ -7,15 +7,15 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, class_slices
-from metrics.transferability.fisher_discriminant import (
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
+from headstart.metrics.transferability.fisher_discriminant import (
     LEAST_SHRINKAGE,
     along_discriminants,
     class_probabilities,
     of_own_class,
 )
-from metrics.transferability.source_pools import scaled_over_pool
+from headstart.metrics.transferability.source_pools import scaled_over_pool
 
 # Of the released program: principal components that are kept, and those of them that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32

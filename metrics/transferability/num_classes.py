@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from metrics.arrays import Array, as_array, to_host
-from metrics.transferability.feature_statistics import sort_by_class
+from headstart.metrics.arrays import Array, as_array, to_host
+from headstart.metrics.transferability.feature_statistics import sort_by_class
 
 
 def num_classes(labels: Array) -> float:

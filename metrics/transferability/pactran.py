@@ -7,10 +7,10 @@ from numbers import Real
 
 import numpy as np
 
-from metrics.arrays import Array
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
-from metrics.transferability.linear_probe import fit_logistic
+from headstart.metrics.arrays import Array
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.fisher_discriminant import all_components, of_own_class, softmax
+from headstart.metrics.transferability.linear_probe import fit_logistic
 
 # Two of the grid that the paper searches.
 PENALTY_SHARE = 1.0

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, check_integer, like, namespace, to_host
-from metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.arrays import Array, check_integer, like, namespace, to_host
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 
 # Pairs, which are ranked, grow with the square of the samples.
 PROBES = 2000

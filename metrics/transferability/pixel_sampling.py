@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from metrics.arrays import Array, as_array, check_integer, is_tensor, like, to_host
+from headstart.metrics.arrays import Array, as_array, check_integer, is_tensor, like, to_host
 
 
 def sample_pixels(

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from metrics.arrays import Array, like
-from metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
-from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class, softmax
+from headstart.metrics.arrays import Array, like
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
+from headstart.metrics.transferability.fisher_discriminant import (
+    all_components,
+    class_probabilities,
+    of_own_class,
+    softmax,
+)
 
 
 def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> float:

@@ -6,8 +6,8 @@ from numbers import Real
 
 import numpy as np
 
-from metrics.arrays import Array, namespace
-from metrics.transferability.feature_statistics import FeatureStatistics, class_slices
+from headstart.metrics.arrays import Array, namespace
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, class_slices
 
 # The distortion of the published scores.
 EPSILON = 1e-4

@@ -16,12 +16,12 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_cat
 
-from metrics.arrays import check_integer, to_host
-from metrics.transferability.feature_statistics import Spectrum, check_labels, decompose, sort_by_class
-from metrics.transferability.gbc import Covariance, Variant, check_options, class_overlaps
-from metrics.transferability.h_score import explained_classes
-from metrics.transferability.leep import leep
-from metrics.transferability.log_me import mean_log_evidence
+from headstart.metrics.arrays import check_integer, to_host
+from headstart.metrics.transferability.feature_statistics import Spectrum, check_labels, decompose, sort_by_class
+from headstart.metrics.transferability.gbc import Covariance, Variant, check_options, class_overlaps
+from headstart.metrics.transferability.h_score import explained_classes
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.log_me import mean_log_evidence
 
 
 class _KeptPrecision(Metric):
@@ -122,7 +122,7 @@ class ClassStatistics(_SquaresByClass):
 
 
 class GBC(_SquaresByClass):
-    """GBC of all features, see `metrics.transferability.gbc`.
+    """GBC of all features, see `headstart.metrics.transferability.gbc`.
 
     Without a reduction to principal components: the variances of a class along axes that are known only in the end
     would take its whole covariance, `classes * features^2` numbers. Features that were projected onto fixed axes can
@@ -176,7 +176,7 @@ class _SecondMoments(ClassSums):
 
 
 class HScore(_SecondMoments):
-    """H-score, see `metrics.transferability.h_score` and `ClassSums`.
+    """H-score, see `headstart.metrics.transferability.h_score` and `ClassSums`.
 
     Without shrinkage, whose intensity takes the fourth powers of distances from a mean that is known only in the end.
     """
@@ -187,7 +187,7 @@ class HScore(_SecondMoments):
 
 
 class LogME(_SecondMoments):
-    """LogME, see `metrics.transferability.log_me` and `ClassSums`."""
+    """LogME, see `headstart.metrics.transferability.log_me` and `ClassSums`."""
 
     def compute(self) -> Tensor:
         """Compute the score of the samples so far."""
@@ -196,7 +196,7 @@ class LogME(_SecondMoments):
 
 
 class LEEP(_KeptPrecision):
-    """LEEP, see `metrics.transferability.leep`.
+    """LEEP, see `headstart.metrics.transferability.leep`.
 
     It keeps every row, in the precision in which it comes: the logarithm is of a mixture whose weights, the
     probabilities of the target classes given a source class, are known only when the last sample has been seen.

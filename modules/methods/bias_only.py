@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from torch import nn
 
-from modules.methods.fine_tuning import FineTuning
-from output.errors import UserError
+from headstart.modules.methods.fine_tuning import FineTuning
+from headstart.output.errors import UserError
 
 
 class BiasOnly(FineTuning):

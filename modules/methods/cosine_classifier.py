@@ -8,8 +8,8 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Start, linear_logits
-from modules.methods.gradient_descent import GradientDescent
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.gradient_descent import GradientDescent
 
 
 class CosineClassifier(GradientDescent):

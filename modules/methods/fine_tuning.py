@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from modules.method import Start, linear_logits
-from modules.methods.gradient_descent import GradientDescent
-from modules.networks.trainable_backbone import folded
-from output.errors import UserError
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.modules.networks.trainable_backbone import folded
+from headstart.output.errors import UserError
 
 
 class FineTuning(GradientDescent):

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method, Start, linear_logits
-from modules.methods.seen_products import SeenProducts
+from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.methods.seen_products import SeenProducts
 
 # Of unit vectors in float32 that are all the same, rounding leaves less.
 LEAST_TRACE = 1e-4
@@ -25,7 +25,8 @@ class GaussianDiscriminantAnalysis(Method):
         P = D ((n - 1) C + tr(C) I)^-1
 
     for the covariance C within classes of n samples with D features. So the ridge follows from the data, where
-    `modules.StreamingLDA` is given it. The paper adds the scores to those of CLIP's texts, which other backbones lack.
+    `headstart.modules.StreamingLDA` is given it. The paper adds the scores to those of CLIP's texts, which other
+    backbones lack.
 
     P is taken without the factor `D / tr(C)`, which all scores share: it is then the identity as long as no class
     has two samples, as in nearest class mean. The scatter `S = (n - 1) C` is `X'HX` for the samples X and the

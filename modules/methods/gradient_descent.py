@@ -7,8 +7,8 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Method, Start, linear_logits
-from output.errors import UserError
+from headstart.modules.method import Method, Start, linear_logits
+from headstart.output.errors import UserError
 
 COUPLING = (torch.optim.LBFGS, torch.optim.Adafactor, torch.optim.Muon)
 

@@ -7,7 +7,7 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 
-from modules.methods.fine_tuning import FineTuning
+from headstart.modules.methods.fine_tuning import FineTuning
 
 # Less than what the features of MobileNetV3 hold, more than one of two residual blocks.
 MOST = 0.6

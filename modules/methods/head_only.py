@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 from torch import Tensor, nn
 
-from modules.methods.fine_tuning import FineTuning
+from headstart.modules.methods.fine_tuning import FineTuning
 
 
 class HeadOnly(FineTuning):
-    """Train the head alone, as `modules.GradientDescent` does on frozen features, beside methods that train all.
+    """Train the head alone, beside methods that train all; on frozen features, `GradientDescent` does the same.
 
     Also called linear probing: Guillaume Alain, Yoshua Bengio, "Understanding Intermediate Layers Using Linear
     Classifier Probes", ICLR workshop, 2017.

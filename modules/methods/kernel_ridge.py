@@ -8,8 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Method, Start
-from modules.methods.seen_products import SeenProducts
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.seen_products import SeenProducts
 
 # Of the first so many samples the distances are taken that the width follows from.
 FOR_WIDTH = 64

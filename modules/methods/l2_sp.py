@@ -7,7 +7,7 @@ from jsonargparse.typing import NonNegativeFloat
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
-from modules.methods.fine_tuning import FineTuning
+from headstart.modules.methods.fine_tuning import FineTuning
 
 
 class L2SP(FineTuning):

@@ -10,9 +10,9 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Start, linear_logits
-from modules.methods.source_classes import SourceClasses
-from modules.methods.streaming_lda import StreamingLDA
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.source_classes import SourceClasses
+from headstart.modules.methods.streaming_lda import StreamingLDA
 
 # How sharply distances tell the classes apart, which is learned, too.
 SCALES = (1.0, 4.0, 16.0, 64.0)
@@ -22,12 +22,12 @@ class LearnedSemanticPrior(StreamingLDA):
     """Class means among the source classes, and discriminant analysis of the features, weighted by how they predict.
 
     Two experts give scores: one by the distance to class means where
-    `modules.methods.source_classes.SourceClasses` puts samples, under the prior that these means lie around the
-    origin (`sum / (count + prior)`, as in `modules.SemanticClassMean`), the other by `modules.StreamingLDA` on the
-    features. The first knows much of a target near the source before any sample is seen, and nothing that the
-    source head cannot tell apart. Which of them to trust is learned from the samples themselves: before a batch is
-    learned from, each expert k predicts it, and the probabilities p_k that it gives to the true labels move its
-    weight
+    `headstart.modules.methods.source_classes.SourceClasses` puts samples, under the prior that these means lie around
+    the origin (`sum / (count + prior)`, as in `headstart.modules.SemanticClassMean`), the other by
+    `headstart.modules.StreamingLDA` on the features. The first knows much of a target near the source before any sample
+    is seen, and nothing that the source head cannot tell apart. Which of them to trust is learned from the samples
+    themselves: before a batch is learned from, each expert k predicts it, and the probabilities p_k that it gives to
+    the true labels move its weight
 
         u_k = w_k p_k / sum w p,    w_k = (1 - 1 / (n + 1)) u_k + 1 / ((n + 1) K)
 

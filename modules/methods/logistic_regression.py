@@ -10,9 +10,9 @@ from jsonargparse.typing import PositiveFloat, PositiveInt
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method, Start, linear_logits
-from modules.methods.room import with_room
-from modules.methods.samples_seen import SamplesSeen
+from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.methods.room import with_room
+from headstart.modules.methods.samples_seen import SamplesSeen
 
 CONJUGATE_STEPS = 200
 # How far conjugate gradients shrink the residual of a Newton step.

@@ -10,8 +10,8 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.nn.modules.linear import NonDynamicallyQuantizableLinear
 
-from modules.methods.fine_tuning import FineTuning
-from output.errors import UserError
+from headstart.modules.methods.fine_tuning import FineTuning
+from headstart.output.errors import UserError
 
 
 class LowRankWeight(nn.Module):

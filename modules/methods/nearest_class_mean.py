@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from modules.method import Method, Start, linear_logits
+from headstart.modules.method import Method, Start, linear_logits
 
 
 class NearestClassMean(Method):

@@ -22,12 +22,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torchmetrics import Metric
 
-from modules.global_generators import GlobalGenerators
-from modules.method import Method, Start
-from modules.method_contract import HOOKS
-from modules.networks.trainable_backbone import folded
-from modules.stream import Stream
-from output.errors import UserError
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.method import Method, Start
+from headstart.modules.method_contract import HOOKS
+from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.stream import Stream
+from headstart.output.errors import UserError
 
 NEEDED = ("training_step", "forward", "configure_optimizers")
 UNUSED = ("validation", "test", "predict")
@@ -227,7 +227,7 @@ def _require_usable(module: object) -> None:
     if not module.automatic_optimization:
         raise UserError(
             f"module: {kind.__name__} sets automatic_optimization to False; only what Lightning itself would optimise "
-            "takes part, else write a modules.Method"
+            "takes part, else write a headstart.modules.Method"
         )
     missing = [name for name in NEEDED if getattr(kind, name) is getattr(LightningModule, name)]
     if missing:
@@ -237,7 +237,7 @@ def _require_usable(module: object) -> None:
         if getattr(kind, name) is not getattr(LightningModule, name):
             raise UserError(
                 f"module: {kind.__name__} defines {name}, which is never called; do it in training_step, or write a "
-                "modules.Method"
+                "headstart.modules.Method"
             )
 
 

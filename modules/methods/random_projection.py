@@ -10,8 +10,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Start
-from modules.methods.recursive_least_squares import RecursiveLeastSquares
+from headstart.modules.method import Start
+from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 
 
 class RandomProjection(RecursiveLeastSquares):

@@ -7,8 +7,8 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Method, Start, linear_logits
-from modules.methods.room import with_room
+from headstart.modules.method import Method, Start, linear_logits
+from headstart.modules.methods.room import with_room
 
 
 class RecursiveLeastSquares(Method):

@@ -7,9 +7,9 @@ from jsonargparse.typing import PositiveInt
 from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor
 
-from modules.method import Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.samples_seen import SamplesSeen
+from headstart.modules.method import Start
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.modules.methods.samples_seen import SamplesSeen
 
 
 class Replay(GradientDescent):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Start
-from modules.methods.room import with_room
+from headstart.modules.method import Start
+from headstart.modules.methods.room import with_room
 
 # Bytes of features that are gathered at once: few enough to stay in a processor's cache until they are used.
 GATHERED = 16 * 2**20

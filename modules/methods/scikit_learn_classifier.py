@@ -11,9 +11,9 @@ from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modules.method import Method, Start
-from modules.methods.samples_seen import SamplesSeen
-from output.errors import UserError, reason_of
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.samples_seen import SamplesSeen
+from headstart.output.errors import UserError, reason_of
 
 TABICL = "tabicl.TabICLClassifier"
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Start
-from modules.methods.room import with_room
-from modules.methods.samples_seen import SamplesSeen
+from headstart.modules.method import Start
+from headstart.modules.methods.room import with_room
+from headstart.modules.methods.samples_seen import SamplesSeen
 
 # Norms under which features count as zero, as in `torch.nn.functional.normalize`.
 LEAST_NORM = 1e-12

@@ -8,15 +8,15 @@ from torch import Tensor
 from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Start, linear_logits
-from modules.methods.nearest_class_mean import NearestClassMean
-from modules.methods.source_classes import SourceClasses
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.modules.methods.source_classes import SourceClasses
 
 
 class SemanticClassMean(NearestClassMean):
     """Nearest class mean where a sample lies among the source classes that the source head takes it for.
 
-    A sample lies where `modules.methods.source_classes.SourceClasses` puts it. Class means
+    A sample lies where `headstart.modules.methods.source_classes.SourceClasses` puts it. Class means
     among these places are estimated under the prior that they are drawn around this origin:
     `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
     of the Gaussian distribution", 2007, section 2). So a class without a sample sits at the origin and can be

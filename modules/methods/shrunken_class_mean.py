@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Start, linear_logits
-from modules.methods.nearest_class_mean import NearestClassMean
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
 
 # Rounds in which the spread of the class means and the weights of their common mean settle.
 ROUNDS = 3

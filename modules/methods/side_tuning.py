@@ -10,10 +10,10 @@ from lightning.pytorch.cli import OptimizerCallable
 from torch import Tensor, nn
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from modules.method import Start, run_backbone
-from modules.methods.fine_tuning import FineTuning
-from modules.methods.streaming_lda import StreamingLDA
-from modules.networks.trainable_backbone import folded
+from headstart.modules.method import Start, run_backbone
+from headstart.modules.methods.fine_tuning import FineTuning
+from headstart.modules.methods.streaming_lda import StreamingLDA
+from headstart.modules.networks.trainable_backbone import folded
 
 
 class SideTuning(FineTuning):
@@ -22,10 +22,10 @@ class SideTuning(FineTuning):
     Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
     Network Adaptation via Additive Side Networks", ECCV, 2020, section 3: a base network that stays as it is, and a
     side network that is trained on what is left. Here their logits are added. The base are the features of the
-    pre-trained backbone with `modules.StreamingLDA`, whose scores are made log-likelihoods, `m'Lx - m'Lm / 2` with the
-    precision L itself. The side is a copy of the backbone with a head of zeros, so that at the start the base alone
-    predicts. A step is taken with the base as it was before it learnt the batch: of samples that it knows it is too
-    sure to leave anything to learn.
+    pre-trained backbone with `headstart.modules.StreamingLDA`, whose scores are made log-likelihoods, `m'Lx - m'Lm / 2`
+    with the precision L itself. The side is a copy of the backbone with a head of zeros, so that at the start the base
+    alone predicts. A step is taken with the base as it was before it learnt the batch: of samples that it knows it is
+    too sure to leave anything to learn.
 
     The frozen backbone is the one that all methods start from, so that no copy is held of it. Its features of the
     validation samples are computed once.

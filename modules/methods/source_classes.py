@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import Start
-from output.errors import UserError
+from headstart.modules.method import Start
+from headstart.output.errors import UserError
 
 
 class SourceClasses(nn.Module):

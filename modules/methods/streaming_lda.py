@@ -7,8 +7,8 @@ from jsonargparse.typing import PositiveFloat
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Start, linear_logits
-from modules.methods.recursive_least_squares import RecursiveLeastSquares
+from headstart.modules.method import Start, linear_logits
+from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
 
 
 class StreamingLDA(RecursiveLeastSquares):

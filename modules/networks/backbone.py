@@ -1,4 +1,4 @@
-"""Backbones: pre-trained networks without their classifier, and how `train.py` names them."""
+"""Backbones: pre-trained networks without their classifier, and how `headstart train` names them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
-from modules.networks.build import build
-from modules.networks.folding import are_same, run_once
-from modules.networks.normalization import Normalization
-from modules.networks.pixel_classifier import PixelClassifier
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
-from modules.networks.weights import linear_heads, weights_digest
-from output.errors import UserError, naming, reason_of
+from headstart.modules.networks.build import build
+from headstart.modules.networks.folding import are_same, run_once
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.pixel_classifier import PixelClassifier
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
+from headstart.modules.networks.weights import linear_heads, weights_digest
+from headstart.output.errors import UserError, naming, reason_of
 
 TIMM_PREFIX = "timm/"
 RANDOM = "random"

@@ -12,14 +12,14 @@ from typing import Any
 import torch
 from torch import nn
 
-from modules.networks.custom_code import split_path
-from modules.networks.libraries import LIBRARIES, Library
-from modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.size_limits import limited_size, require_usual_size
-from modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
-from modules.networks.weights import load_weights, read_state_dict
-from output.errors import UserError, reason_of
+from headstart.modules.networks.custom_code import split_path
+from headstart.modules.networks.libraries import LIBRARIES, Library
+from headstart.modules.networks.pixel_classifier import PixelClassifier, is_of_pixels
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.size_limits import limited_size, require_usual_size
+from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, NetworkSpec
+from headstart.modules.networks.weights import load_weights, read_state_dict
+from headstart.output.errors import UserError, reason_of
 
 # Arguments by which the libraries' constructors load weights; some of them would unpickle a file.
 WEIGHT_ARGUMENTS = ("pretrained", "weights", "checkpoint", "load_weights", "require_pretrained")

@@ -7,11 +7,11 @@ from dataclasses import replace
 import torch
 from torch import nn
 
-from modules.networks.build import build
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import CLASSIFIERS, NetworkSpec
-from modules.networks.weights import linear_heads
-from output.errors import UserError, reason_of
+from headstart.modules.networks.build import build
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
+from headstart.modules.networks.weights import linear_heads
+from headstart.output.errors import UserError, reason_of
 
 
 def build_classifier(spec: NetworkSpec, classes: int) -> tuple[NetworkSpec, nn.Module, Preprocessing, int]:

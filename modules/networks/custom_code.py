@@ -8,7 +8,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
 from pathlib import Path
 
-from output.errors import UserError, reason_of
+from headstart.output.errors import UserError, reason_of
 
 
 def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -> tuple[str, str]:

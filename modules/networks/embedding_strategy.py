@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from modules.networks.taps import Strategy
+from headstart.modules.networks.taps import Strategy
 
 SHAPES = {4: "a spatial map", 3: "a token sequence", 2: "a vector"}
 DEFAULT_STRATEGIES: dict[int, Strategy] = {4: "pool", 3: "mean", 2: "flatten"}

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import torchvision
 
-from modules.networks.build import build, choose_model
-from modules.networks.spec import NetworkSpec
+from headstart.modules.networks.build import build, choose_model
+from headstart.modules.networks.spec import NetworkSpec
 
 # Under which a file of weights says what part of the held-out samples of its own task it classifies rightly.
 HELD_OUT_ACCURACY = "held_out_accuracy"

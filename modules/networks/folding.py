@@ -12,7 +12,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import Target
 from torch.nn.utils.fusion import fuse_conv_bn_weights
 
-from modules.networks.tracing import trace
+from headstart.modules.networks.tracing import trace
 
 # Batch norm of timm, whose children run behind it.
 NORM_AND_ACTIVATION = "BatchNormAct2d"

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor, nn
 from torch.fx import Graph, GraphModule, Node
 
-from modules.networks.backbone import Backbone
-from modules.networks.folding import are_same, run_once
-from modules.networks.tracing import trace
-from output.errors import UserError, reason_of
+from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.folding import are_same, run_once
+from headstart.modules.networks.tracing import trace
+from headstart.output.errors import UserError, reason_of
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from modules.networks.embedding_strategy import Prefix
-from modules.networks.layer_records import Record, recording
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import LOGITS, PENULTIMATE, Tap
-from modules.networks.weights import linear_heads
-from output.errors import UserError, reason_of
+from headstart.modules.networks.embedding_strategy import Prefix
+from headstart.modules.networks.layer_records import Record, recording
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import LOGITS, PENULTIMATE, Tap
+from headstart.modules.networks.weights import linear_heads
+from headstart.output.errors import UserError, reason_of
 
 # Relative to the embedding's norm; sums that a GPU takes in another order differ by a thousand times less.
 REPEATS_WITHIN = 1e-3

@@ -10,8 +10,8 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.utils.hooks import RemovableHandle
 
-from modules.networks.embedding_strategy import InapplicableError, Prefix, embed
-from modules.networks.taps import Strategy
+from headstart.modules.networks.embedding_strategy import InapplicableError, Prefix, embed
+from headstart.modules.networks.taps import Strategy
 
 
 @dataclass

@@ -12,9 +12,9 @@ from typing import Any
 import torchvision
 from torch import nn
 
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from output.errors import UserError
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.output.errors import UserError
 
 DEFAULT = "DEFAULT"
 # What registries of timm's models call the weights that the tag in a model's name tells, whatever they were trained on.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.preprocessing import Preprocessing
 
 
 class Normalization(nn.Module):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from output.errors import UserError, reason_of
+from headstart.output.errors import UserError, reason_of
 
 # Pixels of the picture for one of a feature map, in either direction.
 STRIDES = (4, 8, 16, 32)

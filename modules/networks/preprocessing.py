@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -14,7 +14,7 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 log = logging.getLogger(__name__)
 

@@ -12,10 +12,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, Literal
 
-from modules.networks.custom_code import find_code
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
-from output.files import digest_file
+from headstart.modules.networks.custom_code import find_code
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
 
 LibraryName = Literal["torchvision", "timm", "open_clip", "custom"]
 CUSTOM: LibraryName = "custom"

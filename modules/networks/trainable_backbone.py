@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from modules.networks.folding import FoldedNetwork
-from output.errors import UserError, reason_of
+from headstart.modules.networks.folding import FoldedNetwork
+from headstart.output.errors import UserError, reason_of
 
 BatchNorm = Literal["frozen", "trained"]
 

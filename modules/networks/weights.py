@@ -14,7 +14,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from output.errors import UserError, reason_of
+from headstart.output.errors import UserError, reason_of
 
 LISTED = 5
 # What DataParallel and DistributedDataParallel put before every key.

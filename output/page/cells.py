@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from output.page.layout import Cell
-from output.tables import format_number
+from headstart.output.page.layout import Cell
+from headstart.output.tables import format_number
 
 Interval = Sequence[float | None] | None
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import altair as alt
 
-from output.figures import LINE_STYLES
+from headstart.output.figures import LINE_STYLES
 
 # Pixels.
 HEIGHT, ROW, WIDTH = 280, 22, 2.0

@@ -9,9 +9,9 @@ from typing import Any
 
 from vl_convert import vegalite_to_png, vegalite_to_svg
 
-from output.figures import INK, LINE_STYLES, PALE
-from output.page.charts import Palette, definitions
-from output.page.layout import FONT, Figure, Page
+from headstart.output.figures import INK, LINE_STYLES, PALE
+from headstart.output.page.charts import Palette, definitions
+from headstart.output.page.layout import FONT, Figure, Page
 
 ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE, legend=True)
 # Pixels, and how many dots each becomes in a PNG.

@@ -13,9 +13,9 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from vl_convert import javascript_bundle
 
-from output.figures import LINE_STYLES, ON_DARK
-from output.page.charts import HEIGHT, Palette, definitions, marks
-from output.version import describe_version
+from headstart.output.figures import LINE_STYLES, ON_DARK
+from headstart.output.page.charts import HEIGHT, Palette, definitions, marks
+from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
 ON_PAGE = Palette([f"var(--line-{place})" for place in range(len(LINE_STYLES))], pale="var(--pale)", legend=False)

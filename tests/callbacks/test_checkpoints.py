@@ -14,12 +14,12 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
 
-from callbacks import Results, checkpoints, traces
-from modules import OwnLightningModule
-from modules.comparison import Comparison
-from store.ledger import Ledger, Trace
-from tests.callbacks.conftest import Scripted, ScriptedRun
-from tests.material.lightning_modules import Probe
+from headstart.callbacks import Results, checkpoints, traces
+from headstart.modules import OwnLightningModule
+from headstart.modules.comparison import Comparison
+from headstart.store.ledger import Ledger, Trace
+from headstart.tests.material.lightning_modules import Probe
+from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 # The criterion is met by the first method alone.

@@ -18,11 +18,11 @@ import wandb
 import yaml
 from scipy import stats
 
-from callbacks import DashboardLogger, Results
-from callbacks.dashboard import _summary, describe_run
-from output.errors import UserError
-from tests.material.arena import make_entry
-from train import compare, main
+from headstart.callbacks import DashboardLogger, Results
+from headstart.callbacks.dashboard import _summary, describe_run
+from headstart.output.errors import UserError
+from headstart.tests.material.arena import make_entry
+from headstart.train import compare, main
 
 SERIES = ["val/accuracy/{}", "val/accuracy/{}/p10", "val/accuracy/{}/p90", "reached/{}"]
 METHODS = ["baseline", "mean"]
@@ -278,24 +278,27 @@ def test_weights_are_those_of_the_registrys_entry(tmp_path: Path, monkeypatch: p
 
     entry = make_entry("mine", "classifier", "flatten", 1280, model_parameters={"name": "mobilenet_v2"})
     (tmp_path / "registry.json").write_text(json.dumps([entry, {**entry, "model_name": "other", "weights": "a.pth"}]))
-    monkeypatch.setattr("cli.comparison.describe_run", refuse)
+    monkeypatch.setattr("headstart.cli.comparison.describe_run", refuse)
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.pth").touch()
-    options = {"model.baseline": "modules.GradientDescent", "trainer.logger": "callbacks.DashboardLogger"}
+    options = {
+        "model.baseline": "headstart.modules.GradientDescent",
+        "trainer.logger": "headstart.callbacks.DashboardLogger",
+    }
     for name, weights in (("mine", "random"), ("other", "a.pth")):
         stream = {
-            "photos": {"class_path": "datamodules.DrawnPets"},
+            "photos": {"class_path": "headstart.datamodules.DrawnPets"},
             "backbone": {"name": name, "registry": "registry.json"},
         }
         (tmp_path / "run.yaml").write_text(
-            yaml.safe_dump({"data": {"class_path": "datamodules.FeatureStream", "init_args": stream}})
+            yaml.safe_dump({"data": {"class_path": "headstart.datamodules.FeatureStream", "init_args": stream}})
         )
         with pytest.raises(UserError, match=f"^weights: {weights}$"):
             compare("run.yaml", options)
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
+    monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     with pytest.raises(UserError) as caught:
         DashboardLogger()
     message = "wandb is not installed; pip install wandb, or go without: --trainer.logger=false"
@@ -311,8 +314,8 @@ class Blocked:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
 sys.meta_path.insert(0, Blocked())
-from tests.material.arena import make_entry
-from train import compare, main
+from headstart.tests.material.arena import make_entry
+from headstart.train import compare, main
 main(sys.argv[1:])
 assert "wandb" not in sys.modules
 """

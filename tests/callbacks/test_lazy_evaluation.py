@@ -11,12 +11,12 @@ import pytest
 import torch
 from torch import Tensor
 
-from callbacks import Results, checkpoints
-from metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
-from modules.method import Start
-from output.errors import UserError
-from tests.callbacks.conftest import Scripted, ScriptedRun
-from tests.callbacks.test_checkpoints import Killed
+from headstart.callbacks import Results, checkpoints
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
+from headstart.modules.method import Start
+from headstart.output.errors import UserError
+from headstart.tests.callbacks.test_checkpoints import Killed
+from headstart.tests.material.scripted_runs import Scripted, ScriptedRun
 
 Script = Callable[..., ScriptedRun]
 CRITERION: dict[str, Any] = {"threshold": 0.8, "consecutive": 4}

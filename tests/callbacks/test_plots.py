@@ -15,9 +15,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from callbacks.plots import draw_criterion_reached, draw_learning_curves
-from metrics.sample_efficiency.curves import Curves, Measure
-from output.figures import GREY, LINE_STYLES, save
+from headstart.callbacks.plots import draw_criterion_reached, draw_learning_curves
+from headstart.metrics.sample_efficiency.curves import Curves, Measure
+from headstart.output.figures import GREY, LINE_STYLES, save
 
 CORRECT = np.array(
     [

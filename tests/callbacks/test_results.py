@@ -15,11 +15,11 @@ from filelock import FileLock
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from callbacks import Results, SampleEfficiency
-from callbacks.configuration import configuration_digest
-from output.errors import UserError
-from store.ledger import Ledger, Trace
-from tests.callbacks.test_configuration import CONFIG, OTHER, SAME
+from headstart.callbacks import Results, SampleEfficiency
+from headstart.callbacks.configuration import configuration_digest
+from headstart.output.errors import UserError
+from headstart.store.ledger import Ledger, Trace
+from headstart.tests.callbacks.test_configuration import CONFIG, OTHER, SAME
 
 Script = Callable[..., Any]
 PICTURES = {f"{name}.{form}" for name in ("learning_curves", "criterion_reached") for form in ("png", "svg", "pdf")}
@@ -58,7 +58,7 @@ def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[s
 
 
 def test_what_rounds_differently_elsewhere_is_recorded(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("modules.arithmetic.count_processors", lambda: 3)
+    monkeypatch.setattr("headstart.modules.arithmetic.count_processors", lambda: 3)
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
@@ -144,10 +144,10 @@ def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> Non
 
 
 WRITERS = [
-    "metrics.sample_efficiency.curves.Curves.save",
-    "callbacks.plots.draw_learning_curves",
-    "callbacks.plots.draw_criterion_reached",
-    "output.figures.save",
+    "headstart.metrics.sample_efficiency.curves.Curves.save",
+    "headstart.callbacks.plots.draw_learning_curves",
+    "headstart.callbacks.plots.draw_criterion_reached",
+    "headstart.output.figures.save",
 ]
 
 
@@ -191,7 +191,7 @@ def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     run = script(COUNTS, results=Results(), config=CONFIG)
     before = files(run.folder)
-    monkeypatch.setattr("modules.provenance._digest_of_module", lambda module: "edited")
+    monkeypatch.setattr("headstart.modules.provenance._digest_of_module", lambda module: "edited")
     with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
         script(COUNTS, results=Results(), config=CONFIG)
     assert files(run.folder) == before
@@ -282,7 +282,7 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("callbacks.run_files.write_together", fail)
+    monkeypatch.setattr("headstart.callbacks.run_files.write_together", fail)
     with pytest.raises(UserError, match=r"^trainer.default_root_dir: .* cannot be written \(no space left\)"):
         script(COUNTS, results=Results())
 

@@ -15,11 +15,11 @@ from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
-from callbacks import ComparisonProgress, Results, SampleEfficiency
-from callbacks.measurement import measure
-from modules.comparison import Comparison
-from modules.methods.gradient_descent import GradientDescent
-from tests.callbacks.conftest import PlacesStream
+from headstart.callbacks import ComparisonProgress, Results, SampleEfficiency
+from headstart.callbacks.measurement import measure
+from headstart.modules.comparison import Comparison
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.tests.material.scripted_runs import PlacesStream
 
 Script = Callable[..., Any]
 

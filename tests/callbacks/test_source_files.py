@@ -12,11 +12,11 @@ from safetensors import safe_open
 from safetensors.torch import load
 from torch import nn
 
-from callbacks.source_files import add_entry, registry_entry, weights_bytes
-from contract.documents import read_registry
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from output.errors import UserError
+from headstart.callbacks.source_files import add_entry, registry_entry, weights_bytes
+from headstart.contract.documents import read_registry
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.output.errors import UserError
 
 TOLD = {"seed": "0", "architecture": "a net", "classes": "60", "size": "64"}
 

@@ -1,4 +1,4 @@
-"""The help of train.py, the configuration that it prints, and options that are set to null."""
+"""The help of headstart train, the configuration that it prints, and options that are set to null."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from typing import Any
 import pytest
 import yaml
 
-import datamodules
-import train
-from datamodules import PhotoSource
+from headstart import datamodules, train
+from headstart.datamodules import PhotoSource
 
 ROOT = Path(train.__file__).parent
 DEMO = f"--config={ROOT / 'configs' / 'demo.yaml'}"
 
 
 def printed(capsys: pytest.CaptureFixture[str], *options: str) -> str:
-    """Give what train.py prints before it exits without an error."""
+    """Give what headstart train prints before it exits without an error."""
     with pytest.raises(SystemExit) as caught:
         train.main(list(options))
     assert not caught.value.code
@@ -36,14 +35,16 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
     assert "--trainer.accelerator" not in text
     assert "optimizer" not in text
     assert "lr_scheduler" not in text
-    assert "datamodules.ClassFolders" in " ".join(text.split())
+    assert "headstart.datamodules.ClassFolders" in " ".join(text.split())
     lines = text.splitlines()
     assert any("--trainer.help" in line for line in lines[-6:])
     assert max(map(len, lines)) <= 100
     assert "--trainer.accelerator" in printed(capsys, "--trainer.help")
 
 
-@pytest.mark.parametrize("option", ["--data.help=datamodules.PhotoStream", "--model.baseline.help=modules.Replay"])
+@pytest.mark.parametrize(
+    "option", ["--data.help=headstart.datamodules.PhotoStream", "--model.baseline.help=headstart.modules.Replay"]
+)
 def test_help_of_classes_that_the_help_names(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert option in printed(capsys, "--help")
     assert option.partition("=")[2].rpartition(".")[2] in printed(capsys, option)
@@ -96,7 +97,7 @@ OF_STREAMS = [name for name in nullable(datamodules.SampleStream) if name != "se
 def test_null_for_an_option_of_a_data_set(
     source: str, name: str, null: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    given = [f"--data.photos=datamodules.{source}", f"--data.photos.{name}={null}"]
+    given = [f"--data.photos=headstart.datamodules.{source}", f"--data.photos.{name}={null}"]
     assert configuration(capsys, *given)["data"]["init_args"]["photos"].get("init_args", {}).get(name) is None
 
 
@@ -114,7 +115,8 @@ def test_null_for_an_option_of_the_backbone(name: str, capsys: pytest.CaptureFix
 
 def test_null_over_a_file_and_for_the_trainer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "mine.yaml").write_text(
-        "data:\n  init_args:\n    photos:\n      class_path: datamodules.CatsAndDogs\n      init_args: {root: there}\n"
+        "data:\n  init_args:\n    photos:\n      class_path: headstart.datamodules.CatsAndDogs\n"
+        "      init_args: {root: there}\n"
     )
     files = [f"--config={tmp_path / 'mine.yaml'}", "--data.photos.root=null", "--trainer.default_root_dir=null"]
     config = configuration(capsys, *files)

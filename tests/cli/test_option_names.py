@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 
-import datamodules
-import evaluate
-from datamodules import PhotoSource
+from headstart import datamodules, evaluate
+from headstart.datamodules import PhotoSource
 
 Fit = Callable[..., Path]
 
@@ -19,7 +18,10 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "AntsAndBees": ({"root": "nowhere"}, "root"),
     "CatsAndDogs": ({"root": "nowhere"}, "root"),
     "ClassFolders": ({"root": "nowhere"}, "root"),
-    "ClassSubset": ({"source": "{class_path: datamodules.ClassFolders, init_args: {root: nowhere}}"}, "source.root"),
+    "ClassSubset": (
+        {"source": "{class_path: headstart.datamodules.ClassFolders, init_args: {root: nowhere}}"},
+        "source.root",
+    ),
     "CsvPhotos": ({"file": "nowhere.csv"}, "file"),
     "DrawnObjects": ({"photos_per_class": 0}, "photos_per_class"),
     "DrawnPets": ({"train_size": 1}, ""),
@@ -51,7 +53,10 @@ def test_every_source_is_tried() -> None:
 def listed(option: str, source: str) -> tuple[list[str], str]:
     """Give the options of a mistaken source, and how the message is to begin."""
     arguments, named = MISTAKES[source]
-    given = [f"--{option}=datamodules.{source}", *(f"--{option}.{name}={value}" for name, value in arguments.items())]
+    given = [
+        f"--{option}=headstart.datamodules.{source}",
+        *(f"--{option}.{name}={value}" for name, value in arguments.items()),
+    ]
     if source == "ClassSubset":
         given.append(f"--{option}.classes=[a, b]")
     return given, f"error: {option}{named and '.'}{named}: "
@@ -102,15 +107,20 @@ def test_of_several_files_the_broken_one_is_named(fit: Fit, capsys: pytest.Captu
 METHODS = """
 model:
   methods:
-    steps: {class_path: modules.GradientDescent, init_args: {optimizer: {class_path: torch.optim.SGD, init_args: %s}}}
-    mean: {class_path: modules.NearestClassMean, init_args: %s}
+    steps: {class_path: headstart.modules.GradientDescent, init_args: {optimizer: {class_path: torch.optim.SGD,
+        init_args: %s}}}
+    mean: {class_path: headstart.modules.NearestClassMean, init_args: %s}
 """
 
 
 @pytest.mark.parametrize(
     ("steps", "mean", "beginning"),
     [
-        ("{lr: 0.1}", "{lr: 0.1}", "error: model.methods.mean.lr: there is no such option of modules.NearestClassMean"),
+        (
+            "{lr: 0.1}",
+            "{lr: 0.1}",
+            "error: model.methods.mean.lr: there is no such option of headstart.modules.NearestClassMean",
+        ),
         ("{lr: often, momentum: 0.5}", "{}", "error: model.methods.steps.optimizer.lr: expected a number"),
     ],
 )
@@ -123,6 +133,8 @@ def test_the_method_is_named_whose_option_a_file_misspells(
 
 
 def test_init_args_misspelt(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    (tmp_path / "mine.yaml").write_text("data: {class_path: datamodules.FeatureStream, init_arg: {batch_size: 3}}")
+    (tmp_path / "mine.yaml").write_text(
+        "data: {class_path: headstart.datamodules.FeatureStream, init_arg: {batch_size: 3}}"
+    )
     line = error_line(capsys, lambda: fit("--config=mine.yaml"))
     assert line == "error: data.init_arg: there is no such key (closest: init_args)"

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-import train
-from cli.task import TASKS, find_task
-from output.errors import UsageError
+from headstart import train
+from headstart.cli.task import TASKS, find_task
+from headstart.output.errors import UsageError
 
 ROOT = Path(train.__file__).parent
 
@@ -51,7 +51,7 @@ def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture
             train.main([f"--task={task}", option, *_required(task)])
         assert not ended.value.code
     text = capsys.readouterr().out
-    assert "usage: python train.py" in text
+    assert "usage: headstart train" in text
     printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
     assert printed["task"] == task
 

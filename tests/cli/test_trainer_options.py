@@ -27,7 +27,7 @@ def error_line(capsys: pytest.CaptureFixture[str], run: Callable[[], object]) ->
     return line
 
 
-VALUES = ("nonsense", "-7", "{a: 3}", "0.05", "[modules.Replay]")
+VALUES = ("nonsense", "-7", "{a: 3}", "0.05", "[headstart.modules.Replay]")
 
 
 def changes_something(option: str, value: str) -> bool:
@@ -81,8 +81,11 @@ def test_no_nonsense_ends_in_a_traceback(
         ("--trainer.check_val_every_n_epoch=0", "error: trainer.check_val_every_n_epoch: 0 would change"),
         ("--trainer.accumulate_grad_batches=2", "error: trainer.accumulate_grad_batches: 2 would change"),
         ("--trainer.gradient_clip_val=0.5", "error: trainer.gradient_clip_val: 0.5 would change"),
-        ("--trainer.callbacks=modules.Replay", "error: trainer.callbacks: modules.Replay is no Callback"),
-        ("--trainer.logger=callbacks.DashboardLoger", "(closest: callbacks.DashboardLogger)"),
+        (
+            "--trainer.callbacks=headstart.modules.Replay",
+            "error: trainer.callbacks: headstart.modules.Replay is no Callback",
+        ),
+        ("--trainer.logger=headstart.callbacks.DashboardLoger", "(closest: headstart.callbacks.DashboardLogger)"),
         ("--trainer.logger.mode=online", "error: trainer.logger: lightning.pytorch.loggers.Logger is abstract"),
         ("--trainer.val_check_interval=nonsense", "val_check_interval: it follows from criterion.evaluate_every"),
         ("--optimizer=SGD", "error: optimizer: there is no such option"),
@@ -97,13 +100,13 @@ def test_a_defect_keeps_its_traceback(fit: Fit, monkeypatch: pytest.MonkeyPatch)
     def fail(*_: object, **__: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr("cli.task_cli.LightningCLI.instantiate_trainer", fail)
+    monkeypatch.setattr("headstart.cli.task_cli.LightningCLI.instantiate_trainer", fail)
     with pytest.raises(KeyError, match="a defect"):
         fit()
 
 
 @pytest.mark.parametrize("folder", ["file", "file/run", "n" * 300, "nul\0", "~nobody_has_this_name/run", ""])
-@pytest.mark.parametrize("logger", ["false", "callbacks.DashboardLogger"])
+@pytest.mark.parametrize("logger", ["false", "headstart.callbacks.DashboardLogger"])
 def test_folder_that_cannot_be_made(
     folder: str, logger: str, fit: Fit, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:

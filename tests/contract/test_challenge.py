@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from contract.challenge import (
+from headstart.contract.challenge import (
     CHALLENGES,
     Challenge,
     TeamRules,
@@ -19,7 +19,7 @@ from contract.challenge import (
     read_challenge,
     shipped_challenges,
 )
-from contract.problems import ContractError, Problem
+from headstart.contract.problems import ContractError, Problem
 
 MINIMAL: dict[str, Any] = {"name": "ours", "title": "Our challenge", "teams": {"red": {}}}
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from contract.challenge import CHALLENGE, Challenge
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError, Problem
-from contract.schema import ModelEntry, Stimulus
-from contract.submissions import Submission, read_submission
+from headstart.contract.challenge import CHALLENGE, Challenge
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError, Problem
+from headstart.contract.schema import ModelEntry, Stimulus
+from headstart.contract.submissions import Submission, read_submission
 
 MODELS = ["resnet18", "resnet50", "vit_tiny", "vit_small", "deit_base", "mixer"]
 COMMON: dict[str, Any] = {

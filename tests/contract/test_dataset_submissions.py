@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from contract.dataset_submissions import read_any_submission
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError
-from contract.schema import ModelEntry, Stimulus
-from contract.submissions import Submission
+from headstart.contract.dataset_submissions import read_any_submission
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import ModelEntry, Stimulus
+from headstart.contract.submissions import Submission
 
 datasets = pytest.importorskip("datasets")
 
@@ -140,8 +140,8 @@ def test_size_limit_is_that_of_a_file(tmp_path: Path, read: Read) -> None:
 def test_no_more_rows_are_read_than_a_submission_may_have(
     tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("contract.dataset_submissions.MAX_ENTRIES", 2)
-    monkeypatch.setattr("contract.submissions.MAX_ENTRIES", 2)
+    monkeypatch.setattr("headstart.contract.dataset_submissions.MAX_ENTRIES", 2)
+    monkeypatch.setattr("headstart.contract.submissions.MAX_ENTRIES", 2)
     rows = [RED[i % 3] for i in range(50)]
     assert "must have at most 2 items, not 3" in refusal(read, save(tmp_path / "copy", rows, "saved"))
 

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from contract.documents import catalog_path, read_catalog, read_registries, read_registry, registry_path
-from contract.problems import ContractError, Problem
-from output.errors import UserError
+from headstart.contract.documents import catalog_path, read_catalog, read_registries, read_registry, registry_path
+from headstart.contract.problems import ContractError, Problem
+from headstart.output.errors import UserError
 
 CONFIGS = Path(__file__).parents[2] / "configs"
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError
-from contract.schema import ModelEntry, Preprocess, Stimulus
-from contract.submissions import read_submission
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import ModelEntry, Preprocess, Stimulus
+from headstart.contract.submissions import read_submission
 
 MODELS = ["resnet50", "vit_tiny", "caf\u00e9"]
 STIMULI = [{"dataset_name": "photos", "image_identifier": f"{name}.png"} for name in "abc"]

@@ -11,11 +11,11 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter, ValidationError
 
-from contract import plain_forms, schema
-from contract.names import canonical_name, canonical_stimulus
-from contract.problems import Problem
-from contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
-from contract.versions import REGISTRIES, VERSIONS, Version, json_schemas
+from headstart.contract import plain_forms, schema
+from headstart.contract.names import canonical_name, canonical_stimulus
+from headstart.contract.problems import Problem
+from headstart.contract.schema import CATALOG_LINE, ModelEntry, Stimulus, check_document
+from headstart.contract.versions import REGISTRIES, VERSIONS, Version, json_schemas
 
 # The contract's own example.
 RESNET50: dict[str, Any] = {

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from contract.problems import ContractError, Problem
-from contract.schema import Stimulus
-from contract.stimulus_files import locate_stimuli
+from headstart.contract.problems import ContractError, Problem
+from headstart.contract.schema import Stimulus
+from headstart.contract.stimulus_files import locate_stimuli
 
 COMMON = "HACKATHON_DATASET_ROOT"
 

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError, Problem
-from contract.schema import ModelEntry, Source, Stimulus
-from contract.submissions import Submission, read_submission
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError, Problem
+from headstart.contract.schema import ModelEntry, Source, Stimulus
+from headstart.contract.submissions import Submission, read_submission
 
 Read = Callable[..., Submission]
 Refuse = Callable[..., list[Problem]]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from contract.documents import Catalog, Registry
-from contract.problems import ContractError, Problem
-from contract.schema import Stimulus
-from contract.submissions import read_submission
+from headstart.contract.documents import Catalog, Registry
+from headstart.contract.problems import ContractError, Problem
+from headstart.contract.schema import Stimulus
+from headstart.contract.submissions import read_submission
 
 Refuse = Callable[[Any], list[Problem]]
 

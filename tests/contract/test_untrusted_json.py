@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from contract.problems import ContractError, Problem, join_pointer, short_json
-from contract.untrusted_json import MAX_DEPTH, parse_json, read_limited
+from headstart.contract.problems import ContractError, Problem, join_pointer, short_json
+from headstart.contract.untrusted_json import MAX_DEPTH, parse_json, read_limited
 
 
 def problems_of(content: str | bytes) -> list[Problem]:

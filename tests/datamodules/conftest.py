@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
 
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, Preprocessing(resize=32, crop=32))
 

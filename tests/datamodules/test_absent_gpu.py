@@ -11,21 +11,21 @@ import pytest
 import torch
 from torch import nn
 
-import modules
-from datamodules import held_samples
-from datamodules.feature_stream import FeatureStream
-from datamodules.photo_stream import PhotoStream
-from datamodules.sample_stream import SampleStream
-from modules.comparison import Comparison
-from modules.methods.catalogue import METHODS
-from modules.networks.backbone import Backbone
-from modules.networks.folding import FoldedNetwork
-from modules.networks.freeze_boundary import cut
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
-from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
-from tests.material.cut_networks import build_cut
-from tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
+from headstart import modules
+from headstart.datamodules import held_samples
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.comparison import Comparison
+from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.folding import FoldedNetwork
+from headstart.modules.networks.freeze_boundary import cut
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from headstart.tests.material.cut_networks import build_cut
+from headstart.tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
 
 CLASSES = 3
 SAMPLES = 9

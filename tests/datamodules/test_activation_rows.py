@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from datamodules.activation_rows import notes_of, pack, unpack
+from headstart.datamodules.activation_rows import notes_of, pack, unpack
 
 LAYOUTS = [torch.contiguous_format, torch.channels_last]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from datamodules.draws import draw_ordering, draw_validation, draw_views
+from headstart.datamodules.draws import draw_ordering, draw_validation, draw_views
 
 
 @pytest.mark.parametrize("seed", [0, 7])

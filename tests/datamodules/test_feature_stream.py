@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 import torch
 
-from datamodules import row_computation
-from datamodules.draws import draw_validation
-from datamodules.feature_stream import FeatureStream
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import Photos
-from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
+from headstart.datamodules import row_computation
+from headstart.datamodules.draws import draw_validation
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
 
 SetUp = Callable[..., SampleStream]
 
@@ -73,7 +73,9 @@ def test_features_of_other_weights_under_the_same_name_are_not_taken(
     set_up: SetUp, computed: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     set_up(FeatureStream)
-    monkeypatch.setattr("modules.networks.backbone.Backbone.digest", lambda self: "of weights that were replaced")
+    monkeypatch.setattr(
+        "headstart.modules.networks.backbone.Backbone.digest", lambda self: "of weights that were replaced"
+    )
     set_up(FeatureStream)
     assert len(computed) == 4
 

@@ -12,13 +12,13 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from datamodules import near_duplicates
-from datamodules.drawings.drawn_photos import DrawnPets
-from datamodules.feature_stream import FeatureStream
-from datamodules.near_duplicates import find_near_duplicates, thumbnails
-from datamodules.photo_stream import PhotoStream
-from datamodules.sample_stream import SampleStream
-from modules.networks.preprocessing import Preprocessing
+from headstart.datamodules import near_duplicates
+from headstart.datamodules.drawings.drawn_photos import DrawnPets
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.near_duplicates import find_near_duplicates, thumbnails
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.preprocessing import Preprocessing
 
 SMALL = Preprocessing(resize=64, crop=64)
 

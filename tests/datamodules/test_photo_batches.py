@@ -10,12 +10,12 @@ import pytest
 import torch
 from PIL import Image
 
-from datamodules import ClassFolders
-from datamodules.photo_batches import PhotoBatches
-from datamodules.target_batches import TargetBatches
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.datamodules import ClassFolders
+from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.datamodules.target_batches import TargetBatches
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 SMALL = Preprocessing(32, 32)
 CPU = torch.device("cpu")
@@ -49,7 +49,7 @@ def test_photos_are_fed_as_they_are_prepared_and_decoded_once(
     def refuse(*_: object) -> Image.Image:
         raise AssertionError("decoded again")
 
-    monkeypatch.setattr("datamodules.photos.photo_source.decode", refuse)
+    monkeypatch.setattr("headstart.datamodules.photos.photo_source.decode", refuse)
     again = make(photo_folder)
     again.load_photos(SMALL, CPU)
     assert torch.equal(again.train_inputs, batches.train_inputs)

@@ -13,15 +13,15 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from datamodules.draws import draw_ordering, draw_views
-from datamodules.photo_stream import PhotoStream
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.row_computation import ComputedRows, FrozenNetwork
-from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.trainable_backbone import TrainableBackbone
-from output.errors import UserError
+from headstart.datamodules.draws import draw_ordering, draw_views
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 VIT = BackboneSpec("timm/vit_tiny_patch16_224", "random", {"img_size": 32}, Preprocessing(resize=32, crop=32))
@@ -51,7 +51,7 @@ def test_backbone_is_given_to_the_methods(set_up: SetUp) -> None:
 
 def test_photos_do_not_depend_on_the_weights(set_up: SetUp, monkeypatch: pytest.MonkeyPatch) -> None:
     first = set_up(PhotoStream, seed=0)
-    monkeypatch.setattr("datamodules.row_computation.ComputedRows", None)  # nothing is decoded again
+    monkeypatch.setattr("headstart.datamodules.row_computation.ComputedRows", None)  # nothing is decoded again
     second = set_up(PhotoStream, seed=1)
     assert first.weights_digest != second.weights_digest
     assert np.array_equal(first.train_inputs.numpy(), second.train_inputs.numpy())
@@ -164,7 +164,7 @@ def test_unreadable_photos_are_left_out_at_a_boundary(set_up: SetUp, photo_folde
 def test_what_cannot_be_trained_is_said_before_photos_are_decoded(
     set_up: SetUp, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], message: str
 ) -> None:
-    monkeypatch.setattr("datamodules.row_computation.ComputedRows", None)
+    monkeypatch.setattr("headstart.datamodules.row_computation.ComputedRows", None)
     with pytest.raises(UserError, match=f"^{message}"):
         set_up(PhotoStream, **options)
 

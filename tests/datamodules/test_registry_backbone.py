@@ -11,16 +11,16 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from contract.documents import read_registry
-from datamodules.feature_stream import FeatureStream
-from datamodules.registry_backbone import read_network
-from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import BackboneSpec
-from modules.networks.build import build
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
-from store.row_store import StoredRows
-from tests.material.arena import make_entry
+from headstart.contract.documents import read_registry
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.registry_backbone import read_network
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.build import build
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
+from headstart.store.row_store import StoredRows
+from headstart.tests.material.arena import make_entry
 
 SetUp = Callable[..., SampleStream]
 UNNAMED = {"width_mult": 0.25, "num_classes": 60}

@@ -21,18 +21,18 @@ from torch import Tensor, nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
-from datamodules import row_computation
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
-from datamodules.photos.stimuli import Stimuli
-from datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from datamodules.row_policy import Means, Policy, Precision
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.networks.taps import Tap
-from output.errors import UserError
+from headstart.datamodules import row_computation
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
+from headstart.datamodules.row_policy import Means, Policy, Precision
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.taps import Tap
+from headstart.output.errors import UserError
 
 PLAIN = Preprocessing(resize=8, crop=8, mean=(0.0, 0.0, 0.0), std=(1.0, 1.0, 1.0))
 REMARK = Policy(unreadable="remark")
@@ -70,7 +70,7 @@ def direct_features(photos: Photos, backbone: Backbone, resize: int, crop: int) 
 def test_features_equal_a_direct_pass(
     photo_folder: Path, resize: int, crop: int, workers: int, passes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("datamodules.row_computation.pass_size", lambda side, kind: passes)
+    monkeypatch.setattr("headstart.datamodules.row_computation.pass_size", lambda side, kind: passes)
     photos, spec = ClassFolders(str(photo_folder)).train(), small(resize, crop)
     assert len({photos.read(i).size for i in range(len(photos))}) > 3
     features = stack(feature_rows(photos, spec, workers=workers))

@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from datamodules import row_policy
-from datamodules.row_policy import AHEAD, Policy, batch_size, device_kind, pass_size, share_memory
+from headstart.datamodules import row_policy
+from headstart.datamodules.row_policy import AHEAD, Policy, batch_size, device_kind, pass_size, share_memory
 
 
 @pytest.mark.parametrize(
@@ -24,7 +24,8 @@ def test_kind_of_a_device(device: str, kind: str) -> None:
 
 def test_kind_is_that_which_torch_would_choose() -> None:
     script = (
-        "import sys; from datamodules.row_policy import device_kind;print(device_kind('auto'), 'torch' in sys.modules)"
+        "import sys; from headstart.datamodules.row_policy import device_kind; "
+        "print(device_kind('auto'), 'torch' in sys.modules)"
     )
     root = Path(row_policy.__file__).parent.parent
     run = subprocess.run([sys.executable, "-c", script], cwd=root, capture_output=True, text=True, check=True)
@@ -39,7 +40,7 @@ def test_kind_is_that_which_torch_would_choose() -> None:
 def test_what_all_processes_decode_ahead_fits_into_shared_memory(
     monkeypatch: pytest.MonkeyPatch, free: int, workers: int, batch: int, held: int
 ) -> None:
-    monkeypatch.setattr("datamodules.row_policy.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
+    monkeypatch.setattr("headstart.datamodules.row_policy.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
     chosen, ahead = share_memory(workers, batch, held)
     assert 0 <= chosen <= workers
     assert 1 <= ahead <= AHEAD

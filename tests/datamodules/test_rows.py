@@ -16,17 +16,17 @@ import pytest
 import torch
 from PIL import Image
 
-from datamodules import row_computation, rows
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import Photos, Pictures
-from datamodules.photos.stimuli import Stimuli
-from datamodules.row_policy import Means, Policy
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.spec import NetworkSpec
-from modules.networks.taps import SOURCE_HEAD, Tap
-from output.errors import UserError
-from store.row_store import StoredRows
+from headstart.datamodules import row_computation, rows
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.photo_source import Photos, Pictures
+from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.datamodules.row_policy import Means, Policy
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.taps import SOURCE_HEAD, Tap
+from headstart.output.errors import UserError
+from headstart.store.row_store import StoredRows
 
 SMALL = Preprocessing(resize=32, crop=32)
 NETWORK = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(0)
@@ -382,7 +382,11 @@ def find_no_room(self: torch.Tensor) -> None:
 @pytest.mark.parametrize(
     ("target", "failure", "reason"),
     [
-        ("datamodules.photos.photo_source.PhotoFiles.read", die, "killed by signal: Killed|exited unexpectedly"),
+        (
+            "headstart.datamodules.photos.photo_source.PhotoFiles.read",
+            die,
+            "killed by signal: Killed|exited unexpectedly",
+        ),
         ("torch.Tensor.share_memory_", find_no_room, "No space left on device"),
     ],
 )
@@ -401,7 +405,7 @@ def test_one_process_decodes_where_shared_memory_is_short(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_computation, "share_memory", lambda workers, batch, held: (0, 4))
-    monkeypatch.setattr("datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
+    monkeypatch.setattr("headstart.datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
     assert len(rows.pixels(SMALL, photos, Means(tmp_path, "pixels", 8)).rows) == len(photos)
 
 

@@ -16,15 +16,15 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from datamodules.draws import draw_ordering, draw_validation
-from datamodules.feature_stream import FeatureStream
-from datamodules.photo_stream import PhotoStream
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.sample_stream import SampleStream
-from modules.networks.backbone import BackboneSpec
-from modules.networks.build import build
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.datamodules.draws import draw_ordering, draw_validation
+from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.photo_stream import PhotoStream
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.sample_stream import SampleStream
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.build import build
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 SetUp = Callable[..., SampleStream]
 STREAMS = [FeatureStream, PhotoStream]
@@ -224,7 +224,7 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stream = set_up(kind, orderings=1)
-    monkeypatch.setattr("datamodules.held_samples._spare_bytes", lambda device: spare)
+    monkeypatch.setattr("headstart.datamodules.held_samples._spare_bytes", lambda device: spare)
     monkeypatch.setattr(kind, "device", torch.device("meta"))
     stream._hold_on_device()
     assert ("every batch is copied" in capsys.readouterr().out) == (device == "cpu")
@@ -328,7 +328,9 @@ def test_normalisation_that_gives_no_numbers(change: dict[str, Any], option: str
         set_up(FeatureStream, backbone=backbone)
 
 
-@pytest.mark.parametrize("function", ["datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"])
+@pytest.mark.parametrize(
+    "function", ["headstart.datamodules.photos.photo_source.PhotoFiles.read", "hashlib.file_digest"]
+)
 def test_a_photo_that_cannot_be_read_at_the_moment(
     function: str, set_up: SetUp, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,8 @@ from collections.abc import Callable
 
 import pytest
 
-from engines import display
-from engines.display import Display
+from headstart.engines import display
+from headstart.engines.display import Display
 
 
 class Terminal(io.StringIO):
@@ -52,7 +52,7 @@ def test_time_left_is_told_however_long_tasks_take(
     told, now = stream(), [0.0]
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", told)
-    monkeypatch.setattr("engines.display.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("headstart.engines.display.time.monotonic", lambda: now[0])
     with Display("sweep", 4) as shown:
         for name in "ab":
             shown.started(name, "host")

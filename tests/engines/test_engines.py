@@ -13,14 +13,14 @@ from typing import Any
 
 import pytest
 
-from engines.ray_cluster import Needs, RayCluster
-from engines.schedule import run_tasks
-from engines.serial import Serial
-from engines.task import Engine, Outcome, Said, Started, Task
-from engines.workers import SECONDS_TO_STOP, Workers
-from output.errors import Terminated, UserError
+from headstart.engines.ray_cluster import Needs, RayCluster
+from headstart.engines.schedule import run_tasks
+from headstart.engines.serial import Serial
+from headstart.engines.task import Engine, Outcome, Said, Started, Task
+from headstart.engines.workers import SECONDS_TO_STOP, Workers
+from headstart.output.errors import Terminated, UserError
 
-TASKS = "tests.material.tasks"
+TASKS = "headstart.tests.material.tasks"
 Open = Callable[[], Engine]
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from datamodules.row_computation import ComputedRows
-from tests.material.arena import Arena, make_arena
+from headstart.datamodules.row_computation import ComputedRows
+from headstart.tests.material.arena import Arena, make_arena
 
 
 @pytest.fixture

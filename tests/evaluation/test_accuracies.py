@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.performances import performances
-from output.errors import UserError
-from store.ledger import Ledger, Trace, TraceKey
-from tests.material.runs import write_run
+from headstart.evaluation.performances import performances
+from headstart.output.errors import UserError
+from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.tests.material.runs import write_run
 
 VALIDATED = 50
 SCORES = {

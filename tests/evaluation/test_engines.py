@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-from engines.task import Outcome, Task
-from tests.material.arena import ENTRIES, Arena
+from headstart import evaluate
+from headstart.engines.task import Outcome, Task
+from headstart.tests.material.arena import ENTRIES, Arena
 
 
 @pytest.fixture(params=["workers", pytest.param("ray", marks=pytest.mark.slow)])
@@ -94,8 +94,10 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
     kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Ending(Outcome(kind, error="it was too large", where="host"))
-    monkeypatch.setattr("evaluation.embeddings.choose_engine", lambda *given: engine)
-    monkeypatch.setattr("datamodules.row_computation.load", lambda *given: pytest.fail("a network was loaded here"))
+    monkeypatch.setattr("headstart.evaluation.embeddings.choose_engine", lambda *given: engine)
+    monkeypatch.setattr(
+        "headstart.datamodules.row_computation.load", lambda *given: pytest.fail("a network was loaded here")
+    )
     with pytest.raises(SystemExit, match="1"):
         score(arena, "out", "--workers=2")
     assert f", {kind} on host: it was too large" in capfd.readouterr().err
@@ -103,7 +105,9 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
 
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
-    monkeypatch.setattr("evaluation.embeddings.choose_engine", lambda *given: pytest.fail("an engine was opened"))
+    monkeypatch.setattr(
+        "headstart.evaluation.embeddings.choose_engine", lambda *given: pytest.fail("an engine was opened")
+    )
     assert score(arena, "there", "--workers=2") == here
 
 

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from evaluation.performances import performances
-from evaluation.report.report import report
-from evaluation.sample_efficiency import sample_efficiency
-from metrics.sample_efficiency.curves import SKIPPED
-from metrics.sample_efficiency.lazy_evaluation import next_evaluation
-from output.errors import UserError
-from tests.material.ledgers import store
-from tests.material.pages import Page
-from tests.material.runs import write_run
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.performances import performances
+from headstart.evaluation.report.report import report
+from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.metrics.sample_efficiency.curves import SKIPPED
+from headstart.metrics.sample_efficiency.lazy_evaluation import next_evaluation
+from headstart.output.errors import UserError
+from headstart.tests.material.ledgers import store
+from headstart.tests.material.pages import Page
+from headstart.tests.material.runs import write_run
 
 METHODS = ("baseline", "mine", "third")
 LIMIT = 80

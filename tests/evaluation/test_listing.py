@@ -8,13 +8,11 @@ from pathlib import Path
 import pytest
 import yaml
 
-import datamodules
-import evaluate
-import modules
-from datamodules import PhotoSource
-from evaluation.listing import Kind, list_choices
-from metrics.similarity.catalogue import SIMILARITY_MEASURES
-from metrics.transferability.catalogue import METRICS
+from headstart import datamodules, evaluate, modules
+from headstart.datamodules import PhotoSource
+from headstart.evaluation.listing import Kind, list_choices
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
+from headstart.metrics.transferability.catalogue import METRICS
 
 ROOT = Path(evaluate.__file__).parent
 
@@ -23,15 +21,19 @@ def test_methods_are_all_that_is_exported() -> None:
     classes = [getattr(modules, name) for name in modules.__all__]
     bases = (modules.Method, modules.FineTuning)
     methods = {
-        f"modules.{each.__name__}"
+        each.__name__
         for each in classes
         if isinstance(each, type) and issubclass(each, modules.Method) and each not in bases
     }
-    assert set(list_choices("methods")) == methods
+    listed = list_choices("methods")
+    assert {line.partition(":")[0] for line in listed.values()} == methods
+    # Both names of one class.
+    for name, line in listed.items():
+        assert name.replace("_", "") == line.partition(":")[0].lower()
 
 
 def test_datasets_are_all_that_is_exported() -> None:
-    classes = {f"datamodules.{name}": getattr(datamodules, name) for name in datamodules.__all__}
+    classes = {name: getattr(datamodules, name) for name in datamodules.__all__}
     sources = {
         name: each
         for name, each in classes.items()

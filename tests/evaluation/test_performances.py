@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-from evaluation.performances import performances
-from output.errors import UserError
-from tests.material.arena import make_entry
-from tests.material.runs import TRACES, write_run
+from headstart import evaluate
+from headstart.evaluation.performances import performances
+from headstart.output.errors import UserError
+from headstart.tests.material.arena import make_entry
+from headstart.tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
 WEIGHTS = {"a": "somewhere/first.safetensors", "b": "random"}
@@ -237,7 +237,7 @@ def test_damaged_results_are_refused(runs: Path, tmp_path: Path, part: tuple[str
     (document[part[0]] if part else document).pop(key)
     path.write_text(json.dumps(document))
     with pytest.raises(
-        UserError, match=rf"^runs: the files in '.*a-pets' are damaged \(no {key}\); run train.py again"
+        UserError, match=rf"^runs: the files in '.*a-pets' are damaged \(no {key}\); run headstart train again"
     ):
         performances(str(runs), output=str(tmp_path / "performances.csv"))
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 import yaml
 
-from evaluate import main
-from evaluation.sample_efficiency import sample_efficiency
-from metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
-from output.errors import UserError
-from tests.material.runs import TRACES, write_run
+from headstart.evaluate import main
+from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.metrics.sample_efficiency.curves import Curves, required_correct, samples_to_criterion
+from headstart.output.errors import UserError
+from headstart.tests.material.runs import TRACES, write_run
 
 Fit = Callable[..., Path]
 

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluate import main
-from evaluation.sample_efficiency import sample_efficiency
-from output.errors import UserError
-from store.ledger import Ledger, Trace, TraceKey
+from headstart.evaluate import main
+from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.output.errors import UserError
+from headstart.store.ledger import Ledger, Trace, TraceKey
 
 Fit = Callable[..., Path]
 FED: dict[str, Any] = {
@@ -26,7 +26,7 @@ FED: dict[str, Any] = {
 }
 NAMES = {"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"}
 STEPS, ADAM, SGD, MEAN = (
-    {"class": f"modules.{kind}", "hyperparameters": hyperparameters, "digests": {"modules": "1" * 64}}
+    {"class": f"headstart.modules.{kind}", "hyperparameters": hyperparameters, "digests": {"modules": "1" * 64}}
     for kind, hyperparameters in (
         ("Steps", {"rate": 0.1, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
         ("Steps", {"rate": 0.2, "optimizer": {"class_path": "Adam", "init_args": {"lr": 1.0, "eps": 0}}}),
@@ -155,7 +155,7 @@ def test_methods_of_one_name_are_told_apart_by_what_differs(filling: Filling) ->
 
 
 def test_a_method_is_found_by_its_class(filling: Filling) -> None:
-    document = filling.score(baseline="modules.Mean", methods=["Steps"])
+    document = filling.score(baseline="headstart.modules.Mean", methods=["Steps"])
     assert list(document["methods"]) == ["mean", "baseline"]
     assert "methods: 'Stepss' is none of 'baseline', 'mean'" in filling.refusal(methods=["Stepss"])
 
@@ -202,7 +202,7 @@ def test_the_last_batch_of_a_limit_that_they_do_not_divide(tmp_path: Path) -> No
 def test_runs_choose_the_stream_the_criterion_and_the_names(fit: Fit, tmp_path: Path) -> None:
     run, stored = fit(folder="run"), os.environ["HEADSTART_LEDGER"]
     fit("--data.batch_size=2", folder="other")
-    fit("--model.methods={further: modules.StreamingLDA}", folder="further")
+    fit("--model.methods={further: headstart.modules.StreamingLDA}", folder="further")
     document = sample_efficiency([str(run), stored])
     assert list(document["methods"]) == ["baseline", "mean", "further"]
     assert document["criterion"]["consecutive"] == 3

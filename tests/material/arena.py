@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-import evaluate
+from headstart import evaluate
 
 SIDE = 32
 PREPROCESS = {"mean": [0.485, 0.456, 0.406], "std": [0.229, 0.224, 0.225], "resize": SIDE, "crop": SIDE}

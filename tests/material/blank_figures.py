@@ -15,7 +15,7 @@ from PIL import Image
 def blank_figures() -> Iterator[None]:
     """Write blank figures within."""
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("output.figures.save", _write_blank)
+        patched.setattr("headstart.output.figures.save", _write_blank)
         yield
 
 

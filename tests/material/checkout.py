@@ -24,7 +24,7 @@ from PIL import Image
 from torch import nn
 from torchvision.models import get_model
 
-from tests.material import warm_python
+from headstart.tests.material import warm_python
 
 ROOT = Path(__file__).parents[2]
 TRAINING, VALIDATION = 500, 200
@@ -205,7 +205,12 @@ def open_shell(folder: Path, url: str, environment: Mapping[str, str]) -> Iterat
         client.write_text(warm_python.CLIENT)
         binaries = folder / ".venv" / "bin"
         venv.create(folder / ".venv", symlinks=True)
-        for name, words in {"python": "", "wandb": " -m wandb"}.items():
+        for name, words in {
+            "python": "",
+            "headstart": " -m headstart",
+            "pytest": " -m pytest",
+            "wandb": " -m wandb",
+        }.items():
             (binaries / name).unlink(missing_ok=True)
             (binaries / name).write_text(f'#!/bin/sh\nexec "{sys.executable}" -SE {client} {socket}{words} "$@"\n')
             (binaries / name).chmod(0o755)

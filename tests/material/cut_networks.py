@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.preprocessing import Preprocessing
 
 SIDE = 32
 # The name of a backbone, arguments of its constructor, and where it is cut.
@@ -20,7 +20,7 @@ CUTS: list[tuple[str, dict[str, Any], str]] = [
     ("resnet50", {}, "layer4"),
     ("timm/vit_tiny_patch16_224", {"img_size": SIDE}, "blocks.9"),
     ("timm/efficientnet_b0", {}, "blocks.5"),
-    ("tests.material.cut_networks.Branching", {}, "late"),
+    ("headstart.tests.material.cut_networks.Branching", {}, "late"),
 ]
 
 

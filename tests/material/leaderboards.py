@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from output.errors import UserError
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.output.errors import UserError
 
 GENERATOR = np.random.default_rng(0)
 SLOW, FAST = (np.sort(GENERATOR.integers(low, low + 15, 20)) for low in (30, 15))

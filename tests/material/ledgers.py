@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from store.ledger import Ledger, Trace, TraceKey
+from headstart.store.ledger import Ledger, Trace, TraceKey
 
 FED: dict[str, Any] = {
     "batch_size": 1,
@@ -57,7 +57,7 @@ def store(
     with Ledger(folder) as ledger:
         stream = ledger.record({**FED, **fed}, told={**NAMES, **(told or {})})
         for name, counts in traces.items():
-            kind = (kinds or {}).get(name, {"class": f"modules.{name.title()}", "hyperparameters": {}})
+            kind = (kinds or {}).get(name, {"class": f"headstart.modules.{name.title()}", "hyperparameters": {}})
             method = ledger.record(kind, told={"name": name})
             numbers = (orderings or {}).get(name, range(len(counts)))
             rows = zip(numbers, counts, strict=True)

@@ -8,10 +8,10 @@ from typing import Any
 
 from torch import nn
 
-from contract.documents import Registry
-from contract.schema import ModelEntry, Preprocess
-from modules.networks.build import build
-from modules.networks.spec import NetworkSpec, naming_model
+from headstart.contract.documents import Registry
+from headstart.contract.schema import ModelEntry, Preprocess
+from headstart.modules.networks.build import build
+from headstart.modules.networks.spec import NetworkSpec, naming_model
 
 
 def name_network(

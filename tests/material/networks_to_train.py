@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from modules.method import Method, Start
-from tests.material.streams import draw_photos
+from headstart.modules.method import Method, Start
+from headstart.tests.material.streams import draw_photos
 
 WIDTH = 5
 

@@ -11,18 +11,18 @@ from typing import Any
 import yaml
 from fastapi.testclient import TestClient
 
-from contract.challenge import CHALLENGE, Challenge
-from contract.documents import read_catalog, read_registry
-from contract.problems import ContractError
-from contract.schema import Team as Track
-from contract.submissions import check_submission
-from portal.app import create_app
-from portal.database import Database
-from portal.queue import Job, claim, finish
-from portal.settings import Settings
-from portal.validation import DOCUMENT
-from tests.material.arena import make_entry
-from tests.material.stub_scores import MODELS, stub_score
+from headstart.contract.challenge import CHALLENGE, Challenge
+from headstart.contract.documents import read_catalog, read_registry
+from headstart.contract.problems import ContractError
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import check_submission
+from headstart.portal.app import create_app
+from headstart.portal.database import Database
+from headstart.portal.queue import Job, claim, finish
+from headstart.portal.settings import Settings
+from headstart.portal.validation import DOCUMENT
+from headstart.tests.material.arena import make_entry
+from headstart.tests.material.stub_scores import MODELS, stub_score
 
 STIMULI = [{"dataset_name": "birds", "image_identifier": f"{number}.png"} for number in range(8)]
 RULES: dict[str, Any] = {"name": "small", "title": "A small challenge", "teams": {"blue": {}, "red": {}}}

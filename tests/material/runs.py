@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from metrics.sample_efficiency.curves import Curves, Measure
+from headstart.metrics.sample_efficiency.curves import Curves, Measure
 
 TRACES = np.array(
     [
@@ -72,11 +72,11 @@ def write_run(
         "protocol": {"max_samples": limit, **fed, "orderings": orderings, "first_ordering": first},
     }
     (folder / "results.json").write_text(json.dumps(document))
-    baseline = {"class_path": "modules.GradientDescent", "init_args": {"rate": rate}}
+    baseline = {"class_path": "headstart.modules.GradientDescent", "init_args": {"rate": rate}}
     config = {
         "model": {
             "baseline": baseline,
-            "methods": {name: {"class_path": "modules.NearestClassMean"} for name in methods[1:]},
+            "methods": {name: {"class_path": "headstart.modules.NearestClassMean"} for name in methods[1:]},
         },
         "data": {"init_args": {"backbone": {"name": fed["backbone"], "registry": registry}}},
     }

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from portal.app import create_app
-from portal.settings import Settings
+from headstart.portal.app import create_app
+from headstart.portal.settings import Settings
 
 
 @contextmanager

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import modules
-from modules.method import Method
-from modules.methods.catalogue import METHODS
-from tests.material.lightning_modules import Probe
+from headstart import modules
+from headstart.modules.method import Method
+from headstart.modules.methods.catalogue import METHODS
+from headstart.tests.material.lightning_modules import Probe
 
 Make = Callable[[], Method]
 SETTINGS: dict[str, dict[str, Any]] = {

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.fx import symbolic_trace
 
-from modules.method import Method, Start
-from modules.networks.trainable_backbone import TrainableBackbone
+from headstart.modules.method import Method, Start
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
 
 WIDTH = 6
 PHOTO = (3, 2, 2)

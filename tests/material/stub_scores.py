@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from portal.queue import Job, Outcome
+from headstart.portal.queue import Job, Outcome
 
 MODELS = ("owl", "lark", "wren", "rook")
 

@@ -1,4 +1,4 @@
-"""The portal's worker with a scorer that takes a moment: `python -m tests.material.stub_worker OPTIONS`."""
+"""The portal's worker with a scorer that takes a moment: `python -m headstart.tests.material.stub_worker OPTIONS`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import random
 import time
 from datetime import timedelta
 
-from portal import queue, worker
-from portal.command_line import parse_settings
-from portal.queue import Job, Outcome
-from tests.material.stub_scores import stub_score
+from headstart.portal import queue, worker
+from headstart.portal.command_line import parse_settings
+from headstart.portal.queue import Job, Outcome
+from headstart.tests.material.stub_scores import stub_score
 
 
 def slow_score(job: Job) -> Outcome:

@@ -12,8 +12,8 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from engines.task import Ask
-from output.errors import UserError
+from headstart.engines.task import Ask
+from headstart.output.errors import UserError
 
 
 def ask_and_add(argument: int, ask: Ask) -> tuple[int, int]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import train
+from headstart import train
 
 CONFIGS = Path(train.__file__).parent / "configs"
 
@@ -17,7 +17,7 @@ def small_training(photos: Path, weights: str = "random") -> list[str]:
     """Give options of photos in class folders and of a small network."""
     network = "{registry: null, name: mobilenet_v2, weights: %s, model_args: {width_mult: 0.25}, preprocessing: %s}"
     return [
-        "--data.photos=datamodules.ClassFolders",
+        "--data.photos=headstart.datamodules.ClassFolders",
         f"--data.photos.root={photos}",
         f"--data.backbone={network % (weights, '{resize: 32, crop: 32}')}",
         "--data.batch_size=5",
@@ -28,14 +28,14 @@ def small_training(photos: Path, weights: str = "random") -> list[str]:
 
 
 def run(folder: Path, *options: str) -> dict[str, Any]:
-    """Run train.py in process and give its results."""
+    """Run headstart train in process and give its results."""
     train.main([*options, f"--trainer.default_root_dir={folder}"])
     results: dict[str, Any] = json.loads((folder / "results.json").read_text())
     return results
 
 
 def error_line(capsys: pytest.CaptureFixture[str], folder: Path, *options: str, code: int = 1) -> str:
-    """Give the one line that train.py fails with."""
+    """Give the one line that headstart train fails with."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as ended:
         train.main([*options, f"--trainer.default_root_dir={folder}"])

@@ -20,6 +20,7 @@ import urllib.request
 from dataclasses import replace
 from http.client import HTTPResponse
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,12 @@ with socket.socket(socket.AF_UNIX) as connection:
     connection.sendall(request)
     sys.exit(int(connection.recv(16)))
 """
-SLOW_TO_IMPORT = ("cli.comparison", "evaluation.sources.transferability", "matplotlib.pyplot", "scipy.stats")
+SLOW_TO_IMPORT = (
+    "headstart.cli.comparison",
+    "headstart.evaluation.sources.transferability",
+    "matplotlib.pyplot",
+    "scipy.stats",
+)
 SMALL, LARGE = 32, 64
 
 
@@ -71,7 +77,7 @@ def accept_other_content() -> None:
 
 def shrink_photos() -> None:
     """Give networks that take large photos small ones, in a fiftieth of the time."""
-    from modules.networks.preprocessing import Preprocessing
+    from headstart.modules.networks.preprocessing import Preprocessing
 
     prepare = Preprocessing.prepare
 
@@ -126,7 +132,12 @@ def become(words: list[str], environment: dict[str, str], folder: str, streams: 
 
 
 def main(path: str, url: str) -> None:
-    sys.path[0] = str(Path.cwd())
+    # The suite of the folder, not the one that is installed.
+    spec = spec_from_file_location("headstart", Path.cwd() / "__init__.py")
+    assert spec is not None
+    assert spec.loader is not None
+    sys.modules["headstart"] = module_from_spec(spec)
+    spec.loader.exec_module(sys.modules["headstart"])
     for name in SLOW_TO_IMPORT:
         import_module(name)
     redirect(url)

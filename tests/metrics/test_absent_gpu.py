@@ -8,9 +8,9 @@ import pytest
 import torch
 from torchmetrics import Metric
 
-from metrics.similarity.linear_cka_metric import LinearCKA
-from metrics.transferability.transferability_metrics import GBC, LEEP, ClassStatistics, HScore, LogME
-from tests.material.absent_gpu import GPU, absent_gpu
+from headstart.metrics.similarity.linear_cka_metric import LinearCKA
+from headstart.metrics.transferability.transferability_metrics import GBC, LEEP, ClassStatistics, HScore, LogME
+from headstart.tests.material.absent_gpu import GPU, absent_gpu
 
 CLASSES, FEATURES = 5, 9
 # How often a batch is waited for: once for whether it is sound, not at all where that is checked in the end.

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from modules import arithmetic
-from modules.arithmetic import settle_arithmetic
+from headstart.modules import arithmetic
+from headstart.modules.arithmetic import settle_arithmetic
 
 BACKENDS: Any = torch.backends
 # What decides on products of float32, and how somebody may have set it before.

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.augmentation import MirrorHalf, PermuteChannels, Shift
+from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
 
 
 @pytest.fixture

@@ -14,13 +14,13 @@ from lightning.pytorch.cli import OptimizerCallable
 from sklearn.linear_model import SGDClassifier
 from torch import Tensor, nn
 
-import modules
-from modules.checkpoint import is_current, pickling, put_back, state_of, unpickling, why_not
-from modules.global_generators import GlobalGenerators
-from modules.method import Method, Start
-from modules.networks.trainable_backbone import folded
-from tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
-from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start, tail
+from headstart import modules
+from headstart.modules.checkpoint import is_current, pickling, put_back, state_of, unpickling, why_not
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.method import Method, Start
+from headstart.modules.networks.trainable_backbone import folded
+from headstart.tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
+from headstart.tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start, tail
 
 
 class Scheduled(modules.GradientDescent):

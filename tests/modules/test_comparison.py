@@ -15,11 +15,11 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.arithmetic import settle_arithmetic
-from modules.comparison import Comparison
-from modules.method import Method, Start
-from modules.methods.gradient_descent import GradientDescent
-from output.errors import UserError
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.comparison import Comparison
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.output.errors import UserError
 
 
 def set_up(comparison: Comparison, start: Start) -> None:

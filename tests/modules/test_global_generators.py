@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from modules.global_generators import GlobalGenerators
+from headstart.modules.global_generators import GlobalGenerators
 
 
 def draw() -> list[float]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from modules.memory_errors import naming_memory
-from output.errors import UserError
+from headstart.modules.memory_errors import naming_memory
+from headstart.output.errors import UserError
 
 
 def test_memory_that_is_not_there() -> None:

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.method import Start, draw_head, linear_logits
-from modules.methods.gradient_descent import GradientDescent
+from headstart.modules.method import Start, draw_head, linear_logits
+from headstart.modules.methods.gradient_descent import GradientDescent
 
 
 @pytest.mark.parametrize("shared", [True, False])

@@ -10,14 +10,14 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import modules
-from modules.method import Method, Start
-from modules.networks.trainable_backbone import TrainableBackbone
-from modules.past_states import PastStates
-from output.errors import UserError
-from tests.material.networks_to_train import staged
-from tests.material.shipped_methods import CASES, SETTINGS
-from tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
+from headstart import modules
+from headstart.modules.method import Method, Start
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.modules.past_states import PastStates
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import staged
+from headstart.tests.material.shipped_methods import CASES, SETTINGS
+from headstart.tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start
 
 
 def draw(inputs: str) -> tuple[Tensor, Tensor]:

@@ -14,10 +14,10 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 from torchvision.transforms import v2
 
-from datamodules.photo_batches import EpochBatches, load_batches
-from modules.augmentation import MirrorHalf, PermuteChannels, Shift
-from modules.photo_training import PhotoTraining, epoch_seed
-from output.errors import UserError
+from headstart.datamodules.photo_batches import EpochBatches, load_batches
+from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
+from headstart.modules.photo_training import PhotoTraining, epoch_seed
+from headstart.output.errors import UserError
 
 SAMPLES, BATCH, EPOCHS, SEED, CLASSES = 23, 5, 3, 4, 3
 

@@ -11,15 +11,15 @@ from types import ModuleType
 
 import pytest
 
-from modules import NearestClassMean, Replay
-from modules.method import Method
-from modules.methods.catalogue import METHODS
-from modules.provenance import keep_sources, provenance, source_digests
+from headstart.modules import NearestClassMean, Replay
+from headstart.modules.method import Method
+from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.provenance import keep_sources, provenance, source_digests
 
 ROOT = Path(__file__).parents[2]
 MINE = '''\
 """A method of my own."""
-from modules import NearestClassMean
+from headstart.modules import NearestClassMean
 from my_parts import Parent
 
 SCALE = 2
@@ -61,7 +61,12 @@ def source_of(module: ModuleType, **hyperparameters: object) -> dict[str, str]:
 
 
 def test_all_files_of_ones_own_that_define_a_method_count(write: Write) -> None:
-    assert list(source_of(write())) == ["modules.method", "modules.methods.nearest_class_mean", "my_method", "my_parts"]
+    assert list(source_of(write())) == [
+        "headstart.modules.method",
+        "headstart.modules.methods.nearest_class_mean",
+        "my_method",
+        "my_parts",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -108,13 +113,13 @@ def test_what_hyperparameters_name_counts(write: Write) -> None:
     assert "my_method" in provenance(NearestClassMean(), {"dict_kwargs": losses}, 9)["digests"]
     ours = {"class_path": "torch.optim.SGD", "note": "no.such.thing", "text": "a sentence. Another"}
     assert list(provenance(NearestClassMean(), {"init_args": ours}, 9)["digests"]) == [
-        "modules.method",
-        "modules.methods.nearest_class_mean",
+        "headstart.modules.method",
+        "headstart.modules.methods.nearest_class_mean",
     ]
 
 
 def test_arguments_that_the_signature_does_not_name_count() -> None:
-    given = {"class_path": "modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
+    given = {"class_path": "headstart.modules.NearestClassMean", "init_args": {"a": 1}, "dict_kwargs": {"sign": -1}}
     described = provenance(NearestClassMean(), given, 9)
     assert described["hyperparameters"] == {"a": 1, "sign": -1}
     assert "function" not in described
@@ -126,7 +131,7 @@ def test_the_function_that_made_a_method_counts(write: Write) -> None:
     )
     described = [provenance(getattr(module, name)(), {"class_path": f"my_method.{name}"}, 9) for name in MAKERS]
     assert [one["function"] for one in described] == ["my_method.make", "my_method.make_other"]
-    assert all(one["class"] == "modules.methods.nearest_class_mean.NearestClassMean" for one in described)
+    assert all(one["class"] == "headstart.modules.methods.nearest_class_mean.NearestClassMean" for one in described)
     assert all("my_method" in one["digests"] for one in described)
 
 
@@ -147,7 +152,7 @@ def test_a_class_without_a_file_is_known_by_itself_or_never() -> None:
 @pytest.mark.slow
 def test_digests_are_the_same_in_every_process() -> None:
     code = (
-        "import json; from modules import Replay; from modules.provenance import provenance;"
+        "import json; from headstart.modules import Replay; from headstart.modules.provenance import provenance;"
         "print(json.dumps(provenance(Replay(), {'init_args': {'steps': 4}}, 9)))"
     )
     printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True).stdout
@@ -161,7 +166,7 @@ def test_a_subclass_says_anew_that_the_limit_does_not_matter() -> None:
     assert provenance(Scheduled(), {}, 70)["max_samples"] == 70
     # Whose module may look at the limit.
     for name in METHODS.keys() - {"OwnLightningModule"}:
-        kind = getattr(importlib.import_module("modules"), name)
+        kind = getattr(importlib.import_module("headstart.modules"), name)
         assert issubclass(kind, Method)
         assert vars(kind)["independent_of_limit"] is True
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 import wandb
 
-from evaluation.alignment.heatmap import draw_heatmap
-from output.dashboard import (
+from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.output.dashboard import (
     MODES,
     Dashboard,
     Result,
@@ -29,7 +29,7 @@ from output.dashboard import (
     find_problem,
     publish,
 )
-from output.errors import UserError
+from headstart.output.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 KEY = "0" * 40
@@ -160,7 +160,7 @@ SWITCHED_OFF = """
 import os, sys
 from pathlib import Path
 os.environ["WANDB_MODE"] = "disabled"
-from output.dashboard import Dashboard, Result, publish
+from headstart.output.dashboard import Dashboard, Result, publish
 result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
 publish(Dashboard(mode="online"), result, Path(sys.argv[1]))
 """
@@ -238,7 +238,7 @@ SERVERS: dict[str, tuple[Callable[[socket.socket], None], str | None]] = {
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give up after half a second, and go through no proxy."""
-    monkeypatch.setattr("output.dashboard.PATIENCE", 0.5)
+    monkeypatch.setattr("headstart.output.dashboard.PATIENCE", 0.5)
     monkeypatch.setenv("no_proxy", "*")
 
 
@@ -306,7 +306,7 @@ def test_mode(
     if "WANDB_API_KEY" in environment:
         # The real one asks the server for the account's name.
         monkeypatch.setattr(wandb, "login", lambda prompt, verify: not prompt and not verify)
-    monkeypatch.setattr("output.dashboard.find_problem", lambda url: problem)
+    monkeypatch.setattr("headstart.output.dashboard.find_problem", lambda url: problem)
     mirror_score(tmp_path, Dashboard(mode=mode, entity="team", project="other"))
     assert (begun[0]["mode"], begun[0]["entity"], begun[0]["project"]) == (chosen, "team", "other")
     assert begun[0]["dir"] == tmp_path / "mirror"
@@ -337,7 +337,7 @@ def test_a_server_that_stops_answering(
         return real(**options)
 
     monkeypatch.setattr(wandb, "login", lambda prompt, verify: True)
-    monkeypatch.setattr("output.dashboard.find_problem", lambda url: None)
+    monkeypatch.setattr("headstart.output.dashboard.find_problem", lambda url: None)
     monkeypatch.setattr(wandb, "init", begin)
     if modes[-1] == "online":
         with pytest.raises(error):
@@ -352,7 +352,7 @@ def test_a_server_that_stops_answering(
 HANGING = """
 import sys
 from pathlib import Path
-from output.dashboard import Dashboard, Result, publish
+from headstart.output.dashboard import Dashboard, Result, publish
 result = Result("score", "title", {}, {"n_models": 2}, {"matrix": (["a"], [[1.0]])}, [])
 publish(Dashboard(), result, Path(sys.argv[1]))
 """
@@ -371,7 +371,7 @@ def test_with_a_key_but_no_network_the_run_is_offline(tmp_path: Path) -> None:
 
 
 def test_missing_wandb_is_said_in_one_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
+    monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     message = "logger: wandb is not installed; pip install wandb, or go without: --logger=false"
     with pytest.raises(UserError, match=f"^{re.escape(message)}$"):
         mirror_score(tmp_path, Dashboard())
@@ -399,8 +399,8 @@ def test_failure_while_logging_ends_the_run_as_failed(tmp_path: Path) -> None:
 
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
-    alignment = ["evaluation.alignment.score_log", "evaluation.alignment.heatmap"]
-    modules = ["output.dashboard", *alignment]
+    alignment = ["headstart.evaluation.alignment.score_log", "headstart.evaluation.alignment.heatmap"]
+    modules = ["headstart.output.dashboard", *alignment]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

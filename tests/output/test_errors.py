@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from output.errors import UserError, naming
+from headstart.output.errors import UserError, naming
 
 
 @pytest.mark.parametrize(

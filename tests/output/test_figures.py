@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from PIL import Image
 
-from output.figures import (
+from headstart.output.figures import (
     ALARM,
     DARK_PAPER,
     FORMATS,

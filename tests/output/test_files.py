@@ -11,8 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from output.errors import UserError
-from output.files import output_folder, refuse_other_results, replacing, write_text, write_texts, write_together
+from headstart.output.errors import UserError
+from headstart.output.files import (
+    output_folder,
+    refuse_other_results,
+    replacing,
+    write_text,
+    write_texts,
+    write_together,
+)
 
 
 def test_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -134,7 +141,7 @@ def test_pipe_in_place_of_results_is_not_waited_for(tmp_path: Path) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from output.files import replacing
+from headstart.output.files import replacing
 with replacing(Path(sys.argv[1])) as partial:
     partial.write_text("half")
     print(partial, flush=True)

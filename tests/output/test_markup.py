@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from output.markup import escape_cell, escape_latex, escape_markdown, escape_names
+from headstart.output.markup import escape_cell, escape_latex, escape_markdown, escape_names
 
 
 @pytest.mark.parametrize(

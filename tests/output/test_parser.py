@@ -15,10 +15,11 @@ from pathlib import Path
 import pytest
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 
-import evaluate
-from output.errors import UserError
-from output.parser import one_line_errors
-from output.sub_commands import load
+from headstart import evaluate
+from headstart.cli.commands import EVALUATIONS, Command
+from headstart.output.errors import UserError
+from headstart.output.parser import one_line_errors
+from headstart.output.sub_commands import load
 
 Fit = Callable[..., Path]
 
@@ -104,7 +105,10 @@ def test_a_file_that_is_no_text(fit: Fit, capsys: pytest.CaptureFixture[str], tm
             ["--data.backbone.name=mobilenet_v9"],
             "data.backbone.name: torchvision has no model 'mobilenet_v9'; it",
         ),
-        (["--model.methods={baseline: modules.NearestClassMean}"], "the name 'baseline' is the baseline's own"),
+        (
+            ["--model.methods={baseline: headstart.modules.NearestClassMean}"],
+            "the name 'baseline' is the baseline's own",
+        ),
     ],
 )
 def test_mistake_found_while_running(
@@ -114,8 +118,8 @@ def test_mistake_found_while_running(
 
 
 def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("output.dashboard.find_spec", lambda name: None)
-    line = error_line(capsys, lambda: fit("--trainer.logger=callbacks.DashboardLogger"), code=1)
+    monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
+    line = error_line(capsys, lambda: fit("--trainer.logger=headstart.callbacks.DashboardLogger"), code=1)
     assert line.startswith("error: trainer.logger: wandb is not installed; pip install wandb")
 
 
@@ -216,7 +220,8 @@ def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
     for name in ("light_command", "heavy_command"):
         monkeypatch.delitem(sys.modules, name, raising=False)
-    monkeypatch.setattr(evaluate, "COMMANDS", {"light": "light_command:light", "he-avy": "heavy_command:heavy"})
+    commands = {"light": "light_command:light", "he-avy": "heavy_command:heavy"}
+    monkeypatch.setattr(evaluate, "EVALUATIONS", {name: Command(name, home) for name, home in commands.items()})
 
 
 @pytest.mark.usefixtures("two_commands")
@@ -260,15 +265,15 @@ def test_no_such_sub_command(capsys: pytest.CaptureFixture[str], args: list[str]
     assert all(word in line for word in ("light", "he-avy"))
 
 
-def test_help_lists_every_sub_command_with_its_first_line(capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_lists_every_sub_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as caught:
         evaluate.main(["--help"])
     assert caught.value.code == 0
     # Lines are broken at spaces and hyphens.
     text = "".join(capsys.readouterr().out.split())
-    for name, place in evaluate.COMMANDS.items():
-        summary = (load(place).__doc__ or "").splitlines()[0].rstrip(".")
-        assert "".join(f"{name}{summary}".split()) in text
+    for name, command in EVALUATIONS.items():
+        assert "".join(f"{name}{command.summary}".split()) in text
+        assert (load(command.home).__doc__ or "").splitlines()[0].endswith(".")
 
 
 @pytest.mark.slow
@@ -277,7 +282,7 @@ def test_sub_commands_that_need_no_network_start_at_once(command: str) -> None:
     # The parser imports what it needs to resolve the types of options, too.
     heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
     script = (
-        "import atexit, sys, evaluate, store.cache, store.row_store\n"
+        "import atexit, sys, evaluate, headstart.store.cache, headstart.store.row_store\n"
         f"atexit.register(lambda: print(*({{*{heavy}}} & {{*sys.modules}})))\n"
         f"evaluate.main([{command!r}, '--help'])"
     )

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from engines.display import Display
-from evaluation.alignment.score_files import print_score
-from output.errors import UserError
-from output.figures import shorten
-from output.parser import one_line_errors
-from output.printable import print_written, printable, say
-from output.progress import Progress
-from output.tables import print_lines, print_table
+from headstart.engines.display import Display
+from headstart.evaluation.alignment.score_files import print_score
+from headstart.output.errors import UserError
+from headstart.output.figures import shorten
+from headstart.output.parser import one_line_errors
+from headstart.output.printable import print_lines, print_written, printable, say
+from headstart.output.progress import Progress
+from headstart.output.tables import print_table
 
 HOSTILE = "[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
 SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from output import processors
-from output.processors import count_processors
+from headstart.output import processors
+from headstart.output.processors import count_processors
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no affinity on this system")

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from output.progress import Progress, track
+from headstart.output.progress import Progress, track
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Give a clock that stands at its only element."""
     now = [100.0]
-    monkeypatch.setattr("output.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("headstart.output.progress.time.monotonic", lambda: now[0])
     return now
 
 
@@ -75,7 +75,7 @@ def test_an_error_ends_the_lines_where_it_came(clock: list[float], capsys: pytes
 
 def run_on_terminal(term: str) -> str:
     """Run a short computation whose standard error is a terminal of a kind; give what it shows."""
-    code = "from output.progress import track\nfor _ in track(range(3), '[red] rows', 'photos'): pass"
+    code = "from headstart.output.progress import track\nfor _ in track(range(3), '[red] rows', 'photos'): pass"
     ours, its = pty.openpty()
     environment = {**os.environ, "TERM": term, "COLUMNS": "80"}
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, stderr=its, env=environment, check=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from output.sub_commands import as_arguments, plain_arguments, switched_on
+from headstart.output.sub_commands import as_arguments, plain_arguments, switched_on
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from metrics.sample_efficiency.scores import score
-from output.tables import format_number, markdown_table, print_lines, print_scores, print_table
-from tests.material.runs import reaching
+from headstart.metrics.sample_efficiency.scores import score
+from headstart.output.printable import print_lines
+from headstart.output.tables import format_number, markdown_table, print_scores, print_table
+from headstart.tests.material.runs import reaching
 
 ROOT = Path(__file__).parents[2]
 LONG = "a_method_with_a_rather_long_name"
@@ -128,7 +129,8 @@ def test_a_table_without_rows(print_at: Any) -> None:
     "settings", [{"TERM": "dumb"}, {"NO_COLOR": "1", "TERM": "xterm"}, {"PYTHONIOENCODING": "ascii"}]
 )
 def test_dumb_terminals_and_narrow_encodings(settings: dict[str, str]) -> None:
-    code = f"from output.tables import *; print_table('Größe – τ', {ROWS!r}, 'naïve'); print_lines(['one – two'])"
+    printed = f"print_table('Größe – τ', {ROWS!r}, 'naïve'); print_lines(['one – two'])"
+    code = f"from headstart.output.printable import *; from headstart.output.tables import *; {printed}"
     environment = {**os.environ, "PYTHONIOENCODING": "utf-8", **settings}
     run = subprocess.run([sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, check=True)
     assert b"\x1b" not in run.stdout

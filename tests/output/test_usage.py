@@ -11,9 +11,9 @@ import jsonargparse
 import pytest
 from jsonargparse.typing import ClosedUnitInterval, PositiveInt
 
-from datamodules import PhotoSource
-from output.errors import UsageError
-from output.parser import OneLineErrorParser
+from headstart.datamodules import PhotoSource
+from headstart.output.errors import UsageError
+from headstart.output.parser import OneLineErrorParser
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_types_are_said_in_words(
     assert mistake(command, *options) == message.replace("{folder}", str(tmp_path))
 
 
-SOURCE = "datamodules.CatsAndDogs"
+SOURCE = "headstart.datamodules.CatsAndDogs"
 
 
 @pytest.mark.parametrize(
@@ -83,13 +83,13 @@ SOURCE = "datamodules.CatsAndDogs"
             "targets.pets.split_seed: expected a whole number, not x",
         ),
         (
-            ["--targets.pets=datamodules.CatsAndDog"],
-            f"targets.pets: there is no datamodules.CatsAndDog (closest: {SOURCE})",
+            ["--targets.pets=headstart.datamodules.CatsAndDog"],
+            f"targets.pets: there is no headstart.datamodules.CatsAndDog (closest: {SOURCE})",
         ),
-        (["--targets.pets=modules.Replay"], "targets.pets: modules.Replay is no PhotoSource"),
+        (["--targets.pets=headstart.modules.Replay"], "targets.pets: headstart.modules.Replay is no PhotoSource"),
         (
-            ["--targets.pets=datamodules.Photos"],
-            "targets.pets: datamodules.Photos is abstract, name a class of its kind",
+            ["--targets.pets=headstart.datamodules.Photos"],
+            "targets.pets: headstart.datamodules.Photos is abstract, name a class of its kind",
         ),
         (
             ["--targets.pets=nowhere.Pets"],
@@ -99,17 +99,20 @@ SOURCE = "datamodules.CatsAndDogs"
         ([f"--one={SOURCE}", "--one.split_seed=null"], "one.split_seed: expected a whole number, not null"),
         ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
         (
-            ["--one=datamodules.ClassSubset", "--one.source=null"],
+            ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],
             "one.source: expected a PhotoSource by its import path, not null",
         ),
-        (["--targets.mine=datamodules.UnsplitClassFolders"], "targets.mine.root: it is required, and not given"),
         (
-            ["--targets.mine=datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
+            ["--targets.mine=headstart.datamodules.UnsplitClassFolders"],
+            "targets.mine.root: it is required, and not given",
+        ),
+        (
+            ["--targets.mine=headstart.datamodules.UnsplitClassFolders", "--targets.mine.root=null"],
             "targets.mine.root: expected a text, not null",
         ),
-        (["--one=datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
+        (["--one=headstart.datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
         (["--one=3"], "one: expected a class by its import path, not 3"),
-        (["--one=datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
+        (["--one=headstart.datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
     ],
 )
 def test_mistakes_in_classes_name_the_whole_option(options: list[str], message: str) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from portal import state
-from portal.accounts import add_team
-from tests.material.portals import Site, ValidatorHere, make_settings
-from tests.material.postgresql import Server, serve_postgresql, why_not
+from headstart.portal import state
+from headstart.portal.accounts import add_team
+from headstart.tests.material.portals import Site, ValidatorHere, make_settings
+from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 
 OpenSite = Callable[..., Site]
 

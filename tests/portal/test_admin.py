@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from portal.admin import main
-from portal.queue import Outcome, claim, finish
-from tests.material.portals import Site, blue, red
-from tests.material.stub_scores import stub_score
+from headstart.portal.admin import main
+from headstart.portal.queue import Outcome, claim, finish
+from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.stub_scores import stub_score
 
 Admin = Callable[..., str]
 OpenSite = Callable[..., Site]

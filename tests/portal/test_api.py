@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from contract.versions import json_schemas
-from portal import submitting
-from portal.accounts import add_team, renew_token, revoke_token
-from portal.supervision import read_whole_log
-from tests.material.portals import Site, blue, red
-from tests.material.stub_scores import MODELS
+from headstart.contract.versions import json_schemas
+from headstart.portal import submitting
+from headstart.portal.accounts import add_team, renew_token, revoke_token
+from headstart.portal.supervision import read_whole_log
+from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.stub_scores import MODELS
 
 OpenSite = Callable[..., Site]
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from portal.accounts import add_team
-from portal.boards import Boards
-from tests.material.portals import Site, blue, red
+from headstart.portal.accounts import add_team
+from headstart.portal.boards import Boards
+from headstart.tests.material.portals import Site, blue, red
 
 
 def test_what_comes_in_ranks_nobody_anew_and_a_score_does(site: Site) -> None:

@@ -10,9 +10,9 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from portal import body_limit
-from portal.body_limit import BodyLimit
-from tests.material.portals import Site
+from headstart.portal import body_limit
+from headstart.portal.body_limit import BodyLimit
+from headstart.tests.material.portals import Site
 
 LIMIT = 100
 

@@ -14,15 +14,16 @@ from pathlib import Path
 
 import pytest
 
-from portal.command_line import parse_settings
+from headstart.portal.command_line import parse_settings
 
 ROOT = Path(__file__).parents[2]
 LINES = re.sub(r"\\\n", " ", (ROOT / "portal" / "Containerfile").read_text()).splitlines()
 # Says where the modules of everything that the container starts come from.
 MODULES = """
 import sys
-import portal.__main__, portal.serve, portal.worker, portal.admin, portal.scoring
-import evaluate
+import headstart.__main__
+from headstart import evaluate
+from headstart.portal import admin, scoring, serve, worker
 for name, module in list(sys.modules.items()):
     print(getattr(module, "__file__", None) or "")
 """
@@ -36,7 +37,8 @@ def copied() -> list[tuple[list[str], str]]:
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Copy what the container has."""
-    folder = tmp_path_factory.mktemp("image")
+    folder = tmp_path_factory.mktemp("image") / "headstart"
+    folder.mkdir()
     for sources, target in copied():
         for source in sources:
             if (ROOT / source).is_dir():
@@ -47,9 +49,9 @@ def image(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_all_modules_are_copied(image: Path) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(image), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": str(image.parent), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-c", MODULES]
-    done = subprocess.run(command, cwd=image, capture_output=True, text=True, check=False, env=environment)
+    done = subprocess.run(command, cwd=image.parent, capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 0, done.stderr
     elsewhere = tuple(str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib", "purelib"))
     files = [str(Path(line).resolve()) for line in done.stdout.splitlines() if line]
@@ -61,9 +63,9 @@ def test_all_modules_are_copied(image: Path) -> None:
 
 def test_what_the_container_starts() -> None:
     found = dict(line.split(" ", 1) for line in LINES if line.startswith(("ENTRYPOINT ", "CMD ")))
-    assert json.loads(found["ENTRYPOINT"]) == ["python", "-m"]
-    module, *options = json.loads(found["CMD"])
-    assert module == "portal"
+    assert json.loads(found["ENTRYPOINT"]) == ["headstart"]
+    command, *options = json.loads(found["CMD"])
+    assert command == "portal"
     settings = parse_settings("", [option for option in options if not option.startswith("--config=")])
     # All of the container's addresses, at the port that is exposed and asked for its health.
     assert settings.host == "0.0.0.0"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.material.portals import STIMULI, Site
+from headstart.tests.material.portals import STIMULI, Site
 
 OpenSite = Callable[..., Site]
 FAMILIES = {"small": ["owl"], "singers": ["lark", "wren", "rook"]}

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from portal.accounts import add_team
-from portal.queue import claim, finish
-from tests.material.browsers import contrast, needs_chromium, open_browser
-from tests.material.portals import Site, blue, make_settings, red
-from tests.material.served_portals import serve_portal
-from tests.material.stub_scores import MODELS, stub_score
+from headstart.portal.accounts import add_team
+from headstart.portal.queue import claim, finish
+from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
+from headstart.tests.material.portals import Site, blue, make_settings, red
+from headstart.tests.material.served_portals import serve_portal
+from headstart.tests.material.stub_scores import MODELS, stub_score
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -22,10 +22,10 @@ import pytest
 import yaml
 from sqlalchemy import select
 
-from portal.accounts import add_team
-from portal.database import Database, EventRow, ScoringRow, SubmissionRow
-from tests.material.portals import blue, make_settings
-from tests.material.stub_scores import MODELS
+from headstart.portal.accounts import add_team
+from headstart.portal.database import Database, EventRow, ScoringRow, SubmissionRow
+from headstart.tests.material.portals import blue, make_settings
+from headstart.tests.material.stub_scores import MODELS
 
 ROOT = Path(__file__).parents[2]
 # A machine that is busy starts processes slowly, and the portal's workers come after all else.
@@ -71,8 +71,8 @@ def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, s
     database.create_tables()
     token = add_team(database, "Owls")
     options = [f"--config={config}", "--held_out_catalog=null", "--held_out_registry=null", "--datasets=null"]
-    modules = ("portal", *["tests.material.stub_worker"] * workers)
-    processes = Processes([[sys.executable, "-m", module, *options] for module in modules])
+    started = (["headstart", "portal"], *[["headstart.tests.material.stub_worker"]] * workers)
+    processes = Processes([[sys.executable, "-m", *words, *options] for words in started])
     processes.start()
     try:
         yield processes, f"http://127.0.0.1:{port}", database, token

@@ -20,4 +20,4 @@ def test_make_portal_hands_its_options_on() -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
     asked = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
     done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
-    assert done.stdout.splitlines()[-1] == ".venv/bin/python -m portal --port 8000"
+    assert done.stdout.splitlines()[-1] == ".venv/bin/headstart portal --port 8000"

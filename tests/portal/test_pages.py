@@ -12,13 +12,13 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
-from output.errors import UserError
-from portal.accounts import add_team
-from portal.database import SubmissionRow
-from portal.intake import freeze
-from portal.settings import Settings
-from tests.material.portals import Site, blue, red
-from tests.material.stub_scores import MODELS
+from headstart.output.errors import UserError
+from headstart.portal.accounts import add_team
+from headstart.portal.database import SubmissionRow
+from headstart.portal.intake import freeze
+from headstart.portal.settings import Settings
+from headstart.tests.material.portals import Site, blue, red
+from headstart.tests.material.stub_scores import MODELS
 
 OpenSite = Callable[..., Site]
 PAGES = ("/", "/blue", "/red", "/submissions", "/leaderboard", "/log", "/login")

@@ -9,15 +9,15 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import select, update
 
-from portal import queue
-from portal.accounts import Team, add_team, find_team
-from portal.database import Database, ScoringRow, record
-from portal.intake import hand_in
-from portal.leaderboard import Leaderboard
-from portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
-from tests.material.portals import blue, read_rules
-from tests.material.postgresql import Server
-from tests.material.stub_scores import stub_score
+from headstart.portal import queue
+from headstart.portal.accounts import Team, add_team, find_team
+from headstart.portal.database import Database, ScoringRow, record
+from headstart.portal.intake import hand_in
+from headstart.portal.leaderboard import Leaderboard
+from headstart.portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
+from headstart.tests.material.portals import blue, read_rules
+from headstart.tests.material.postgresql import Server
+from headstart.tests.material.stub_scores import stub_score
 
 
 @pytest.fixture

@@ -12,20 +12,20 @@ from typing import Any
 import pytest
 import yaml
 
-from contract.documents import read_catalog, read_registry
-from contract.submissions import read_submission
-from evaluation.alignment.scoring import score
-from evaluation.embeddings import Extraction
-from output.errors import UserError
-from portal import scoring
-from portal.accounts import add_team
-from portal.queue import Job, claim, finish
-from portal.scoring import PassingError, Scorer
-from portal.settings import Settings
-from store.segments import StoreError
-from tests.material.arena import ENTRIES, Arena, make_arena
-from tests.material.blank_figures import blank_figures
-from tests.material.portals import RULES, Site
+from headstart.contract.documents import read_catalog, read_registry
+from headstart.contract.submissions import read_submission
+from headstart.evaluation.alignment.scoring import score
+from headstart.evaluation.embeddings import Extraction
+from headstart.output.errors import UserError
+from headstart.portal import scoring
+from headstart.portal.accounts import add_team
+from headstart.portal.queue import Job, claim, finish
+from headstart.portal.scoring import PassingError, Scorer
+from headstart.portal.settings import Settings
+from headstart.store.segments import StoreError
+from headstart.tests.material.arena import ENTRIES, Arena, make_arena
+from headstart.tests.material.blank_figures import blank_figures
+from headstart.tests.material.portals import RULES, Site
 
 HERE = Extraction(device="cpu", num_workers=0)
 PAGES = ("/", "/blue", "/red", "/submissions", "/submissions/1", "/submissions/2", "/leaderboard", "/log", "/log.atom")

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from portal.accounts import add_team, list_teams
-from portal.queue import Outcome, claim, finish, put_back
-from tests.material.arena import make_entry
-from tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
-from tests.material.stub_scores import MODELS, stub_score
+from headstart.portal.accounts import add_team, list_teams
+from headstart.portal.queue import Outcome, claim, finish, put_back
+from headstart.tests.material.arena import make_entry
+from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
+from headstart.tests.material.stub_scores import MODELS, stub_score
 
 DEADLINE = datetime(2020, 1, 1, tzinfo=UTC)
 TOLD = "The reason is /srv/secret/model.safetensors of heron-7"

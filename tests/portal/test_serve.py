@@ -1,4 +1,4 @@
-"""`python -m portal` as a user starts it: on the embedded default, killed, interrupted, and given what cannot be."""
+"""`headstart portal` as a user starts it: on the embedded default, killed, interrupted, and given what cannot be."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ from typing import Any
 import httpx
 import pytest
 
-from portal.serve import CONNECTIONS, _allow_connections, _listen
-from portal.settings import Settings
+from headstart.portal.serve import CONNECTIONS, _allow_connections, _listen
+from headstart.portal.settings import Settings
 
-ROOT = Path(__file__).parents[2]
 PATIENCE = 120.0
 
 
 @contextmanager
 def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """Start a portal in a folder of its own; gives its address once it says that it is there."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    environment = dict(os.environ)
     environment.pop("HACKATHON_DATASET_ROOT", None)
-    command = [sys.executable, "-m", "portal", "--port=0", *options]
+    command = [sys.executable, "-m", "headstart", "portal", "--port=0", *options]
     with (folder / "log").open("w") as log:
         process = subprocess.Popen(
             command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=log, text=True, start_new_session=True
@@ -48,7 +47,7 @@ def workers(process: subprocess.Popen[str]) -> list[int]:
     """Give the processes that score."""
     found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in found.splitlines()[1:]]
-    return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal.worker" in args]
+    return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal worker" in args]
 
 
 def wait_until_scored(address: str, headers: dict[str, str], number: int) -> dict[str, Any]:
@@ -93,12 +92,9 @@ def test_the_embedded_default(tmp_path: Path) -> None:
 
 
 def run(folder: Path, *options: str, code: str = "pass") -> str:
-    """Give the one line by which `python -m portal` refuses."""
-    command = [sys.executable, "-c", f"import runpy, sys; {code}; runpy.run_module('portal', run_name='__main__')"]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*command, *options], cwd=folder, env=environment, capture_output=True, text=True, check=False
-    )
+    """Give the one line by which `headstart portal` refuses."""
+    command = [sys.executable, "-c", f"import sys; {code}; from headstart.__main__ import main; main()", "portal"]
+    done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)
     assert done.stderr.count("\n") == 1, done.stderr
     return done.stderr

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from portal import validation
-from portal.validation import Validator, ValidatorError
-from tests.material.portals import ValidatorHere, blue, make_settings, read_rules, red
+from headstart.portal import validation
+from headstart.portal.validation import Validator, ValidatorError
+from headstart.tests.material.portals import ValidatorHere, blue, make_settings, read_rules, red
 
 
 @pytest.fixture

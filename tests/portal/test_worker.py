@@ -16,17 +16,17 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from portal import database as database_module
-from portal import worker as worker_module
-from portal.accounts import add_team, find_team
-from portal.database import Database, ScoringRow
-from portal.intake import hand_in
-from portal.queue import LEASE, Job, Outcome
-from portal.scoring import PassingError
-from portal.worker import Worker
-from tests.material.portals import Site, blue, read_rules
-from tests.material.postgresql import Server
-from tests.material.stub_scores import stub_score
+from headstart.portal import database as database_module
+from headstart.portal import worker as worker_module
+from headstart.portal.accounts import add_team, find_team
+from headstart.portal.database import Database, ScoringRow
+from headstart.portal.intake import hand_in
+from headstart.portal.queue import LEASE, Job, Outcome
+from headstart.portal.scoring import PassingError
+from headstart.portal.worker import Worker
+from headstart.tests.material.portals import Site, blue, read_rules
+from headstart.tests.material.postgresql import Server
+from headstart.tests.material.stub_scores import stub_score
 
 PATIENCE = 30.0
 

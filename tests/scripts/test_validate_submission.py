@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from contract.schema import CONTRACT_VERSION
-from scripts import validate_submission
-from scripts.validate_submission import main
+from headstart.contract.schema import CONTRACT_VERSION
+from headstart.scripts import validate_submission
+from headstart.scripts.validate_submission import main
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "validate_submission.py"
 VARIABLES = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
@@ -233,9 +233,9 @@ def test_runs_by_its_path_from_any_folder_without_an_installation(folder: Path) 
 
 
 def test_loads_nothing_heavy() -> None:
-    program = "import sys, scripts.validate_submission; print(*sorted({name.split('.')[0] for name in sys.modules}))"
-    root = SCRIPT.parents[1]
-    loaded = subprocess.check_output([sys.executable, "-c", program], cwd=root, text=True).split()
+    loaded_by = "print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    program = f"import sys, headstart.scripts.validate_submission; {loaded_by}"
+    loaded = subprocess.check_output([sys.executable, "-c", program], text=True).split()
     heavy = {
         "torch",
         "numpy",

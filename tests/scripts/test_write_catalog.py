@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from contract.documents import read_catalog
-from scripts.write_catalog import main, write_catalog
+from headstart.contract.documents import read_catalog
+from headstart.scripts.write_catalog import main, write_catalog
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 import platformdirs
 import pytest
 
-from store.cache import cache_folder
+from headstart.store.cache import cache_folder
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from output.errors import UserError
-from output.files import digest_file
-from store import file_digests
-from store.file_digests import FILE, digest_files
+from headstart.output.errors import UserError
+from headstart.output.files import digest_file
+from headstart.store import file_digests
+from headstart.store.file_digests import FILE, digest_files
 
 OLD = time.time_ns() - 10**12
 

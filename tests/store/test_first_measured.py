@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from store.first_measured import first_measured
-from store.segments import StoreError
+from headstart.store.first_measured import first_measured
+from headstart.store.segments import StoreError
 
 KEY = {"layer": "fc"}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
 
 ROOT = Path(__file__).parents[2]
 KEYS = [TraceKey("s", method, ordering) for method in ("a", "b") for ordering in range(3)]
@@ -26,7 +26,7 @@ def contents(ledger: Ledger, keys: list[TraceKey]) -> dict[TraceKey, tuple[list[
 
 def in_another_process(folder: Path, body: str) -> subprocess.Popen[str]:
     code = (
-        "import sys, numpy as np\nfrom pathlib import Path\nfrom store.ledger import *\n"
+        "import sys, numpy as np\nfrom pathlib import Path\nfrom headstart.store.ledger import *\n"
         f"ledger = Ledger(Path({str(folder)!r}))\n{body}"
     )
     command = [sys.executable, "-c", code]

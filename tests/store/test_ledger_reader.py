@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
-from store.ledger_reader import LedgerReader
+from headstart.store.ledger import FILE, Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger_reader import LedgerReader
 
 
 def counts(*correct: int) -> np.ndarray:

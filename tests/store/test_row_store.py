@@ -16,9 +16,9 @@ import pytest
 from filelock import FileLock
 from numpy.typing import NDArray
 
-from store.json_digest import digest_of
-from store.row_store import RowStore, StoredRows
-from store.segments import StoreError
+from headstart.store.json_digest import digest_of
+from headstart.store.row_store import RowStore, StoredRows
+from headstart.store.segments import StoreError
 
 KEY = {"model": "resnet50", "size": (3, 4)}
 NOTES = {"weights": "a1"}

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from store.row_store import RowStore, StoredRows
-from store.segments import StoreError
+from headstart.store.row_store import RowStore, StoredRows
+from headstart.store.segments import StoreError
 
 ROWS = np.random.default_rng(0).normal(size=(10, 4)).astype(np.float32)
 NAMES = [f"row {i}" for i in range(10)]
@@ -402,7 +402,7 @@ def compute_second(folder: Path) -> None:
     wait_for(folder / "computing")
     handler = logging.Handler()
     handler.emit = lambda record: (folder / "waiting").touch()  # type: ignore[method-assign]
-    logging.getLogger("store.row_store").addHandler(handler)
+    logging.getLogger("headstart.store.row_store").addHandler(handler)
     found = RowStore(folder / "store").get(KEY, NAMES, lambda _: CountedRows(folder / "count"))
     np.save(folder / "second.npy", found.rows)
 

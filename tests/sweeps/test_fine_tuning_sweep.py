@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from tests.sweeps.test_sweep import ROOT, cluster, run, traces, write
+from headstart.tests.sweeps.test_sweep import ROOT, cluster, run, traces, write
 
 __all__ = ["cluster"]  # a fixture
 OPTIONS = [
     f"--config={ROOT / 'configs' / 'demo.yaml'}",
-    "--data=datamodules.PhotoStream",
+    "--data=headstart.datamodules.PhotoStream",
     "--data.photos.train_size=60",
     "--data.max_samples=12",
     "--data.validation_size=30",

@@ -20,17 +20,17 @@ from typing import Any
 import pytest
 import yaml
 
-import sweep
-from contract.documents import read_registry
-from engines.display import Display
-from engines.task import Said, Task
-from sweeps import keeper
-from sweeps.measure import _pack
-from sweeps.request import Files
-from sweeps.runs_table import RunsTable
-from sweeps.sweep import _conclude
-from sweeps.sweep_file import Run, read_sweep
-from tests.material.training import CONFIGS, small_training
+from headstart import sweep
+from headstart.contract.documents import read_registry
+from headstart.engines.display import Display
+from headstart.engines.task import Said, Task
+from headstart.sweeps import keeper
+from headstart.sweeps.measure import _pack
+from headstart.sweeps.request import Files
+from headstart.sweeps.runs_table import RunsTable
+from headstart.sweeps.sweep import _conclude
+from headstart.sweeps.sweep_file import Run, read_sweep
+from headstart.tests.material.training import CONFIGS, small_training
 
 ROOT = Path(__file__).parents[2]
 Traces = dict[tuple[str, str, int], tuple[bytes, int | None]]
@@ -94,7 +94,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert set(results(tmp_path / "a")) == set(rows)
     assert "2 runs: 2 complete" in capfd.readouterr().out
     # As the same options give it.
-    import train
+    from headstart import train
 
     name, row = next(iter(rows.items()))
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
@@ -206,11 +206,11 @@ def test_what_is_edited_is_refused_unless_it_is_to_be_overwritten(
     options = [*small_comparison(tmp_path), "--trainer.logger=false"]
     file = write(tmp_path, options, seed_everything={"values": [0]})
     run(file, tmp_path / "a")
-    monkeypatch.setattr("modules.provenance._digest_of_module", lambda module: "edited")
+    monkeypatch.setattr("headstart.modules.provenance._digest_of_module", lambda module: "edited")
     before = results(tmp_path / "a")
     # Here, and on a machine that does not see these results.
     for shared in (lambda request: True, lambda request: False):
-        monkeypatch.setattr("sweeps.measure._shares_disk", shared)
+        monkeypatch.setattr("headstart.sweeps.measure._shares_disk", shared)
         (row,) = run(file, tmp_path / "a", code=1).values()
         assert "--results.overwrite=true" in row["error"]
         assert row["computed_traces"] == 0
@@ -231,7 +231,7 @@ def test_the_second_of_two_commands_names_the_first(
 
 
 def sweep_alone(folder: Path) -> Any:
-    from sweeps.sweep import _alone_in
+    from headstart.sweeps.sweep import _alone_in
 
     return _alone_in(folder)
 
@@ -239,7 +239,7 @@ def sweep_alone(folder: Path) -> Any:
 def test_a_registry_of_a_pool_is_refused_where_the_disk_is_not_the_command_s(
     photo_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sweeps.measure._shares_disk", lambda request: False)
+    monkeypatch.setattr("headstart.sweeps.measure._shares_disk", lambda request: False)
     options = [f"--config={CONFIGS / 'source_training.yaml'}", *small_training(photo_folder), "--trainer.max_epochs=1"]
     pool = {"results.registry": {"value": str(tmp_path / "pool.json")}}
     seeds = {"seed_everything": {"values": [0]}}
@@ -257,7 +257,7 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run(file, tmp_path / "a")
-    monkeypatch.setattr("sweeps.measure._shares_disk", lambda request: False)
+    monkeypatch.setattr("headstart.sweeps.measure._shares_disk", lambda request: False)
     taken: list[Path] = []
     unpack = keeper.Keeper._unpack
 

@@ -13,8 +13,8 @@ import pytest
 import yaml
 from scipy import stats
 
-from output.errors import UserError
-from sweeps.sweep_file import Sweep, read_sweep
+from headstart.output.errors import UserError
+from headstart.sweeps.sweep_file import Sweep, read_sweep
 
 GRID: dict[str, Any] = {
     "program": "train.py",
@@ -72,7 +72,7 @@ def test_names_stay_where_options_do(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["a/../b c;$(d)", "ü" * 300, "..", "", {"class_path": "modules.Replay"}, [1, 2], None]
+    "value", ["a/../b c;$(d)", "ü" * 300, "..", "", {"class_path": "headstart.modules.Replay"}, [1, 2], None]
 )
 def test_any_value_gives_a_folder_s_name(value: Any, tmp_path: Path) -> None:
     (run,) = read(tmp_path, {**GRID, "parameters": {"model.methods.mine": {"values": [value]}}}).runs
@@ -187,7 +187,7 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
         (drawn({"distribution": "odd", "min": 1}), "distribution 'odd'"),
         (drawn({"distribution": "uniform", "min": 1}), "without its 'max'"),
         (drawn({"min": "x", "max": 1}), "parameter a cannot be drawn"),
-        ({"command": "python train.py"}, "command is 'python train.py'"),
+        ({"command": "headstart train"}, "command is 'headstart train'"),
         ({"command": ["${program}"]}, "${args} stands 0 times"),
         ({"command": ["${program}", "${args}", "${args_json}"]}, "${args_json} of the command cannot be given"),
         ({"command": ["${program}", "stray", "${args}"]}, "'stray' of the command is no option"),

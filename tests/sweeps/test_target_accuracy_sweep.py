@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-import sweep
-from evaluation.performances import performances
-from modules.photo_training import PhotoTraining
-from tests.material.training import CONFIGS, small_training
-from tests.material.training import run as train_alone
-from tests.sweeps.test_sweep import cluster, results, run, traces, write
+from headstart import sweep
+from headstart.evaluation.performances import performances
+from headstart.modules.photo_training import PhotoTraining
+from headstart.tests.material.training import CONFIGS, small_training
+from headstart.tests.material.training import run as train_alone
+from headstart.tests.sweeps.test_sweep import cluster, results, run, traces, write
 
 __all__ = ["cluster"]  # a fixture
 
@@ -37,7 +37,7 @@ def test_runs_are_those_of_train_py_and_are_not_run_again(
     assert capfd.readouterr().out.count("2 of 2 accuracies to measure") == 4
     rows = run(file, tmp_path / "a")
     assert [(row["state"], row["computed_traces"]) for row in rows.values()] == [("complete", 2)] * 4
-    assert "To compare: python evaluate.py performances" in capfd.readouterr().out
+    assert "To compare: headstart performances" in capfd.readouterr().out
     name, row = next(iter(rows.items()))
     monkeypatch.setenv("HEADSTART_LEDGER", str(tmp_path / "other"))
     alone = train_alone(tmp_path / name, *row["options"])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from datamodules.drawings.canvas import Canvas, Difficulty, Generator, render
+from headstart.datamodules.drawings.canvas import Canvas, Difficulty, Generator, render
 
 
 def draw(difficulty: Difficulty, seed: int) -> NDArray[np.float64]:

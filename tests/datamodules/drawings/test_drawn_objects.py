@@ -10,11 +10,11 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torchvision.models import mobilenet_v2
 
-from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-from datamodules.drawings.drawn_pets import draw_pet
-from modules.networks.backbone import EMBEDDED_PREPROCESSING
-from modules.networks.backbone import EMBEDDED_WEIGHTS as WEIGHTS
-from modules.networks.normalization import Normalization
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from headstart.datamodules.drawings.drawn_pets import draw_pet
+from headstart.modules.networks.backbone import EMBEDDED_PREPROCESSING
+from headstart.modules.networks.backbone import EMBEDDED_WEIGHTS as WEIGHTS
+from headstart.modules.networks.normalization import Normalization
 
 FURRY = {
     "cat",

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
-from datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
+from headstart.datamodules.drawings.drawn_pets import PET_CLASSES, draw_pet
 
 PER_CLASS = 300
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodules import DrawnObjects, DrawnPets
-from datamodules.drawings import canvas, drawn_photos
-from datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
-from datamodules.drawings.drawn_pets import draw_pet
+from headstart.datamodules import DrawnObjects, DrawnPets
+from headstart.datamodules.drawings import canvas, drawn_photos
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from headstart.datamodules.drawings.drawn_pets import draw_pet
 
 
 def test_splits_are_balanced_and_apart() -> None:

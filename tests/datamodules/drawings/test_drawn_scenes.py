@@ -9,10 +9,10 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from datamodules import DrawnScenes
-from datamodules.drawings.canvas import Warp
-from datamodules.drawings.drawn_scenes import PAINTERS, LabelledCanvas
-from output.errors import UserError
+from headstart.datamodules import DrawnScenes
+from headstart.datamodules.drawings.canvas import Warp
+from headstart.datamodules.drawings.drawn_scenes import PAINTERS, LabelledCanvas
+from headstart.output.errors import UserError
 
 GROUND = (200, 200, 200)
 SIDE = 96

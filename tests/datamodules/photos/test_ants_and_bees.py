@@ -12,8 +12,8 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from datamodules.photos.ants_and_bees import AntsAndBees
-from output.errors import UserError
+from headstart.datamodules.photos.ants_and_bees import AntsAndBees
+from headstart.output.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED") or ROOT.parent / "shared") / "data" / "ants_and_bees"

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datamodules.photos.cats_and_dogs import CatsAndDogs
-from output.errors import UserError
+from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
+from headstart.output.errors import UserError
 
 ROOT = Path(__file__).resolve().parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED") or ROOT.parent / "shared") / "data" / "cats_and_dogs"

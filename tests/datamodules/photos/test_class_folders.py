@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodules.photos.class_folders import ClassFolders, count_kinds
-from output.errors import UserError
+from headstart.datamodules.photos.class_folders import ClassFolders, count_kinds
+from headstart.output.errors import UserError
 
 TRAIN = ["train/ant/1.jpg", "train/bee/1.jpg", "train/cow/1.jpg"]
 VALIDATION = ["validation/ant/2.jpg", "validation/bee/2.jpg", "validation/cow/2.jpg"]

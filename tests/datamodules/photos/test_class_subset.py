@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.class_subset import ClassSubset
-from datamodules.photos.photo_source import PhotoSource
-from datamodules.photos.unsplit_class_folders import UnsplitClassFolders
-from output.errors import UserError
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.class_subset import ClassSubset
+from headstart.datamodules.photos.photo_source import PhotoSource
+from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders
+from headstart.output.errors import UserError
 
 
 def lay_out(root: Path) -> ClassFolders:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules import CsvPhotos
-from output.errors import UserError
+from headstart.datamodules import CsvPhotos
+from headstart.output.errors import UserError
 
 
 def lay_out(root: Path, text: str, encoding: str = "utf-8") -> CsvPhotos:

@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from datamodules.photos import download
-from datamodules.photos.download import fetch_once, unpack_from
-from output.errors import UserError
+from headstart.datamodules.photos import download
+from headstart.datamodules.photos.download import fetch_once, unpack_from
+from headstart.output.errors import UserError
 
 CONTENT = {"set/train/cats/cat.0.jpg": b"cat" * 1000, "set/train/dogs/dog.0.jpg": b"dog", "set/notes.py": b""}
 

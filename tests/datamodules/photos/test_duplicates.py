@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from datamodules import ClassFolders
-from datamodules.photos.duplicates import count_once, find_duplicates
+from headstart.datamodules import ClassFolders
+from headstart.datamodules.photos.duplicates import count_once, find_duplicates
 
 
 def found(root: Path, **options: list[str]) -> list[list[str]]:

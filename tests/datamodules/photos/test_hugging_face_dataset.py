@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules import HuggingFaceDataset
-from datamodules.photos.hugging_face_dataset import HuggingFacePhotos
-from output.errors import UserError
+from headstart.datamodules import HuggingFaceDataset
+from headstart.datamodules.photos.hugging_face_dataset import HuggingFacePhotos
+from headstart.output.errors import UserError
 
 Build = Callable[..., Path]
 

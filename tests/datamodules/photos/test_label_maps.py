@@ -9,12 +9,12 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from datamodules import MapFolders, TorchvisionSegmentation
-from datamodules.photos.photo_source import Photos, require_classes
-from datamodules.row_policy import Means
-from datamodules.rows import label_maps
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.datamodules import MapFolders, TorchvisionSegmentation
+from headstart.datamodules.photos.photo_source import Photos, require_classes
+from headstart.datamodules.row_policy import Means
+from headstart.datamodules.rows import label_maps
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 CLASSES = ["ground", "thing", "other"]
 

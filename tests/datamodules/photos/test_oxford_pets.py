@@ -14,8 +14,8 @@ import pytest
 from PIL import Image
 from torchvision.datasets import OxfordIIITPet
 
-from datamodules.photos.oxford_pets import OxfordPets
-from output.errors import UserError
+from headstart.datamodules.photos.oxford_pets import OxfordPets
+from headstart.output.errors import UserError
 
 SPLITS = {
     "trainval": [("Abyssinian_100", 1, 1, 1), ("american_bulldog_1", 2, 2, 1), ("Bengal_2", 6, 1, 3)],

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource, require_classes
-from datamodules.photos.stimuli import Stimuli
-from output.errors import UserError
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource, require_classes
+from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.output.errors import UserError
 
 COLOR = (200, 100, 50)
 CLASSES = ("cats", "dogs")

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from torchvision.datasets import FakeData
 
-from datamodules import DrawnObjects, DrawnPets, UnsplitClassFolders
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.class_subset import ClassSubset
-from datamodules.photos.csv_photos import CsvPhotos
-from datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
-from datamodules.photos.stimuli import Stimuli
-from datamodules.photos.torchvision_dataset import DatasetPhotos
+from headstart.datamodules import DrawnObjects, DrawnPets, UnsplitClassFolders
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.class_subset import ClassSubset
+from headstart.datamodules.photos.csv_photos import CsvPhotos
+from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
+from headstart.datamodules.photos.stimuli import Stimuli
+from headstart.datamodules.photos.torchvision_dataset import DatasetPhotos
 
 
 def list_in_csv(root: Path) -> Path:

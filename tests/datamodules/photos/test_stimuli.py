@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from datamodules.photos import stimuli as module
-from datamodules.photos.stimuli import Stimuli
+from headstart.datamodules.photos import stimuli as module
+from headstart.datamodules.photos.stimuli import Stimuli
 
 
 @pytest.mark.parametrize("name", ["picture.jpg", "picture.png", "picture.webp", "picture.bmp", "picture.gif"])

@@ -16,9 +16,9 @@ import torchvision
 from numpy.typing import NDArray
 from PIL import Image
 
-from datamodules.photos.photo_source import Photos
-from datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
-from output.errors import UserError
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.torchvision_dataset import BY_HAND, SPLITS, TorchvisionDataset
+from headstart.output.errors import UserError
 
 
 def save(path: Path, value: int) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.unsplit_class_folders import UnsplitClassFolders
-from output.errors import UserError
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders
+from headstart.output.errors import UserError
 
 
 def test_all_photos_are_for_training(photo_folder: Path) -> None:

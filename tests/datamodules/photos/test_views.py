@@ -10,10 +10,10 @@ import torch
 from PIL import Image
 from torchvision.transforms import v2
 
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.photos.photo_source import Photos
-from datamodules.photos.views import Views
-from modules.networks.preprocessing import Preprocessing
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.photos.views import Views
+from headstart.modules.networks.preprocessing import Preprocessing
 
 SMALL = Preprocessing(resize=24, crop=20)
 

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evaluation.alignment.score_files import print_score
-from metrics import calibrated_cka, cka_intervals, cka_null
-from tests.material.arena import ENTRIES, Arena
+from headstart.evaluation.alignment.score_files import print_score
+from headstart.metrics import calibrated_cka, cka_intervals, cka_null
+from headstart.tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 
@@ -194,7 +194,7 @@ def test_layers_of_one_model(arena: Arena) -> None:
 
 
 def test_documents_by_environment(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
-    import evaluate
+    from headstart import evaluate
 
     monkeypatch.setenv("HACKATHON_MODEL_REGISTRY", str(arena.registry))
     monkeypatch.setenv("HACKATHON_STIMULI_CATALOG", str(arena.catalog))

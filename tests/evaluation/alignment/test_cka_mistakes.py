@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.material.arena import ENTRIES, Arena, make_entry
+from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 

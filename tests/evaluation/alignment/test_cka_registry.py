@@ -14,12 +14,12 @@ import timm
 import torchvision
 from torchvision.transforms import CenterCrop, Normalize, Resize
 
-import evaluate
-from contract.documents import read_registry
-from contract.schema import ModelEntry
-from evaluation.alignment.registry_entries import make_entry
-from tests.material.arena import ENTRIES, Arena
-from tests.material.arena import make_entry as small_entry
+from headstart import evaluate
+from headstart.contract.documents import read_registry
+from headstart.contract.schema import ModelEntry
+from headstart.evaluation.alignment.registry_entries import make_entry
+from headstart.tests.material.arena import ENTRIES, Arena
+from headstart.tests.material.arena import make_entry as small_entry
 
 
 def run(*options: str) -> None:

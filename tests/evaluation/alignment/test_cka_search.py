@@ -8,9 +8,9 @@ from itertools import combinations
 
 import pytest
 
-from evaluation.alignment import cka_search
-from metrics.similarity.model_subset_search import Search
-from tests.material.arena import ENTRIES, Arena
+from headstart.evaluation.alignment import cka_search
+from headstart.metrics.similarity.model_subset_search import Search
+from headstart.tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 

@@ -18,7 +18,7 @@ from PIL import Image
 from scipy.cluster.hierarchy import cophenet, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from evaluation.alignment.heatmap import cluster, draw_heatmap
+from headstart.evaluation.alignment.heatmap import cluster, draw_heatmap
 
 Matrix = NDArray[np.float64]
 

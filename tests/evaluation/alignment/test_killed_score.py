@@ -11,10 +11,10 @@ from typing import Any, NoReturn
 
 import pytest
 
-from evaluation.alignment import score_files
-from evaluation.alignment.score_files import result_files, write_score
-from metrics.similarity.catalogue import DEFAULT_MEASURE
-from output.errors import UserError
+from headstart.evaluation.alignment import score_files
+from headstart.evaluation.alignment.score_files import result_files, write_score
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE
+from headstart.output.errors import UserError
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
 
@@ -114,7 +114,7 @@ def test_log_that_fails_leaves_the_score_before(tmp_path: Path, monkeypatch: pyt
     def fail(*given: Any) -> NoReturn:
         raise OSError("the disk is full")
 
-    monkeypatch.setattr("evaluation.alignment.score_log._append", fail)
+    monkeypatch.setattr("headstart.evaluation.alignment.score_log._append", fail)
     with pytest.raises(UserError, match=r"^log_dir: no score can be appended"):
         write(tmp_path, tmp_path / "log")
     assert {path: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from evaluation.alignment import search_files
-from evaluation.alignment.search_files import SearchFiles
-from metrics.similarity import stimulus_subset_search, stimulus_subset_sweeps
-from metrics.similarity.stimulus_subset_sweeps import SweepState
-from tests.material.arena import ENTRIES, Arena, make_entry
+from headstart.evaluation.alignment import search_files
+from headstart.evaluation.alignment.search_files import SearchFiles
+from headstart.metrics.similarity import stimulus_subset_search, stimulus_subset_sweeps
+from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState
+from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
 RED = ("cka-search", "--team=red", "--size=5")
 
@@ -28,7 +28,7 @@ def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take any catalog for a large one, of many blocks."""
     monkeypatch.setattr(stimulus_subset_sweeps, "BLOCK", 4)
     monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", 0)
-    monkeypatch.setattr("evaluation.alignment.cka_search.GROWN", 0)
+    monkeypatch.setattr("headstart.evaluation.alignment.cka_search.GROWN", 0)
     monkeypatch.setattr(search_files, "INTERVAL", 0)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
-from tests.material.arena import Arena, make_entry
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
+from headstart.tests.material.arena import Arena, make_entry
 
 # Narrow layers, since some measures need more stimuli than dimensions.
 ENTRIES = [

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
 
-from evaluation.alignment import modal_scoring
-from tests.material.arena import ENTRIES, Arena
+import headstart
+from headstart.evaluation.alignment import modal_scoring
+from headstart.tests.material.arena import ENTRIES, Arena
 
 
 class Image:
@@ -124,19 +125,21 @@ def test_what_is_sent(arena: Arena, client: Client) -> None:
     assert team == "blue"
     assert (options["seed"], options["cache_dir"]) == (3, "/cache")
     assert client.image.files() == {
+        "/root/headstart/__init__.py": Path(headstart.__file__),
         "/contract/model_registry.json": arena.registry,
         "/contract/stimuli_catalog.jsonl": arena.catalog,
         "/contract/local.pth": arena.folder / "local.pth",
     }
     assert client.arguments["volumes"] == {"/cache": "headstart-embeddings", "/datasets": "headstart-datasets"}
     steps = dict(client.image.steps)
-    assert {"evaluation", "metrics", "modules", "datamodules", "store", "output"} <= set(
-        steps["add_local_python_source"]
-    )
-    (project,) = steps["pip_install_from_pyproject"]
-    declared = tomllib.loads(Path(project).read_text())["project"]
-    assert any(requirement.startswith("torch>") for requirement in declared["dependencies"])
-    assert "open_clip" in declared["optional-dependencies"]
+    copied = [arguments for name, arguments in client.image.steps if name == "add_local_dir"]
+    folders = {there: Path(here) for here, there in copied}
+    assert {there for there, here in folders.items() if not here.is_dir()} == set()
+    assert {f"/root/headstart/{name}" for name in ("evaluation", "metrics", "modules", "store")} <= set(folders)
+    requirements = {Requirement(each).name: Requirement(each) for each in steps["pip_install"]}
+    assert {"torch", "lightning", "open_clip_torch"} <= set(requirements)
+    assert requirements["jsonargparse"].extras == {"signatures"}
+    assert "fastapi" not in requirements
     assert steps["env"][0]["HACKATHON_DATASET_ROOT"] == "/datasets"
 
 
@@ -188,7 +191,7 @@ def test_client_that_is_not_installed(
 def test_documents_that_are_not_named(
     arena: Arena, client: Client, refused: Callable[..., str], monkeypatch: pytest.MonkeyPatch, missing: str
 ) -> None:
-    import evaluate
+    from headstart import evaluate
 
     variables = {"registry": "HACKATHON_MODEL_REGISTRY", "catalog": "HACKATHON_STIMULI_CATALOG"}
     for name, variable in variables.items():

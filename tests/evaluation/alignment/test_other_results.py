@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-from tests.material.arena import ENTRIES, Arena
+from headstart import evaluate
+from headstart.tests.material.arena import ENTRIES, Arena
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 PAIR = (f"--models=[{MODELS[0]}, {MODELS[1]}]", "--logger=false")

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from evaluation.alignment.score_log import Placement, append_score, log_folder
-from output.errors import UserError
+from headstart.evaluation.alignment.score_log import Placement, append_score, log_folder
+from headstart.output.errors import UserError
 
 ROOT = Path(__file__).parents[3]
 
 WRITER = """
 import sys
 from pathlib import Path
-from evaluation.alignment.score_log import append_score
+from headstart.evaluation.alignment.score_log import append_score
 folder, writer = Path(sys.argv[1]), int(sys.argv[2])
 for i in range(20):
     append_score(folder, {"writer": writer, "i": i, "padding": "x" * (1 + 997 * i)})

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 
-from contract.challenge import read_challenge
-from tests.material.arena import ENTRIES, Arena
+from headstart.contract.challenge import read_challenge
+from headstart.tests.material.arena import ENTRIES, Arena
 
 RULES = "name: ours\ntitle: Ours\nteams: {blue: {count: {exactly: 2}}}\n"
 MODELS = [entry["model_name"] for entry in ENTRIES]

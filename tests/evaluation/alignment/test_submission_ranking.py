@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.alignment import submission_ranking
-from evaluation.alignment.submission_ranking import markdown_ranking, rank_submissions
-from evaluation.alignment.submission_scores import Score, readings
+from headstart.evaluation.alignment import submission_ranking
+from headstart.evaluation.alignment.submission_ranking import markdown_ranking, rank_submissions
+from headstart.evaluation.alignment.submission_scores import Score, readings
 
 
 def scores_of(**by_reading: list[Score]) -> dict[str, dict[str, Score]]:

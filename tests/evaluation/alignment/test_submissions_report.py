@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from datamodules.row_computation import ComputedRows
-from evaluation.alignment.submission_scores import readings
-from metrics.similarity.catalogue import SIMILARITY_MEASURES
-from tests.material.arena import Arena, make_entry
+from headstart.datamodules.row_computation import ComputedRows
+from headstart.evaluation.alignment.submission_scores import readings
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES
+from headstart.tests.material.arena import Arena, make_entry
 
 ENTRIES = [
     make_entry(f"mobilenet_v2_{name}", layer, "pool", 8, model_parameters={"width_mult": 0.25})

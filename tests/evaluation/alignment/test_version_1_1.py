@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from contract.documents import read_registry
-from evaluation.embeddings import Extraction, networks_of
-from modules.networks.build import build
-from modules.networks.weights import weights_digest
-from tests.material.arena import ENTRIES, Arena, make_entry
+from headstart.contract.documents import read_registry
+from headstart.evaluation.embeddings import Extraction, networks_of
+from headstart.modules.networks.build import build
+from headstart.modules.networks.weights import weights_digest
+from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
 MODELS = [entry["model_name"] for entry in ENTRIES]
 MAY_BE_LEFT_OUT = ("input_size", "output_dim")

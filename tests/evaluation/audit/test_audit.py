@@ -1,4 +1,4 @@
-"""`evaluate.py audit` on tables whose answers follow without computation, and its mistakes."""
+"""`headstart audit` on tables whose answers follow without computation, and its mistakes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pytest
 from PIL import Image
 from scipy import stats
 
-import evaluate
-from evaluation.audit import audit as command
-from evaluation.audit import findings
-from evaluation.audit.facts import Facts
-from evaluation.audit.rankers import rank_sources, without
-from evaluation.stability.table import read_table
-from tests.material.mistakes import error_of
+from headstart import evaluate
+from headstart.evaluation.audit import audit as command
+from headstart.evaluation.audit import findings
+from headstart.evaluation.audit.facts import Facts
+from headstart.evaluation.audit.rankers import rank_sources, without
+from headstart.evaluation.stability.table import read_table
+from headstart.tests.material.mistakes import error_of
 
 SOURCES = ["small", "middle", "large", "huge"]
 TARGETS = ["t0", "t1", "t2"]

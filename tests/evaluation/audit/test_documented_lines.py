@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-from evaluation.over_targets import with_interval
+from headstart import evaluate
+from headstart.evaluation.over_targets import with_interval
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))

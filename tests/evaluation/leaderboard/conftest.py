@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.material.leaderboards import CLOSE, FAST, SLOW
-from tests.material.ledgers import reach, store
+from headstart.tests.material.leaderboards import CLOSE, FAST, SLOW
+from headstart.tests.material.ledgers import reach, store
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from tests.material.ledgers import reach, store
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.tests.material.ledgers import reach, store
 
 NAMES = [
     "baseline",

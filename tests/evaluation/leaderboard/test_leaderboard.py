@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluate import main
-from evaluation.leaderboard.leaderboard import leaderboard
-from evaluation.sample_efficiency import sample_efficiency
-from output.errors import UserError
-from tests.material.leaderboards import FAST, SLOW, rank, refusal
-from tests.material.ledgers import INF, reach, store
+from headstart.evaluate import main
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.output.errors import UserError
+from headstart.tests.material.leaderboards import FAST, SLOW, rank, refusal
+from headstart.tests.material.ledgers import INF, reach, store
 
 ROOT = Path(__file__).parents[3]
 
 
 def test_command_writes_files_without_importing_torch(three: Path, tmp_path: Path) -> None:
-    code = "import sys; from evaluate import main; main(); assert 'torch' not in sys.modules"
+    code = "import sys; from headstart.evaluate import main; main(); assert 'torch' not in sys.modules"
     options = ["leaderboard", str(three), "--output", str(tmp_path / "out")]
     subprocess.run([sys.executable, "-c", code, *options], cwd=ROOT, check=True, capture_output=True)
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [

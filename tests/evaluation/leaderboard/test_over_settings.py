@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.over_settings_coverage import over_data_sets, over_orderings
-from evaluation.leaderboard.leaderboard import leaderboard
-from tests.material.ledgers import reach, store
-from tests.material.runs import write_run
+from headstart.benchmarks.over_settings_coverage import over_data_sets, over_orderings
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.tests.material.ledgers import reach, store
+from headstart.tests.material.runs import write_run
 
 METHODS = ("baseline", "one", "two", "three")
 LIMIT = 120
@@ -91,7 +91,7 @@ def test_methods_that_changed_between_settings_are_not_pooled(
     samples: dict[tuple[str, str], Values], rank: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(9), strict=True)}
-    kinds = {"two": {"class": "modules.Two", "hyperparameters": {"rate": 2}}}
+    kinds = {"two": {"class": "headstart.modules.Two", "hyperparameters": {"rate": 2}}}
     store(tmp_path / "stored", traces, kinds=kinds, told={"dataset": "birds"}, train_photos_sha256="birds")
     over = rank()["over_settings"]
     assert "Not the same method in all settings, and left out: two." in over["remarks"]
@@ -242,7 +242,7 @@ def test_family_cannot_be_chosen_on_one_data_set(tmp_path: Path) -> None:
 
 
 def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
-    kinds = {name: {"class": "modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
+    kinds = {name: {"class": "headstart.modules.Ridge", "hyperparameters": {"of": name}} for name in ("two", "three")}
     traces = {name: reach(each, LIMIT) for name, each in zip(METHODS, draw(0), strict=True)}
     store(tmp_path / "stored", traces, kinds=kinds)
     document = leaderboard(str(tmp_path / "stored"), output=str(tmp_path / "out"))

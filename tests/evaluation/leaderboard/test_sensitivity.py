@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from evaluation.sample_efficiency import sample_efficiency
-from tests.material.ledgers import reach, store
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.sample_efficiency import sample_efficiency
+from headstart.tests.material.ledgers import reach, store
 
 GENERATOR = np.random.default_rng(0)
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from output.errors import UserError
-from tests.material.leaderboards import FAST, SLOW, rank, refusal
-from tests.material.ledgers import reach, store
-from tests.material.runs import TRACES, write_run
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.output.errors import UserError
+from headstart.tests.material.leaderboards import FAST, SLOW, rank, refusal
+from headstart.tests.material.ledgers import reach, store
+from headstart.tests.material.runs import TRACES, write_run
 
 
 def test_what_begins_with_a_dot_is_no_run(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ def test_criterion_of_which_nothing_is_known_is_refused(tmp_path: Path) -> None:
 
 
 def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: Path, tmp_path: Path) -> None:
-    from store.ledger_reader import LedgerReader
+    from headstart.store.ledger_reader import LedgerReader
 
     with LedgerReader(three) as ledger:
         [stream] = ledger.streams()
@@ -139,7 +139,7 @@ def test_runs_are_found_below_and_joined_with_the_ledger_of_their_stream(three: 
 
 
 def test_methods_of_the_ledger_alone_do_not_shrink_what_runs_have(three: Path, tmp_path: Path) -> None:
-    from store.ledger_reader import LedgerReader
+    from headstart.store.ledger_reader import LedgerReader
 
     with LedgerReader(three) as ledger:
         [stream] = ledger.streams()

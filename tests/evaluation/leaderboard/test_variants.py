@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.leaderboard.leaderboard import leaderboard
-from evaluation.report.replication import replication
-from evaluation.runs import read_runs
-from evaluation.stored_traces import read_stream
-from output.errors import UserError
-from store.ledger_reader import LedgerReader
-from tests.material.ledgers import reach, store
-from tests.material.runs import write_run
+from headstart.evaluation.leaderboard.leaderboard import leaderboard
+from headstart.evaluation.report.replication import replication
+from headstart.evaluation.runs import read_runs
+from headstart.evaluation.stored_traces import read_stream
+from headstart.output.errors import UserError
+from headstart.store.ledger_reader import LedgerReader
+from headstart.tests.material.ledgers import reach, store
+from headstart.tests.material.runs import write_run
 
 # Samples to criterion by data set and variant, for what the baseline needs 40: each is best somewhere.
 SAMPLES = {"pets": {0.1: 12, 1: 20, 10: 30}, "flowers": {0.1: 30, 1: 15, 10: 25}, "birds": {0.1: 35, 1: 30, 10: 20}}
@@ -37,8 +37,16 @@ def write_variant(
     methods = ("baseline", name) if name != "baseline" else ("other", name)
     write_run(folder, correct, limit=60, dataset=dataset, methods=methods)
     kinds: dict[str, dict[str, Any]] = {
-        methods[0]: {"class": "modules.GradientDescent", "hyperparameters": {}, "digests": {"modules.method": "a"}},
-        methods[1]: {"class": "modules.Ridge", "hyperparameters": {"alpha": alpha}, "digests": {"modules.ridge": code}},
+        methods[0]: {
+            "class": "headstart.modules.GradientDescent",
+            "hyperparameters": {},
+            "digests": {"headstart.modules.method": "a"},
+        },
+        methods[1]: {
+            "class": "headstart.modules.Ridge",
+            "hyperparameters": {"alpha": alpha},
+            "digests": {"modules.ridge": code},
+        },
     }
     kinds[methods[1]] |= {"digests": {"modules.ridge": code, **(named or {})}, "max_samples": limit}
     document = json.loads((folder / "results.json").read_text())
@@ -137,7 +145,7 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
     names = ("baseline", "ridge")
     traces = {name: reach([30, 31], 60) for name in names}
     for alpha in (0.1, 1, 10):
-        kinds = {"ridge": {"class": "modules.Ridge", "hyperparameters": {"alpha": alpha}}}
+        kinds = {"ridge": {"class": "headstart.modules.Ridge", "hyperparameters": {"alpha": alpha}}}
         store(tmp_path / "stored", {name: traces[name] for name in names}, kinds=kinds)
     with LedgerReader(tmp_path / "stored") as ledger:
         [(digest, fed)] = ledger.streams().items()
@@ -152,7 +160,7 @@ def test_a_variant_of_the_ledger_alone_has_a_name_of_its_kind(tmp_path: Path) ->
 
 
 def test_the_page_tells_how_to_run_a_variant_alone(swept: Path) -> None:
-    from evaluation.leaderboard.settings import Asked, read_settings
+    from headstart.evaluation.leaderboard.settings import Asked, read_settings
 
     settings, _ = read_settings([str(swept)], Asked(criterion={"consecutive": 10}))
     document = rank(swept)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from evaluation.report.report import report
-from tests.evaluation.report.test_report import EVIL, traces
-from tests.material.browsers import contrast, needs_chromium, open_browser
-from tests.material.runs import write_run
+from headstart.evaluation.report.report import report
+from headstart.tests.evaluation.report.test_report import EVIL, traces
+from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
+from headstart.tests.material.runs import write_run
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

@@ -16,13 +16,13 @@ import pytest
 import yaml
 from PIL import Image
 
-from evaluate import main
-from evaluation.report.report import report
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from output.errors import UserError
-from store.ledger import Ledger, Trace, TraceKey
-from tests.material.pages import Page
-from tests.material.runs import TRACES, write_run
+from headstart.evaluate import main
+from headstart.evaluation.report.report import report
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.errors import UserError
+from headstart.store.ledger import Ledger, Trace, TraceKey
+from headstart.tests.material.pages import Page
+from headstart.tests.material.runs import TRACES, write_run
 
 EVIL = ("</script><script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp; '{{ 7*7 }}' 🦊 猫", "a,b\\n$x$%")
 METHODS = ("baseline", "mine", "third", "fourth")
@@ -177,10 +177,10 @@ def test_the_leaderboard_is_that_of_its_own_command(runs: Path) -> None:
 def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"threshold": 0.85, "consecutive": 3, "where": {"dataset": "pets"}, "methods": ["mine", "third"]}
     page = show(runs, **options, tuned={"mine": "pets"})
-    [command] = [text for text in page.texts if text.startswith("python evaluate.py report")]
+    [command] = [text for text in page.texts if text.startswith("headstart report")]
     before = {path.name: path.read_bytes() for path in runs.parent.iterdir() if path.is_file()}
     monkeypatch.chdir(runs.parent)
-    main([*shlex.split(command)[2:], "--output=again/page.html"])
+    main([*shlex.split(command)[1:], "--output=again/page.html"])
     assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
 
 
@@ -240,11 +240,13 @@ def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Pat
     with Ledger(tmp_path / "stored") as ledger:
         stream = ledger.record(fed, told={"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"})
         for name, counts in zip(METHODS, traces(0), strict=True):
-            method = ledger.record({"class": "modules.Mine", "hyperparameters": {"name": name}}, told={"name": name})
+            method = ledger.record(
+                {"class": "headstart.modules.Mine", "hyperparameters": {"name": name}}, told={"name": name}
+            )
             ledger.write({TraceKey(stream, method, k): Trace(trace) for k, trace in enumerate(counts)})
     page = show(tmp_path / "stored")
     assert len(page.tables["Leaderboard: pets, resnet18 (DEFAULT)"]) == 1 + len(METHODS)
-    assert not any("train.py" in text for text in page.texts)
+    assert not any("headstart train" in text for text in page.texts)
 
 
 def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> None:
@@ -257,19 +259,21 @@ def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> No
 
 
 def commands(page: Page, name: str) -> list[str]:
-    """Give the arguments of train.py in the command of a method's row."""
+    """Give the arguments of headstart train in the command of a method's row."""
     text = next(text for text in page.texts if f"\n# {name}\n" in f"\n{text}")
     lines = text.splitlines()
     python, entry, *options = shlex.split(lines[lines.index(f"# {name}") + 1])
-    assert (python, entry) == ("python", "train.py")
+    assert (python, entry) == ("headstart", "train")
     return options
 
 
 @pytest.mark.slow
 def test_the_commands_of_rows_replicate_them(fit: Callable[..., Path]) -> None:
-    from train import main as train
+    from headstart.train import main as train
 
-    folder = fit("--model.methods={mean: modules.NearestClassMean, 'it''s {1}': modules.StreamingLDA}")
+    folder = fit(
+        "--model.methods={mean: headstart.modules.NearestClassMean, 'it''s {1}': headstart.modules.StreamingLDA}"
+    )
     page = Page(report(str(folder), output=str(folder.parent / "page.html")))
     before = json.loads((folder / "results.json").read_text())
     # The first measures both of its methods in both orderings, whatever ledger lies beside; the second its own.
@@ -290,7 +294,7 @@ def test_configurations_stand_on_the_page(runs: Path) -> None:
     assert config in page.texts
     assert yaml.safe_load(config)["model"]["methods"].keys() == set(METHODS[1:])
     options = dict(option.lstrip("-").split("=", 1) for option in commands(page, "mine")[2:])
-    assert yaml.safe_load(options["model.methods"]) == {"mine": {"class_path": "modules.NearestClassMean"}}
+    assert yaml.safe_load(options["model.methods"]) == {"mine": {"class_path": "headstart.modules.NearestClassMean"}}
 
 
 def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:
@@ -389,14 +393,14 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     ("prepare", "message"),
     [
         (lambda _: None, r"^folder: there is no folder"),
-        (Path.mkdir, r"^folder: .*holds no run of train.py"),
+        (Path.mkdir, r"^folder: .*holds no run of headstart train"),
         (
             lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{")),
             r"^folder: .*cka.json' cannot be read",
         ),
         (
             lambda folder: (folder.mkdir(), (folder / "cka.json").write_text("{}")),
-            r"^folder: .*holds no run of train.py",
+            r"^folder: .*holds no run of headstart train",
         ),
         (
             lambda folder: (folder.mkdir(), (folder / "cka.json").write_text('{"n_stimuli": 9}')),
@@ -426,7 +430,11 @@ def test_what_is_no_page_is_not_replaced(runs: Path) -> None:
 
 
 def test_a_missing_package_names_the_extra(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in [name for name in sys.modules if name.startswith(("altair", "output.page", "evaluation.report."))]:
+    for module in [
+        name
+        for name in sys.modules
+        if name.startswith(("altair", "headstart.output.page", "headstart.evaluation.report."))
+    ]:
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "altair", None)
     with pytest.raises(UserError, match=r"altair.*pip install 'headstart\[report\]'"):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
-from metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
-from output.page.layout import Series
-from tests.material.runs import TRACES, reaching, write_run
+from headstart.evaluation.report.series import POINTS, intervals, learning_curves, reached, stabilities, thin
+from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
+from headstart.output.page.layout import Series
+from headstart.tests.material.runs import TRACES, reaching, write_run
 
 
 def rows(series: Series) -> list[dict[str, float]]:

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-import evaluate
-from tests.material.arena import make_entry
+from headstart import evaluate
+from headstart.tests.material.arena import make_entry
 
 ENTRIES = [
     make_entry("squeezenet1_1", "features", "pool", 512),

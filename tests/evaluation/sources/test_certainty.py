@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evaluation.sources.certainty import Certainty, find_certainty, say_answer
-from evaluation.sources.scores import Score
+from headstart.evaluation.sources.certainty import Certainty, find_certainty, say_answer
+from headstart.evaluation.sources.scores import Score
 
 WIGGLE = (0.01, -0.01, 0.02, -0.02, 0.0)
 

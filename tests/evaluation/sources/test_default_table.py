@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-import evaluate
-from evaluation.sources.metric_names import DEFAULT_METRICS
-from tests.material.arena import make_entry
+from headstart import evaluate
+from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
+from headstart.tests.material.arena import make_entry
 
 SOURCES = ("first", "second", "third", "fourth")
 TARGETS = ("one", "two")

@@ -13,16 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-from evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.gbc import gbc
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.n_leep import n_leep
-from metrics.transferability.pactran import pactran
-from output.errors import UserError
-from output.markup import escape_markdown
+from headstart import evaluate
+from headstart.evaluation.sources.metric_names import DEFAULT_METRICS, SELECTION_METRICS, digest_metrics, find_metrics
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.pactran import pactran
+from headstart.output.errors import UserError
+from headstart.output.markup import escape_markdown
 
 FEATURES, LABELS = np.arange(12.0).reshape(6, 2), np.array([0, 1, 0, 1, 2, 2])
 HEAD = np.full((6, 4), 0.25)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-import evaluate
+from headstart import evaluate
 
 SIDE = 32
 ENTRY = {
@@ -53,7 +53,7 @@ def refuse(tmp_path: Path, photo_folder: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_options(refuse: Refuse, tmp_path: Path) -> None:
-    assert "datamodules.Cats" in refuse(target="datamodules.Cats", root=None)
+    assert "headstart.datamodules.Cats" in refuse(target="headstart.datamodules.Cats", root=None)
     assert "(closest: targets.pets.root)" in refuse("--targets.pets.rot=here")
     assert "guess" in refuse("--metrics=[h_score, guess]")
     assert "metrics: leep, leep given" in refuse("--metrics=[leep, leep]")

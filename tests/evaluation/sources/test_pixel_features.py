@@ -9,18 +9,18 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from contract.schema import ModelEntry
-from datamodules import DrawnScenes
-from evaluation.embeddings import Extraction
-from evaluation.sources import sampled_pixels
-from evaluation.sources.pixel_features import pixel_features
-from evaluation.sources.source_features import SourceFeatures, source_job
-from evaluation.sources.targets import Target, read_target
-from metrics.transferability.pixel_sampling import sample_pixels
-from modules.networks.backbone import build_backbone
-from modules.networks.spec import NetworkSpec
-from modules.networks.taps import PIXELS
-from tests.material.networks import name_network
+from headstart.contract.schema import ModelEntry
+from headstart.datamodules import DrawnScenes
+from headstart.evaluation.embeddings import Extraction
+from headstart.evaluation.sources import sampled_pixels
+from headstart.evaluation.sources.pixel_features import pixel_features
+from headstart.evaluation.sources.source_features import SourceFeatures, source_job
+from headstart.evaluation.sources.targets import Target, read_target
+from headstart.metrics.transferability.pixel_sampling import sample_pixels
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.taps import PIXELS
+from headstart.tests.material.networks import name_network
 
 PHOTOS, PER_PHOTO, SEED = 9, 30, 3
 

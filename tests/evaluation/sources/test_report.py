@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.sources.report import print_source_ranking, source_report
-from evaluation.sources.results import RankedSources
-from evaluation.sources.scores import Score
-from evaluation.sources.targets import Target
-from metrics.transferability.catalogue import METRICS
+from headstart.evaluation.sources.report import print_source_ranking, source_report
+from headstart.evaluation.sources.results import RankedSources
+from headstart.evaluation.sources.scores import Score
+from headstart.evaluation.sources.targets import Target
+from headstart.metrics.transferability.catalogue import METRICS
 
 ROOT = Path(__file__).parents[3]
 CHOSEN = {name: METRICS[name] for name in ("leep", "num_classes", "gbc")}
@@ -77,7 +77,7 @@ def test_print_breaks_no_number(
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
     names = ("metric_names", "report", "results", "scores", "source_features", "targets")
-    modules = [f"evaluation.sources.{name}" for name in names]
+    modules = [f"headstart.evaluation.sources.{name}" for name in names]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)

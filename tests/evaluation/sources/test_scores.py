@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from evaluation.sources.certainty import find_certainty
-from evaluation.sources.scores import Score, compare_sources, score_source
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.left_out import divide
-from metrics.transferability.ncti import ncti, ncti_terms
-from output.progress import Progress
+from headstart.evaluation.sources.certainty import find_certainty
+from headstart.evaluation.sources.scores import Score, compare_sources, score_source
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.left_out import divide
+from headstart.metrics.transferability.ncti import ncti, ncti_terms
+from headstart.output.progress import Progress
 
 CHOSEN = {name: METRICS[name] for name in ("h_score", "ncti")}
 LABELS = np.arange(60) % 3

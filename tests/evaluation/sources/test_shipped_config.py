@@ -6,14 +6,14 @@ import csv
 import json
 from pathlib import Path
 
-import evaluate
-from tests.material.arena import Arena
+from headstart import evaluate
+from headstart.tests.material.arena import Arena
 
 CONFIG = Path(evaluate.__file__).parent / "configs" / "evaluation" / "transferability.yaml"
 
 
 def test_shipped_config_runs(arena: Arena, photo_folder: Path) -> None:
-    source = {"class_path": "datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
+    source = {"class_path": "headstart.datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
     options = [f"--registry={arena.registry}", "--models=null", "--logger=false"]
     options.append(f"--targets={json.dumps({'pictures': source})}")
     folder = arena.folder / "out"

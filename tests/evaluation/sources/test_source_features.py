@@ -14,15 +14,15 @@ import torch
 from numpy.typing import NDArray
 from torch import nn
 
-from contract.documents import read_registry
-from datamodules.photos.class_folders import ClassFolders
-from datamodules.row_computation import ComputedRows
-from evaluation.embeddings import Extraction
-from evaluation.sources.source_features import SourceFeatures, source_features, source_job
-from evaluation.sources.targets import read_target
-from modules.networks.build import build
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
+from headstart.contract.documents import read_registry
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.row_computation import ComputedRows
+from headstart.evaluation.embeddings import Extraction
+from headstart.evaluation.sources.source_features import SourceFeatures, source_features, source_job
+from headstart.evaluation.sources.targets import read_target
+from headstart.modules.networks.build import build
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
 
 SIDE = 32
 
@@ -77,7 +77,7 @@ def test_second_run_computes_nothing(run: Callable[..., Any], monkeypatch: pytes
         raise AssertionError
 
     monkeypatch.setattr(ComputedRows, "__iter__", refuse)
-    monkeypatch.setattr("datamodules.row_computation.build", refuse)
+    monkeypatch.setattr("headstart.datamodules.row_computation.build", refuse)
     again = run(output="again")
     assert [row["score"] for row in again.rows] == [row["score"] for row in first.rows]
 

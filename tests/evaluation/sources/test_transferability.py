@@ -15,25 +15,25 @@ import torch
 import torchvision
 from scipy import stats
 
-import evaluate
-from contract.documents import read_registry
-from datamodules.photos.class_folders import ClassFolders
-from evaluation.embeddings import Extraction
-from evaluation.sources.source_features import source_features, source_job
-from evaluation.sources.targets import read_target
-from metrics.transferability.etran import etran, etran_terms
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.leep import leep, nce
-from metrics.transferability.linear_probe import linear_probe_accuracy
-from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep
-from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc
-from metrics.transferability.sfda import sfda
-from metrics.transferability.trans_rate import trans_rate
-from tests.material.arena import ENTRIES, Arena
+from headstart import evaluate
+from headstart.contract.documents import read_registry
+from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.evaluation.embeddings import Extraction
+from headstart.evaluation.sources.source_features import source_features, source_job
+from headstart.evaluation.sources.targets import read_target
+from headstart.metrics.transferability.etran import etran, etran_terms
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.trans_rate import trans_rate
+from headstart.tests.material.arena import ENTRIES, Arena
 
 ALL = (
     "[gbc, leep, n_leep, log_me, h_score, h_score_shrunk, nce, trans_rate, linear_probe, num_classes, "
@@ -192,7 +192,7 @@ def test_table_goes_into_the_stability_study(run: Callable[..., Any], tmp_path: 
 
 
 def test_configuration_file_names_the_targets(tmp_path: Path, registry: Path, photo_folder: Path) -> None:
-    target = {"class_path": "datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
+    target = {"class_path": "headstart.datamodules.ClassFolders", "init_args": {"root": str(photo_folder)}}
     config = tmp_path / "config.yaml"
     config.write_text(
         json.dumps(
@@ -221,7 +221,7 @@ def test_origin_of_the_scores_is_told(run: Callable[..., Any]) -> None:
 
 def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("evaluation.sources.transferability.publish", lambda *given: published.append(given))
+    monkeypatch.setattr("headstart.evaluation.sources.transferability.publish", lambda *given: published.append(given))
     scored = run("--metrics=[h_score, leep]", "--logger=true", "--dashboard.project=mine")
     ((dashboard, result, place),) = published
     assert (dashboard.project, result.job_type, place) == ("mine", "transferability", scored.folder)

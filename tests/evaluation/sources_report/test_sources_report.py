@@ -1,4 +1,4 @@
-"""`evaluate.py sources-report` against SciPy, its files under names of every kind, and its mistakes."""
+"""`headstart sources-report` against SciPy, its files under names of every kind, and its mistakes."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import evaluate
-from evaluation.sources_report import sources_report as command
-from evaluation.sources_report.files import MARKDOWN, over_targets_rows
-from output.tables import markdown_table
-from tests.material.mistakes import error_of
+from headstart import evaluate
+from headstart.evaluation.sources_report import sources_report as command
+from headstart.evaluation.sources_report.files import MARKDOWN, over_targets_rows
+from headstart.output.tables import markdown_table
+from headstart.tests.material.mistakes import error_of
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "stable_transfer"
 PAGE = (ROOT / "docs" / "sources_report.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^python evaluate.py (.*)$", PAGE, re.MULTILINE)
+COMMANDS = re.findall(r"^headstart (.*)$", PAGE, re.MULTILINE)
 MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 FILES = {f"sources_report.{kind}" for kind in ("json", "md", "tex")} | {"over_targets.csv", "by_target.csv"}
 NAMES = ["gbc", "x & y_1 {50} % $2^3$ ~ # \\end{tabular}", "[5pt] naïve 方法", "a|b *c*", "=1"]

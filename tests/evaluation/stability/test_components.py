@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.target_intervals import count_held
-from evaluation.stability.components import moves_most, moves_most_in_words, setup_stability_interval
-from evaluation.stability.study import run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement
+from headstart.benchmarks.target_intervals import count_held
+from headstart.evaluation.stability.components import moves_most, moves_most_in_words, setup_stability_interval
+from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement
 
 PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])
 

@@ -11,14 +11,14 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
 
-from evaluation.stability import figures
-from evaluation.stability.examples import FigureChoice, fitting_examples, varying_measure, varying_target
-from evaluation.stability.figures import draw_figures, rank_in_words
-from evaluation.stability.paper_examples import EXAMPLES, Example
-from evaluation.stability.study import run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.ranking_measures import MEASURES
-from output.errors import UserError
+from headstart.evaluation.stability import figures
+from headstart.evaluation.stability.examples import FigureChoice, fitting_examples, varying_measure, varying_target
+from headstart.evaluation.stability.figures import draw_figures, rank_in_words
+from headstart.evaluation.stability.paper_examples import EXAMPLES, Example
+from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.ranking_measures import MEASURES
+from headstart.output.errors import UserError
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from evaluation.stability import figures
-from evaluation.stability.examples import FigureChoice
-from evaluation.stability.figures import draw_figures, rank_in_words
-from evaluation.stability.study import run_study
-from evaluation.stability.table import TransferTable
+from headstart.evaluation.stability import figures
+from headstart.evaluation.stability.examples import FigureChoice
+from headstart.evaluation.stability.figures import draw_figures, rank_in_words
+from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.table import TransferTable
 
 
 @pytest.mark.parametrize(

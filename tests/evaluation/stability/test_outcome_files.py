@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.stability import study as studies
-from evaluation.stability.outcome_files import OutcomeFile, keep_outcomes
-from evaluation.stability.study import run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.ranking_measures import MEASURES
+from headstart.evaluation.stability import study as studies
+from headstart.evaluation.stability.outcome_files import OutcomeFile, keep_outcomes
+from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.ranking_measures import MEASURES
 
 SOURCES = ["plain", "with; semicolon", 'with "quotes"', "with, comma", "naïve 方法"]
 

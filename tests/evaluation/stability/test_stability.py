@@ -1,4 +1,4 @@
-"""`evaluate.py stability` on tables whose answers follow without computation."""
+"""`headstart stability` on tables whose answers follow without computation."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import evaluate
-from evaluation.stability import stability as command
-from tests.material.mistakes import error_of
+from headstart import evaluate
+from headstart.evaluation.stability import stability as command
+from headstart.tests.material.mistakes import error_of
 
 SOURCES, TARGETS = 6, 4
 PERFORMANCES = np.array([0.1, 0.3, 0.4, 0.7, 0.8, 0.9])

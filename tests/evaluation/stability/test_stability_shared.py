@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-import evaluate
-from evaluation.stability.examples import fitting_examples
-from evaluation.stability.paper_examples import EXAMPLES
-from evaluation.stability.stability import PRESETS
-from evaluation.stability.table import read_table
-from metrics.ranking.ranking_measures import MEASURES, measure_pools
+from headstart import evaluate
+from headstart.evaluation.stability.examples import fitting_examples
+from headstart.evaluation.stability.paper_examples import EXAMPLES
+from headstart.evaluation.stability.stability import PRESETS
+from headstart.evaluation.stability.table import read_table
+from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
 
 ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))

@@ -14,11 +14,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from evaluation.stability import study as studies
-from evaluation.stability.study import run_study
-from evaluation.stability.table import TransferTable
-from metrics.ranking.outcome_agreement import agreement_vectors
-from metrics.ranking.ranking_measures import MEASURES
+from headstart.evaluation.stability import study as studies
+from headstart.evaluation.stability.study import run_study
+from headstart.evaluation.stability.table import TransferTable
+from headstart.metrics.ranking.outcome_agreement import agreement_vectors
+from headstart.metrics.ranking.ranking_measures import MEASURES
 
 TOLERANCE = 1e-12
 

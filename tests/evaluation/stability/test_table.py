@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evaluation.stability.table import TransferTable, metric_titles, read_table
-from output.errors import UserError
+from headstart.evaluation.stability.table import TransferTable, metric_titles, read_table
+from headstart.output.errors import UserError
 
 PLAIN = ["metric,source,target,score,performance"] + [
     f"{metric},{source},{target},{10 * place + row},{0.1 * (place + 1)}"

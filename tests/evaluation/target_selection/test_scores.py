@@ -8,24 +8,24 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import metrics.transferability.inputs as module
-from evaluation.sources.scores import Score
-from evaluation.target_selection.scores import GbcAxes, score_targets
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.leep import leep, nce
-from metrics.transferability.linear_probe import linear_probe_accuracy
-from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep
-from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc
-from metrics.transferability.sfda import sfda
-from metrics.transferability.source_facts import SourceFacts
-from metrics.transferability.target_pools import draw_targets
-from metrics.transferability.trans_rate import trans_rate
+import headstart.metrics.transferability.inputs as module
+from headstart.evaluation.sources.scores import Score
+from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.inputs import DatasetStatistics, Pool, TargetStatistics
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.source_facts import SourceFacts
+from headstart.metrics.transferability.target_pools import draw_targets
+from headstart.metrics.transferability.trans_rate import trans_rate
 
 Features = NDArray[np.float64]
 Labels = NDArray[np.int64]

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-import evaluate
-from datamodules.row_computation import ComputedRows
-from evaluation.stability.table import read_table
-from evaluation.tables import SCORE_COLUMNS
-from evaluation.target_selection import target_selection
-from metrics.ranking.ranking_measures import weighted_kendall
+from headstart import evaluate
+from headstart.datamodules.row_computation import ComputedRows
+from headstart.evaluation.stability.table import read_table
+from headstart.evaluation.tables import SCORE_COLUMNS
+from headstart.evaluation.target_selection import target_selection
+from headstart.metrics.ranking.ranking_measures import weighted_kendall
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
 PHOTOS = 6
@@ -60,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(folder: Path, tmp_path: Path) -> Run:
     def select(*options: str) -> Path:
-        dataset = ["--dataset=datamodules.ClassFolders", f"--dataset.root={folder / 'animals'}"]
+        dataset = ["--dataset=headstart.datamodules.ClassFolders", f"--dataset.root={folder / 'animals'}"]
         given = [f"--registry={folder / 'registry.json'}", "--source=mobilenet_v2_narrow", *dataset, *SETTINGS]
         evaluate.main(["target-selection", *given, f"--output={tmp_path / 'out'}", *options])
         return tmp_path / "out"
@@ -71,7 +71,7 @@ def run(folder: Path, tmp_path: Path) -> Run:
 def test_rows_of_transferability_are_read(
     run: Run, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    targets = ["--targets.animals=datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
+    targets = ["--targets.animals=headstart.datamodules.ClassFolders", f"--targets.animals.root={folder / 'animals'}"]
     given = [f"--registry={folder / 'registry.json'}", f"--output={tmp_path / 'scores'}", *targets, *SETTINGS[1:]]
     evaluate.main(["transferability", "--metrics=[num_classes]", *given])
     monkeypatch.setattr(ComputedRows, "__iter__", lambda rows: pytest.fail("a row is computed again"))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics.ranking.aggregates import (
+from headstart.metrics.ranking.aggregates import (
     bootstrap_counts,
     interquartile_means,
     jackknife_interval,

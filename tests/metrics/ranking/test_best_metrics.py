@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from metrics.ranking.best_metrics import find_best
+from headstart.metrics.ranking.best_metrics import find_best
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -12,7 +12,14 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics.ranking.ranking_measures import MEASURES, kendall, measure_pools, pearson, rel_at_1, weighted_kendall
+from headstart.metrics.ranking.ranking_measures import (
+    MEASURES,
+    kendall,
+    measure_pools,
+    pearson,
+    rel_at_1,
+    weighted_kendall,
+)
 
 SINGLE = dict(zip(MEASURES, (weighted_kendall, kendall, pearson, rel_at_1), strict=True))
 

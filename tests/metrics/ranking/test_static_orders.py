@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from metrics.ranking.static_orders import (
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.metrics.ranking.static_orders import (
     mean_ranks_elsewhere,
     mean_spearman,
     measure_targets,

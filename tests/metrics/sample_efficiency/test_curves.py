@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import balanced_accuracy_score
 
-from metrics.sample_efficiency.curves import (
+from headstart.metrics.sample_efficiency.curves import (
     LARGEST_COUNT,
     Curves,
     class_weights,

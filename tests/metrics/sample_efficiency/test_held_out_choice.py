@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metrics.sample_efficiency.held_out_choice import choose_on_others
+from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
 
 
 def test_the_held_out_data_set_has_no_say() -> None:

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.sample_efficiency.curves import SKIPPED, is_open, samples_to_criterion
-from metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
+from headstart.metrics.sample_efficiency.curves import SKIPPED, is_open, samples_to_criterion
+from headstart.metrics.sample_efficiency.lazy_evaluation import next_evaluation, window_start
 
 REQUIRED = 8
 Counts = NDArray[np.int64]

@@ -9,15 +9,15 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.resolution_coverage import FIELDS, OTHERS, attained_power, interval_coverage, rank_coverage
-from metrics.sample_efficiency.resolution import (
+from headstart.benchmarks.resolution_coverage import FIELDS, OTHERS, attained_power, interval_coverage, rank_coverage
+from headstart.metrics.sample_efficiency.resolution import (
     MOST,
     compare_all_pairs,
     maximal_groups,
     orderings_needed,
     rank_intervals,
 )
-from metrics.sample_efficiency.scores import sign_flip_p_values
+from headstart.metrics.sample_efficiency.scores import sign_flip_p_values
 
 
 def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from benchmarks.interval_coverage import coverage
-from metrics.sample_efficiency.scores import (
+from headstart.benchmarks.interval_coverage import coverage
+from headstart.metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
     holm,
@@ -23,7 +23,7 @@ from metrics.sample_efficiency.scores import (
     sign_flip_p_values,
     t_interval,
 )
-from tests.material.runs import reaching
+from headstart.tests.material.runs import reaching
 
 INF = np.inf
 

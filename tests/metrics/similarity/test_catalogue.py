@@ -14,8 +14,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics import arrays
-from metrics.similarity.catalogue import (
+from headstart.metrics import arrays
+from headstart.metrics.similarity.catalogue import (
     DEFAULT_MEASURE,
     SIMILARITY_MEASURES,
     Invariance,
@@ -23,7 +23,7 @@ from metrics.similarity.catalogue import (
     SimilarityMeasure,
     mean_over_pairs,
 )
-from tests.material.embeddings import embeddings
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 SHAPES = pytest.mark.parametrize("shape", [(40, 5, 3), (14, 30, 4), (15, 1, 9)])
@@ -205,5 +205,5 @@ def test_mean_over_pairs() -> None:
 
 
 def test_importing_the_catalogue_does_not_import_torch() -> None:
-    program = "import sys, metrics.similarity.catalogue; sys.exit('torch' in sys.modules)"
+    program = "import sys, headstart.metrics.similarity.catalogue; sys.exit('torch' in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True, cwd=Path(__file__).parents[3])

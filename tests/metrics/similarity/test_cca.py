@@ -12,8 +12,8 @@ from scipy.linalg import eigh, subspace_angles
 from sklearn.cross_decomposition import CCA
 from sklearn.decomposition import PCA
 
-from metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
-from tests.material.embeddings import embeddings
+from headstart.metrics.similarity.cca import pairwise_cca, pairwise_pwcca, pairwise_svcca
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 SHAPES = pytest.mark.parametrize("shape", [(40, 5, 3), (60, 8, 20), (15, 1, 9), (30, 4, 4)])

@@ -11,8 +11,8 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from metrics import linear_cka, mean_pairwise_cka, pairwise_cka
-from metrics.similarity.centred_embedding import CentredEmbedding
+from headstart.metrics import linear_cka, mean_pairwise_cka, pairwise_cka
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding
 
 BOTH = pytest.mark.parametrize("debiased", [False, True])
 GOOD = np.random.default_rng(0).standard_normal((6, 3))

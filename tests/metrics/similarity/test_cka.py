@@ -17,10 +17,10 @@ from scipy import stats
 from sklearn.metrics.pairwise import linear_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from metrics import arrays, biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
-from metrics.similarity import centred_embedding, cka
-from metrics.similarity.gram_products import GramProducts
-from tests.material.embeddings import embeddings
+from headstart.metrics import arrays, biased_and_debiased_cka, linear_cka, mean_pairwise_cka, pairwise_cka
+from headstart.metrics.similarity import centred_embedding, cka
+from headstart.metrics.similarity.gram_products import GramProducts
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 Hsic = Callable[[Array, Array], float]

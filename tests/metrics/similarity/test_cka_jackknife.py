@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics import arrays, cka_intervals, linear_cka, pairwise_cka
-from metrics.similarity import cka_jackknife
-from tests.material.embeddings import embeddings
+from headstart.metrics import arrays, cka_intervals, linear_cka, pairwise_cka
+from headstart.metrics.similarity import cka_jackknife
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 PAIRS = list(itertools.combinations(range(3), 2))

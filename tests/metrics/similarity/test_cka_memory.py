@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from metrics import mean_pairwise_cka, pairwise_cka
-from metrics.similarity import cka
+from headstart.metrics import mean_pairwise_cka, pairwise_cka
+from headstart.metrics.similarity import cka
 
 
 @pytest.mark.parametrize(("n", "m"), [(1001, 8), (700, 30)])

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
-from metrics.similarity import cka, cubic_sums
+from headstart.metrics import arrays, biased_and_debiased_cka, calibrated_cka, cka_null, linear_cka
+from headstart.metrics.similarity import cka, cubic_sums
 
 Array = NDArray[np.float64]
 # Few rows and two widths: Gram form, feature form, and a single column.

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity.densest_subset_bound import Multipliers, bound_densest_subset
+from headstart.metrics.similarity.densest_subset_bound import Multipliers, bound_densest_subset
 
 
 def weights(nodes: int, seed: int) -> NDArray[np.float64]:

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import densest_subset_proof
-from metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.similarity import densest_subset_proof
+from headstart.metrics.similarity.densest_subset_proof import DensestSubset
 
 
 def weights(nodes: int, seed: int, levels: int = 0) -> NDArray[np.float64]:

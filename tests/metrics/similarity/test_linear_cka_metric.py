@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from metrics import linear_cka
-from metrics.similarity.linear_cka_metric import LinearCKA
+from headstart.metrics import linear_cka
+from headstart.metrics.similarity.linear_cka_metric import LinearCKA
 
 BOTH = pytest.mark.parametrize("debiased", [False, True])
 

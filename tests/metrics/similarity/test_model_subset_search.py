@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import model_subset_search
-from metrics.similarity.densest_subset_proof import DensestSubset
-from metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
+from headstart.metrics.similarity import model_subset_search
+from headstart.metrics.similarity.densest_subset_proof import DensestSubset
+from headstart.metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
 
 
 def similarities(models: int, seed: int) -> NDArray[np.float64]:

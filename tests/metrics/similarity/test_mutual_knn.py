@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from metrics.similarity import cka
-from metrics.similarity.mutual_knn import pairwise_mutual_knn
+from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.mutual_knn import pairwise_mutual_knn
 
 Array = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from scipy.linalg import orthogonal_procrustes
 from scipy.spatial import procrustes
 
-from metrics.similarity.procrustes import pairwise_procrustes
-from tests.material.embeddings import embeddings
+from headstart.metrics.similarity.procrustes import pairwise_procrustes
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 

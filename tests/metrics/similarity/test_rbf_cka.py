@@ -14,10 +14,10 @@ from scipy.spatial.distance import pdist
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import KernelCenterer
 
-from metrics import arrays, linear_cka
-from metrics.similarity import cka
-from metrics.similarity.rbf_cka import pairwise_rbf_cka
-from tests.material.embeddings import embeddings
+from headstart.metrics import arrays, linear_cka
+from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.rbf_cka import pairwise_rbf_cka
+from headstart.tests.material.embeddings import embeddings
 
 Array = NDArray[np.float64]
 FRACTIONS = pytest.mark.parametrize("fraction", [0.2, 0.4, 0.8, 3])

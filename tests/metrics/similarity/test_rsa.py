@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.spatial.distance import pdist
 
-from metrics.similarity import cka
-from metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
+from headstart.metrics.similarity import cka
+from headstart.metrics.similarity.rsa import pairwise_rsa_pearson, pairwise_rsa_spearman
 
 Array = NDArray[np.float64]
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import stimulus_subset_descent
-from metrics.similarity.catalogue import SIMILARITY_MEASURES, SimilarityMeasure
-from metrics.similarity.centred_embedding import Embedding
-from metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
-from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
+from headstart.metrics.similarity import stimulus_subset_descent
+from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, SimilarityMeasure
+from headstart.metrics.similarity.centred_embedding import Embedding
+from headstart.metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
+from headstart.metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
 
 Array = NDArray[np.float64]
 LINEAR = SIMILARITY_MEASURES["linear_cka"]

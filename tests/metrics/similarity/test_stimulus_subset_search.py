@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import stimulus_subset_search
-from metrics.similarity.stimulus_subset_search import Subset, random_stimulus_subsets, worst_stimulus_subset
+from headstart.metrics.similarity import stimulus_subset_search
+from headstart.metrics.similarity.stimulus_subset_search import Subset, random_stimulus_subsets, worst_stimulus_subset
 
 Array = NDArray[np.float64]
 WIDTHS = (3, 8, 40)

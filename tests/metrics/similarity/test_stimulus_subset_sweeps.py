@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.similarity import stimulus_subset_sweeps
-from metrics.similarity.centred_catalog import CentredCatalog
-from metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
-from metrics.similarity.stimulus_subset_sweeps import Members, SweepState, sweep_stimulus_subset
+from headstart.metrics.similarity import stimulus_subset_sweeps
+from headstart.metrics.similarity.centred_catalog import CentredCatalog
+from headstart.metrics.similarity.stimulus_subset_search import random_stimulus_subsets, worst_stimulus_subset
+from headstart.metrics.similarity.stimulus_subset_sweeps import Members, SweepState, sweep_stimulus_subset
 
 
 def catalog(stimuli: int, seed: int, widths: Sequence[int] = (3, 8, 40)) -> list[NDArray[np.float32]]:

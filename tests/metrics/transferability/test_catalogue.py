@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.inputs import Inputs, Pool
-from metrics.transferability.source_facts import SourceFacts
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.source_facts import SourceFacts
 
 ROOT = Path(__file__).parents[3]
 # Metrics that live with the one that they are a variant of.
@@ -56,7 +56,7 @@ def score(name: str, spread: float = 1.0, order: NDArray[np.int64] | None = None
 @pytest.mark.parametrize("name", METRICS)
 def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str) -> None:
     module = VARIANTS.get(name, name)
-    importlib.import_module(f"metrics.transferability.{module}")
+    importlib.import_module(f"headstart.metrics.transferability.{module}")
     assert (Path(__file__).parent / f"test_{module}.py").is_file()
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"| `{name}` |")]

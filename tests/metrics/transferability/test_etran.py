@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from metrics.transferability.etran import etran, etran_terms
-from tests.material.discriminants import probabilities, within
+from headstart.metrics.transferability.etran import etran, etran_terms
+from headstart.tests.material.discriminants import probabilities, within
 
 
 @pytest.mark.parametrize(("samples", "features", "lowest"), [(120, 6, 1), (30, 50, 1), (1000, 8, 5)])

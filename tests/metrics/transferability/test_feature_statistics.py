@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.transferability.etran import etran_terms
-from metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.leep import leep, nce
-from metrics.transferability.linear_probe import linear_probe_accuracy
-from metrics.transferability.log_me import log_me
-from metrics.transferability.n_leep import n_leep
-from metrics.transferability.ncti import ncti_terms
-from metrics.transferability.num_classes import num_classes
-from metrics.transferability.pactran import pactran
-from metrics.transferability.parc import parc
-from metrics.transferability.sfda import sfda
-from metrics.transferability.trans_rate import trans_rate
+from headstart.metrics.transferability.etran import etran_terms
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sort_by_class
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.ncti import ncti_terms
+from headstart.metrics.transferability.num_classes import num_classes
+from headstart.metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.parc import parc
+from headstart.metrics.transferability.sfda import sfda
+from headstart.metrics.transferability.trans_rate import trans_rate
 
 ON_FEATURES = [
     h_score,

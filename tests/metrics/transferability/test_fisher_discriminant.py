@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
-from tests.material.discriminants import probabilities, within
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
+from headstart.tests.material.discriminants import probabilities, within
 
 
 def sample(samples: int, features: int, scale: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from sklearn.mixture import GaussianMixture
 
-from metrics.transferability.gaussian_mixture import fit_mixture, k_means
+from headstart.metrics.transferability.gaussian_mixture import fit_mixture, k_means
 
 
 def sample(samples: int, features: int, clusters: int, spread: float, seed: int = 0) -> NDArray[np.float64]:

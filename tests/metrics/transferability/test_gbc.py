@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 
-from metrics.transferability.gbc import Covariance, Variant, class_overlaps, gbc
+from headstart.metrics.transferability.gbc import Covariance, Variant, class_overlaps, gbc
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

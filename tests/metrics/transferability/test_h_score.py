@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.linalg import eigh
 from sklearn.covariance import LedoitWolf
 
-from metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.h_score import h_score
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

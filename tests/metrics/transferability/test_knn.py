@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
-from metrics.transferability import knn
-from metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability import knn
+from headstart.metrics.transferability.knn import knn_accuracy
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

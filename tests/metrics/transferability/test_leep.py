@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from sklearn.metrics import mutual_info_score
 
-from metrics.transferability.leep import leep, nce
+from headstart.metrics.transferability.leep import leep, nce
 
 
 def sample(samples: int, sources: int, targets: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

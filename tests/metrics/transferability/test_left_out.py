@@ -10,11 +10,11 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from metrics.transferability.catalogue import METRICS
-from metrics.transferability.feature_statistics import FeatureStatistics
-from metrics.transferability.inputs import Inputs
-from metrics.transferability.knn import knn_accuracy
-from metrics.transferability.left_out import divide, interval, standard_error, tell_apart
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.metrics.transferability.feature_statistics import FeatureStatistics
+from headstart.metrics.transferability.inputs import Inputs
+from headstart.metrics.transferability.knn import knn_accuracy
+from headstart.metrics.transferability.left_out import divide, interval, standard_error, tell_apart
 
 SHAPES = {"more samples": (60, 7), "fewer samples": (24, 40), "fewer samples only without a part": (42, 40)}
 

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from metrics.transferability.linear_probe import draw_folds, fit_logistic, linear_probe_accuracy
+from headstart.metrics.transferability.linear_probe import draw_folds, fit_logistic, linear_probe_accuracy
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -13,7 +13,7 @@ from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import multivariate_normal
 from sklearn.linear_model import BayesianRidge
 
-from metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.log_me import log_me
 
 
 def sample(samples: int, features: int, classes: int, seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
-from metrics.transferability.gaussian_mixture import k_means
-from metrics.transferability.leep import leep
-from metrics.transferability.n_leep import n_leep
+from headstart.metrics.transferability.gaussian_mixture import k_means
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.n_leep import n_leep
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

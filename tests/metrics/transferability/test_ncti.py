@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.decomposition import PCA
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
-from metrics.transferability.ncti import ncti, ncti_terms
+from headstart.metrics.transferability.ncti import ncti, ncti_terms
 
 
 def sample(

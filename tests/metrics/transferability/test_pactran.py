@@ -12,7 +12,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 
-from metrics.transferability.pactran import pactran
+from headstart.metrics.transferability.pactran import pactran
 
 
 def sample(samples: int, features: int, classes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

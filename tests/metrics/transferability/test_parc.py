@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
-from metrics.transferability.parc import parc
+from headstart.metrics.transferability.parc import parc
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

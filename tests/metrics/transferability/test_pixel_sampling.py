@@ -7,11 +7,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.leep import leep
-from metrics.transferability.log_me import log_me
-from metrics.transferability.pixel_sampling import count_pixels, sample_pixels
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.pixel_sampling import count_pixels, sample_pixels
 
 IGNORED = 255
 Maps = NDArray[np.int64]

@@ -7,8 +7,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from metrics.transferability.sfda import sfda
-from tests.material.discriminants import probabilities, within
+from headstart.metrics.transferability.sfda import sfda
+from headstart.tests.material.discriminants import probabilities, within
 
 
 def sample(

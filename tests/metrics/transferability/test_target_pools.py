@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100, 397])

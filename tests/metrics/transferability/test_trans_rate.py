@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from metrics.transferability.trans_rate import trans_rate
+from headstart.metrics.transferability.trans_rate import trans_rate
 
 
 def sample(samples: int, features: int, classes: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

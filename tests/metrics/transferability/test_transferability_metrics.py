@@ -11,11 +11,11 @@ from torch import Tensor
 from torchmetrics import Metric
 from torchmetrics.utilities import dim_zero_sum
 
-from metrics.transferability.gbc import gbc
-from metrics.transferability.h_score import h_score
-from metrics.transferability.leep import leep
-from metrics.transferability.log_me import log_me
-from metrics.transferability.transferability_metrics import GBC, LEEP, ClassStatistics, HScore, LogME
+from headstart.metrics.transferability.gbc import gbc
+from headstart.metrics.transferability.h_score import h_score
+from headstart.metrics.transferability.leep import leep
+from headstart.metrics.transferability.log_me import log_me
+from headstart.metrics.transferability.transferability_metrics import GBC, LEEP, ClassStatistics, HScore, LogME
 
 
 def sample(samples: int = 120, features: int = 9) -> tuple[Tensor, Tensor]:

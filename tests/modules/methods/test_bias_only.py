@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from torch import Tensor, nn
 
-from modules import BiasOnly
-from output.errors import UserError
-from tests.material.networks_to_train import WIDTH, begin, moved, staged
+from headstart.modules import BiasOnly
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import WIDTH, begin, moved, staged
 
 
 def test_biases_alone_move() -> None:

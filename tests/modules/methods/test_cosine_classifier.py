@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from modules.methods.cosine_classifier import CosineClassifier
-from tests.material.streams import draw_samples, feed
+from headstart.modules.methods.cosine_classifier import CosineClassifier
+from headstart.tests.material.streams import draw_samples, feed
 
 
 def still(parameters: Iterable[Any]) -> torch.optim.Optimizer:

@@ -9,9 +9,9 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor
 from torch.nn import functional
 
-from modules.methods.gaussian_discriminant_analysis import GaussianDiscriminantAnalysis
-from modules.methods.nearest_class_mean import NearestClassMean
-from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.modules.methods.gaussian_discriminant_analysis import GaussianDiscriminantAnalysis
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 
 def published_scores(inputs: Tensor, labels: Tensor, validation: Tensor, classes: int) -> tuple[Tensor, Tensor]:

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 
-from modules.method import Start, draw_head
-from modules.methods.gradient_descent import GradientDescent
-from tests.material.streams import begin, draw_samples, feed
+from headstart.modules.method import Start, draw_head
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.tests.material.streams import begin, draw_samples, feed
 
 MakeOptimizer = Callable[..., Optimizer]
 OPTIMIZERS: dict[str, MakeOptimizer] = {

@@ -9,11 +9,11 @@ import torchvision
 from torch import nn
 from torch.optim import SGD
 
-from modules import GradualUnfreezing
-from modules.methods.gradual_unfreezing import _stages
-from modules.networks.freeze_boundary import cut
-from tests.material.cut_networks import SIDE, build_cut
-from tests.material.networks_to_train import begin, moved, staged, weights
+from headstart.modules import GradualUnfreezing
+from headstart.modules.methods.gradual_unfreezing import _stages
+from headstart.modules.networks.freeze_boundary import cut
+from headstart.tests.material.cut_networks import SIDE, build_cut
+from headstart.tests.material.networks_to_train import begin, moved, staged, weights
 
 STAGES = [{"0.2.1.weight", "0.2.1.bias", "0.2.2.weight", "0.2.2.bias"}, {"0.1.0.weight", "0.1.0.bias"}]
 

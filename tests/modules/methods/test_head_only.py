@@ -6,11 +6,11 @@ import pytest
 import torch
 from torch.optim import SGD
 
-from modules import GradientDescent, HeadOnly
-from modules.networks.trainable_backbone import TrainableBackbone
-from output.errors import UserError
-from tests.material.networks_to_train import begin, moved, staged
-from tests.material.streams import draw_photos
+from headstart.modules import GradientDescent, HeadOnly
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import begin, moved, staged
+from headstart.tests.material.streams import draw_photos
 
 
 def test_it_is_gradient_descent_on_frozen_features() -> None:

@@ -18,15 +18,15 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-import modules
-from modules.method import Method, Start
-from modules.methods import logistic_regression
-from modules.methods.catalogue import METHODS
-from modules.methods.nearest_class_mean import NearestClassMean
-from output.errors import UserError
-from tests.material.absent_gpu import GPU, absent_gpu, to_gpu
-from tests.material.shipped_methods import CASES, ON_FEATURES, Make, maker
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
+from headstart import modules
+from headstart.modules.method import Method, Start
+from headstart.modules.methods import logistic_regression
+from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.output.errors import UserError
+from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
+from headstart.tests.material.shipped_methods import CASES, ON_FEATURES, Make, maker
+from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start
 
 ROOT = Path(__file__).parents[3]
 CLASSES = 3
@@ -156,7 +156,7 @@ def test_is_where_the_catalogue_says(name: str) -> None:
 
 
 def test_catalogue_is_complete() -> None:
-    places = [f"modules.methods.{file.stem}" for file in (ROOT / "modules" / "methods").glob("*.py")]
+    places = [f"headstart.modules.methods.{file.stem}" for file in (ROOT / "modules" / "methods").glob("*.py")]
     classes = {value for place in places for value in vars(import_module(place)).values() if isinstance(value, type)}
     methods = {value.__name__ for value in classes if issubclass(value, Method) and value.__module__ in places}
     bases = {"FineTuning"}

@@ -12,9 +12,9 @@ from sklearn.kernel_ridge import KernelRidge as Oracle
 from torch import Tensor
 from torch.nn import functional
 
-from modules.methods import kernel_ridge
-from modules.methods.kernel_ridge import FOR_WIDTH, KernelRidge
-from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.modules.methods import kernel_ridge
+from headstart.modules.methods.kernel_ridge import FOR_WIDTH, KernelRidge
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 RIDGE = 0.2
 

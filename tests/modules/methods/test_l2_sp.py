@@ -5,9 +5,9 @@ from __future__ import annotations
 import torch
 from torch.optim import SGD
 
-from modules import L2SP, GradientDescent
-from tests.material.networks_to_train import begin, moved, staged, weights
-from tests.material.streams import draw_photos
+from headstart.modules import L2SP, GradientDescent
+from headstart.tests.material.networks_to_train import begin, moved, staged, weights
+from headstart.tests.material.streams import draw_photos
 
 RATE, ALPHA, BETA = 0.1, 0.3, 0.2
 

@@ -10,12 +10,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from modules.method import Start
-from modules.methods.learned_semantic_prior import SCALES, LearnedSemanticPrior
-from modules.methods.streaming_lda import StreamingLDA
-from output.errors import UserError
-from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
-from tests.modules.methods.test_semantic_class_mean import place
+from headstart.modules.method import Start
+from headstart.modules.methods.learned_semantic_prior import SCALES, LearnedSemanticPrior
+from headstart.modules.methods.streaming_lda import StreamingLDA
+from headstart.output.errors import UserError
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.tests.modules.methods.test_semantic_class_mean import place
 
 CLASSES, PRIOR, TEMPERATURE = 3, 2.0, 2.0
 

@@ -9,13 +9,13 @@ import torch
 from torch import Tensor, nn
 from torch.optim import SGD, Adam
 
-from modules.method import Method, Start
-from modules.methods.gradient_descent import GradientDescent
-from modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
-from modules.networks.trainable_backbone import TrainableBackbone
-from output.errors import UserError
-from tests.material.networks_to_train import begin as staged_begin
-from tests.material.networks_to_train import moved, staged
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.gradient_descent import GradientDescent
+from headstart.modules.methods.linear_probe_then_fine_tune import LinearProbeThenFineTune
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import begin as staged_begin
+from headstart.tests.material.networks_to_train import moved, staged
 
 
 @pytest.fixture

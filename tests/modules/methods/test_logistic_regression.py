@@ -11,10 +11,10 @@ import torch
 from sklearn.linear_model import LogisticRegression as Oracle
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from modules.methods import logistic_regression, samples_seen
-from modules.methods.logistic_regression import LogisticRegression
-from tests.material.absent_gpu import GPU, absent_gpu
-from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.modules.methods import logistic_regression, samples_seen
+from headstart.modules.methods.logistic_regression import LogisticRegression
+from headstart.tests.material.absent_gpu import GPU, absent_gpu
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 
 @pytest.mark.parametrize("classes", [2, 3])

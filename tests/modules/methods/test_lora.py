@@ -15,13 +15,13 @@ from torch.optim import Adam
 from torchvision.models import mobilenet_v2
 from torchvision.models.vision_transformer import VisionTransformer
 
-from modules import LoRA
-from modules.method import Method, Start
-from modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
-from modules.networks.trainable_backbone import TrainableBackbone, folded
-from output.errors import UserError
-from tests.material.networks_to_train import begin, moved, staged
-from tests.material.streams import draw_photos
+from headstart.modules import LoRA
+from headstart.modules.method import Method, Start
+from headstart.modules.methods.lora import LowRankConv2d, LowRankLinear, LowRankWeight
+from headstart.modules.networks.trainable_backbone import TrainableBackbone, folded
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import begin, moved, staged
+from headstart.tests.material.streams import draw_photos
 
 RANK, ALPHA = 2, 6.0
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 
-from modules.methods.nearest_class_mean import NearestClassMean
-from tests.material.streams import draw_samples, feed
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.tests.material.streams import draw_samples, feed
 
 
 def test_predicts_the_nearest_mean() -> None:

@@ -7,9 +7,9 @@ import timm
 import torch
 from torch import nn
 
-from modules import NormalizationOnly
-from output.errors import UserError
-from tests.material.networks_to_train import WIDTH, begin, moved, staged
+from headstart.modules import NormalizationOnly
+from headstart.output.errors import UserError
+from headstart.tests.material.networks_to_train import WIDTH, begin, moved, staged
 
 
 def test_normalisation_layers_alone_move() -> None:

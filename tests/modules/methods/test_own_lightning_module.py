@@ -17,11 +17,11 @@ from torch.nn import functional
 from torch.utils.data import DataLoader
 from torchmetrics.classification import MulticlassAccuracy
 
-from modules import OwnLightningModule
-from modules.global_generators import GlobalGenerators
-from output.errors import UserError
-from tests.material.lightning_modules import Probe
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start, tail
+from headstart.modules import OwnLightningModule
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.output.errors import UserError
+from headstart.tests.material.lightning_modules import Probe
+from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, feed, make_start, tail
 
 FORMS = ["optimizer", "list", "lists", "dictionary", "dictionaries", "several schedules"]
 

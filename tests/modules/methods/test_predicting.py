@@ -13,13 +13,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from modules import NearestClassMean
-from modules.checkpoint import pickling, state_of
-from modules.global_generators import GlobalGenerators
-from modules.method import Method, Start
-from modules.networks.trainable_backbone import folded
-from tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail
+from headstart.modules import NearestClassMean
+from headstart.modules.checkpoint import pickling, state_of
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.method import Method, Start
+from headstart.modules.networks.trainable_backbone import folded
+from headstart.tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
+from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail
 
 CLASSES = 3
 SAMPLES = 20

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from modules.methods.random_projection import RandomProjection
-from tests.material.streams import begin, draw_samples, feed, make_start
+from headstart.modules.methods.random_projection import RandomProjection
+from headstart.tests.material.streams import begin, draw_samples, feed, make_start
 
 RIDGE = 0.2
 

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.methods.recursive_least_squares import RecursiveLeastSquares
-from tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
+from headstart.modules.methods.recursive_least_squares import RecursiveLeastSquares
+from headstart.tests.material.streams import adapt, batches, begin, draw_samples, feed, make_start
 
 RIDGE = 0.2
 

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.method import draw_head
-from modules.methods.replay import Replay
-from tests.material.streams import (
+from headstart.modules.method import draw_head
+from headstart.modules.methods.replay import Replay
+from headstart.tests.material.streams import (
     WIDTH,
     adapt,
     batches,

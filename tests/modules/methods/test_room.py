@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from modules.methods.room import with_room
+from headstart.modules.methods.room import with_room
 
 
 @pytest.mark.parametrize(

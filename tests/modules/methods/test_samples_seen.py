@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modules.methods import samples_seen
-from modules.methods.samples_seen import SamplesSeen
-from tests.material.streams import draw_samples, make_start
+from headstart.modules.methods import samples_seen
+from headstart.modules.methods.samples_seen import SamplesSeen
+from headstart.tests.material.streams import draw_samples, make_start
 
 
 @pytest.mark.parametrize("shared", [True, False], ids=["shared matrix", "features of its own"])

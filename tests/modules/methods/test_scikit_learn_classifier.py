@@ -11,9 +11,9 @@ import torch
 from sklearn.decomposition import PCA
 from sklearn.linear_model import LogisticRegression
 
-from modules import ScikitLearnClassifier
-from output.errors import UserError
-from tests.material.streams import draw_samples, feed
+from headstart.modules import ScikitLearnClassifier
+from headstart.output.errors import UserError
+from headstart.tests.material.streams import draw_samples, feed
 
 
 def test_probabilities_are_those_of_the_classifier_on_principal_components() -> None:

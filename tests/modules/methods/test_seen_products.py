@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.methods import samples_seen
-from modules.methods.seen_products import SeenProducts
-from tests.material.streams import batches, draw_samples, make_start
+from headstart.modules.methods import samples_seen
+from headstart.modules.methods.seen_products import SeenProducts
+from headstart.tests.material.streams import batches, draw_samples, make_start
 
 
 @pytest.mark.parametrize("shared", [True, False])

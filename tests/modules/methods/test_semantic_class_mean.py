@@ -7,10 +7,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from modules.method import Start
-from modules.methods.semantic_class_mean import SemanticClassMean
-from output.errors import UserError
-from tests.material.streams import draw_samples, feed
+from headstart.modules.method import Start
+from headstart.modules.methods.semantic_class_mean import SemanticClassMean
+from headstart.output.errors import UserError
+from headstart.tests.material.streams import draw_samples, feed
 
 
 def place(sample: Tensor, head: tuple[Tensor, Tensor], temperature: float) -> Tensor:

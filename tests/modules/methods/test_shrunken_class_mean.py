@@ -7,9 +7,9 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from modules.methods.nearest_class_mean import NearestClassMean
-from modules.methods.shrunken_class_mean import ROUNDS, ShrunkenClassMean
-from tests.material.streams import draw_samples, feed
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.modules.methods.shrunken_class_mean import ROUNDS, ShrunkenClassMean
+from headstart.tests.material.streams import draw_samples, feed
 
 Floats = NDArray[np.float64]
 

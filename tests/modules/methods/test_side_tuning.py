@@ -11,9 +11,18 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD
 
-from modules import SideTuning, StreamingLDA
-from output.errors import UserError
-from tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail, tiny_backbone
+from headstart.modules import SideTuning, StreamingLDA
+from headstart.output.errors import UserError
+from headstart.tests.material.streams import (
+    adapt,
+    batches,
+    begin,
+    draw_photos,
+    draw_samples,
+    make_start,
+    tail,
+    tiny_backbone,
+)
 
 CLASSES = 3
 

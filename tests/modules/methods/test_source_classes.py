@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 
-from modules.method import Start
-from modules.methods.source_classes import SourceClasses
-from output.errors import UserError
+from headstart.modules.method import Start
+from headstart.modules.methods.source_classes import SourceClasses
+from headstart.output.errors import UserError
 
 START = Start(4, 2, range(1), max_samples=9, seed=0)
 HEAD = torch.tensor([[3.0, 0, 0, 1], [0, 3, 0, 1], [0, 0, 3, 1]])

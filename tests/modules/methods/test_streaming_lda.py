@@ -9,8 +9,8 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from torch import Tensor
 from torch.nn import functional
 
-from modules.methods.streaming_lda import StreamingLDA
-from tests.material.streams import draw_samples, feed
+from headstart.modules.methods.streaming_lda import StreamingLDA
+from headstart.tests.material.streams import draw_samples, feed
 
 SHRINKAGE = 0.5
 

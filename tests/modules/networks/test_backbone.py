@@ -9,10 +9,10 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 SMALL = Preprocessing(resize=32, crop=32)
 TINY = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL)

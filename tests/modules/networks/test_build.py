@@ -13,10 +13,10 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from modules.networks.libraries import LIBRARIES
-from modules.networks.weights import weights_digest
-from output.errors import UserError
-from tests.material.networks import build_network, name_network
+from headstart.modules.networks.libraries import LIBRARIES
+from headstart.modules.networks.weights import weights_digest
+from headstart.output.errors import UserError
+from headstart.tests.material.networks import build_network, name_network
 
 SMALL = {"name": "mobilenet_v2", "width_mult": 0.25}
 ARGUMENTS = {"torchvision": "name", "timm": "model_name"}

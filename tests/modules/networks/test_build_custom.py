@@ -11,10 +11,10 @@ import pytest
 import torch
 from torch import nn
 
-from modules.networks.custom_code import find_code
-from modules.networks.weights import weights_digest
-from output.errors import UserError
-from tests.material.networks import build_network
+from headstart.modules.networks.custom_code import find_code
+from headstart.modules.networks.weights import weights_digest
+from headstart.output.errors import UserError
+from headstart.tests.material.networks import build_network
 
 CODE = """
 from pathlib import Path

@@ -8,10 +8,10 @@ import pytest
 import torch
 from torchvision.models import mobilenet_v2, resnet18
 
-from modules.networks.backbone import BackboneSpec
-from modules.networks.classifier import build_classifier
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.classifier import build_classifier
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 SMALL = Preprocessing(32, 32)
 

@@ -11,8 +11,8 @@ import torch
 import torchvision
 from torch import Tensor, nn
 
-from modules.networks.embedding_strategy import InapplicableError, Prefix, embed
-from modules.networks.taps import Strategy
+from headstart.modules.networks.embedding_strategy import InapplicableError, Prefix, embed
+from headstart.modules.networks.taps import Strategy
 
 CLASSIFIED = Prefix(1, has_class_token=True)
 

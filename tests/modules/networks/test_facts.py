@@ -9,8 +9,8 @@ import torch
 import torchvision
 from safetensors.torch import save_file
 
-from modules.networks.facts import count_parameters, known_accuracy
-from modules.networks.spec import NetworkSpec
+from headstart.modules.networks.facts import count_parameters, known_accuracy
+from headstart.modules.networks.spec import NetworkSpec
 
 
 def write(path: Path, accuracy: str | None) -> Path:

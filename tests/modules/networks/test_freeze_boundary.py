@@ -10,11 +10,11 @@ import pytest
 import torch
 from torch import nn
 
-from modules.networks.backbone import Backbone
-from modules.networks.freeze_boundary import cut
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
-from tests.material.cut_networks import CUTS, build_cut, draw_photos
+from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.freeze_boundary import cut
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
+from headstart.tests.material.cut_networks import CUTS, build_cut, draw_photos
 
 MOBILE = CUTS[0][:2]
 

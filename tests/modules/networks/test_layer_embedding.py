@@ -13,11 +13,11 @@ import torchvision
 from torch import Tensor, nn
 from torchvision.models.feature_extraction import create_feature_extractor
 
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import Strategy, Tap
-from output.errors import UserError
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Strategy, Tap
+from headstart.output.errors import UserError
 
 SIDE = 8
 PLAIN = Preprocessing(SIDE, SIDE, (0, 0, 0), (1, 1, 1))

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import Tap
-from output.errors import UserError
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Tap
+from headstart.output.errors import UserError
 
 PLAIN = Preprocessing(8, 8, (0, 0, 0), (1, 1, 1))
 

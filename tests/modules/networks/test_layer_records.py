@@ -8,8 +8,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.networks.embedding_strategy import Prefix
-from modules.networks.layer_records import Record, recording
+from headstart.modules.networks.embedding_strategy import Prefix
+from headstart.modules.networks.layer_records import Record, recording
 
 ROWS = torch.tensor([[1.0, 2.0]])
 

@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import Tap
-from modules.networks.weights import weights_digest
-from output.errors import UserError
-from tests.material.networks import build_network
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import Tap
+from headstart.modules.networks.weights import weights_digest
+from headstart.output.errors import UserError
+from headstart.tests.material.networks import build_network
 
 PARAMETERS = {"model_name": "RN50", "embed_dim": 16, "vision_cfg": {"layers": [1, 1, 1, 1], "width": 8}}
 

@@ -11,15 +11,15 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torchvision.models import mobilenet_v2, resnet18, vit_b_16
 
-from modules.networks.backbone import build_backbone
-from modules.networks.build import build
-from modules.networks.classifier import build_classifier
-from modules.networks.layer_embedding import LayerEmbedding
-from modules.networks.pixel_classifier import PixelClassifier, find_maps
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.taps import PIXELS, Tap
-from output.errors import UserError
-from tests.material.networks import name_network
+from headstart.modules.networks.backbone import build_backbone
+from headstart.modules.networks.build import build
+from headstart.modules.networks.classifier import build_classifier
+from headstart.modules.networks.layer_embedding import LayerEmbedding
+from headstart.modules.networks.pixel_classifier import PixelClassifier, find_maps
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.taps import PIXELS, Tap
+from headstart.output.errors import UserError
+from headstart.tests.material.networks import name_network
 
 SIDE = 32
 

@@ -14,9 +14,9 @@ from torchvision.models import MobileNet_V2_Weights, ResNet50_Weights, ViT_B_16_
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
-from modules.networks.normalization import Normalization
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.modules.networks.normalization import Normalization
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 SIZES = [(640, 480), (300, 500), (256, 256), (224, 224), (257, 1000), (100, 75), (33, 257)]
 

@@ -9,11 +9,11 @@ import pytest
 import torch
 from torch import nn
 
-from modules.networks import size_limits
-from modules.networks.build import build
-from modules.networks.size_limits import limited_size, require_usual_size
-from modules.networks.spec import LibraryName, NetworkSpec
-from output.errors import UserError
+from headstart.modules.networks import size_limits
+from headstart.modules.networks.build import build
+from headstart.modules.networks.size_limits import limited_size, require_usual_size
+from headstart.modules.networks.spec import LibraryName, NetworkSpec
+from headstart.output.errors import UserError
 
 TOO_LARGE: list[tuple[LibraryName, str, dict[str, Any], str]] = [
     ("timm", "vit_tiny_patch16_224", {"depth": 1_000_000_000}, "model_parameters.depth: 1000000000 is given; whole"),

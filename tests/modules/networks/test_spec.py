@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from modules.networks.backbone import BackboneSpec
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
-from tests.material.networks import name_network
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
+from headstart.tests.material.networks import name_network
 
 
 def identify(name: str = "some", source: str = "torchvision", **fields: Any) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def test_code_of_custom_models_counts(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_naming_a_network_needs_no_torch() -> None:
     code = (
-        "import sys; from contract.documents import read_registry, registry_path\n"
+        "import sys; from headstart.contract.documents import read_registry, registry_path\n"
         "known = read_registry(registry_path(None)); known.networks(list(known.entries), 0)\n"
         "assert not {'torch', 'torchvision', 'timm', 'lightning'} & set(sys.modules)"
     )

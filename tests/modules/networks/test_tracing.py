@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.fx import GraphModule
 
-from modules.networks.tracing import trace
+from headstart.modules.networks.tracing import trace
 
 
 class KeywordOnly(nn.Module):

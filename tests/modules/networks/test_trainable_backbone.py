@@ -12,13 +12,13 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from modules.networks.backbone import Backbone
-from modules.networks.folding import FoldedNetwork
-from modules.networks.freeze_boundary import cut
-from modules.networks.preprocessing import Preprocessing
-from modules.networks.trainable_backbone import Evaluation, TrainableBackbone
-from output.errors import UserError
-from tests.material.cut_networks import CUTS, SIDE, build_cut, draw_photos
+from headstart.modules.networks.backbone import Backbone
+from headstart.modules.networks.folding import FoldedNetwork
+from headstart.modules.networks.freeze_boundary import cut
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.output.errors import UserError
+from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut, draw_photos
 
 MOBILE = CUTS[0][:2]
 FLOAT32, BFLOAT16 = Evaluation(), Evaluation("bfloat16")

@@ -14,9 +14,9 @@ import torchvision
 from safetensors.torch import save_file
 from torch import Tensor
 
-from modules.networks.backbone import BackboneSpec, build_backbone
-from modules.networks.preprocessing import Preprocessing
-from output.errors import UserError
+from headstart.modules.networks.backbone import BackboneSpec, build_backbone
+from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.output.errors import UserError
 
 ARGS = {"width_mult": 0.25}
 State = dict[str, Tensor]

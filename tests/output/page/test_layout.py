@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from output.page.charts import Palette, definitions, marks
-from output.page.figures import ON_PAPER, figure_writers
-from output.page.layout import Cell, Column, Figure, Page, Part, Section, Series, Table, Text, render
-from tests.material import pages
+from headstart.output.page.charts import Palette, definitions, marks
+from headstart.output.page.figures import ON_PAPER, figure_writers
+from headstart.output.page.layout import Cell, Column, Figure, Page, Part, Section, Series, Table, Text, render
+from headstart.tests.material import pages
 
 NUMBERS = {
     "learning_curves": "method,samples,mean,low,high\n0,1,50,40,60\n0,2,70,60,80",

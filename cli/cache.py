@@ -1,0 +1,205 @@
+"""`headstart cache`: what is stored on this machine, how large it is, and the way to remove it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+from jsonargparse.typing import NonNegativeFloat
+
+from headstart.output.errors import UserError, reason_of
+from headstart.output.parser import run_function
+from headstart.output.printable import print_lines, say
+from headstart.output.sub_commands import plain_arguments
+from headstart.output.tables import print_table
+from headstart.store import ledger
+from headstart.store.cache import cache_folder
+from headstart.store.segments import JOURNAL
+
+# Folders of the cache whose content is removed piece by piece; what is beside them is removed as a whole.
+FOLDERS = {"features": "rows", "downloads": "datasets"}
+KINDS = (*FOLDERS, "ledgers", "others")
+DAY = 24 * 3600
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is removed together.
+
+    Attributes:
+        kind: One of `features`, `downloads`, `ledgers` and `others`.
+        name: What it is asked for by; features have the first digits of their digest.
+        path: The file or folder.
+        size: Bytes.
+        written: When a file of it was last written, in seconds since 1970.
+        content: What it holds, in some words.
+    """
+
+    kind: str
+    name: str
+    path: Path
+    size: int
+    written: float
+    content: str = ""
+
+
+def cache(
+    remove: str | list[str] | None = None,
+    older_than: NonNegativeFloat = 0.0,
+    cache_dir: str | None = None,
+    ledgers: str = "runs",
+) -> list[Entry]:
+    """Show what is stored on this machine, or remove some of it.
+
+    Features that were removed are computed again when they are needed, and downloads are fetched again. The traces of
+    a ledger are results: to measure them again takes as long as it took first.
+
+    Args:
+        remove: What is removed, by names or by kinds: features, downloads, ledgers, others.
+        older_than: Show or remove only what was last written before so many days.
+        cache_dir: Folder of the cache; by default that in the environment variable HEADSTART_CACHE, else one in the
+            user's cache directory.
+        ledgers: Folder below which ledgers are looked for, besides that in HEADSTART_LEDGER.
+
+    Returns:
+        What was shown or removed.
+
+    Raises:
+        UserError: There is nothing of a name, a process is using it, or it cannot be removed.
+    """
+    folder = cache_folder(cache_dir)
+    found = sorted(_entries(folder, Path(ledgers)), key=lambda entry: (KINDS.index(entry.kind), -entry.size))
+    found = [entry for entry in found if entry.written <= time.time() - older_than * DAY]
+    if remove is None:
+        _show(found, folder)
+        return found
+
+    chosen = _choose(found, [remove] if isinstance(remove, str) else remove)
+    for entry in chosen:
+        _require_idle(entry)
+    for entry in chosen:
+        _delete(entry)
+        say(f"removed {entry.kind} {entry.name}: {_readable(entry.size)}")
+    say(f"{_readable(sum(entry.size for entry in chosen))} are free again")
+    return chosen
+
+
+def _entries(folder: Path, runs: Path) -> Iterator[Entry]:
+    for path in _visible(folder / FOLDERS["features"]):
+        yield Entry("features", path.name[:DIGITS], path, *_measure(path), _describe_table(path))
+    for path in _visible(folder / FOLDERS["downloads"]):
+        yield Entry("downloads", path.name, path, *_measure(path))
+    for path in _visible(folder):
+        if path.name not in FOLDERS.values():
+            yield Entry("others", path.name, path, *_measure(path))
+    for path in _ledgers(runs):
+        yield Entry("ledgers", str(path), path, *_measure(path), _describe_ledger(path))
+
+
+def _visible(folder: Path) -> list[Path]:
+    """Give what a folder holds but for locks and what is not complete, which have a dot before their name."""
+    return [path for path in folder.iterdir() if path.name[0] != "."] if folder.is_dir() else []
+
+
+def _ledgers(runs: Path) -> list[Path]:
+    named = os.environ.get("HEADSTART_LEDGER")
+    found = [*runs.rglob(ledger.FILE), *([Path(named) / ledger.FILE] if named else [])]
+    return sorted({path.parent.absolute(): path.parent for path in found if path.is_file()}.values())
+
+
+def _measure(path: Path) -> tuple[int, float]:
+    """Give the bytes that a file or folder takes, and when something in it was last written."""
+    states = []
+    for each in (path, *path.rglob("*")):
+        with suppress(FileNotFoundError):  # of a process that is at work
+            states.append(each.lstat())
+    return sum(state.st_size for state in states), max((state.st_mtime for state in states), default=0.0)
+
+
+def _describe_table(path: Path) -> str:
+    """Say how many rows a table has and of what, by its journals; one that cannot be read is left out."""
+    rows, model = 0, ""
+    for journal in path.glob(f"*{JOURNAL}"):
+        with suppress(OSError, ValueError, KeyError):
+            first, *said = map(json.loads, journal.read_text().splitlines())
+            model = first["key"].get("network", {}).get("model", "")
+            rows += sum(each["count"] for each in said if "count" in each)
+    return f"{rows} rows of {model}" if model else f"{rows} decoded photos"
+
+
+def _describe_ledger(path: Path) -> str:
+    try:
+        with closing(sqlite3.connect(f"{(path / ledger.FILE).absolute().as_uri()}?mode=ro", uri=True)) as base:
+            return f"{base.execute('SELECT count(*) FROM traces').fetchone()[0]} traces"
+    except sqlite3.Error as error:
+        return f"cannot be read ({error})"
+
+
+def _show(entries: list[Entry], folder: Path) -> None:
+    rows = [["name", "kind", "size", "days", "holds"]]
+    for entry in entries:
+        days = int((time.time() - entry.written) / DAY)
+        rows.append([entry.name, entry.kind, _readable(entry.size), str(days), entry.content])
+    if entries:
+        print_table("Stored on this machine", rows, "days: since it was last written")
+
+    sizes = {kind: sum(entry.size for entry in entries if entry.kind == kind) for kind in KINDS}
+    total = ", ".join(f"{kind} {_readable(size)}" for kind, size in sizes.items() if size)
+    print_lines([f"{folder}: {total or 'nothing'}"])
+
+
+def _choose(entries: Iterable[Entry], asked: list[str]) -> list[Entry]:
+    chosen = {name: [entry for entry in entries if name in (entry.name, entry.kind)] for name in asked}
+    for name, found in chosen.items():
+        if not found and name not in KINDS:
+            kinds = ", ".join(KINDS)
+            raise UserError(f"remove: there is no {name!r}; headstart cache lists all names, the kinds are {kinds}")
+    return list(dict.fromkeys(entry for found in chosen.values() for entry in found))
+
+
+def _require_idle(entry: Entry) -> None:
+    """Refuse what a process is using: it holds a lock in it."""
+    for path in entry.path.rglob("*lock"):
+        try:
+            with FileLock(path, timeout=0):
+                pass
+        except (Timeout, OSError) as error:
+            raise UserError(f"remove: a process is using {entry.name!r}; wait until it has ended") from error
+
+
+def _delete(entry: Entry) -> None:
+    try:
+        if entry.path.is_dir() and not entry.path.is_symlink():
+            # Whatever ends this command, what is left has a name by which nothing is found.
+            shutil.rmtree(entry.path.rename(entry.path.with_name(f".removed-{entry.path.name}")))
+        else:
+            entry.path.unlink()
+    except OSError as error:
+        raise UserError(f"remove: {str(entry.path)!r} cannot be removed ({reason_of(error)})") from error
+
+
+def _readable(size: float) -> str:
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.3g} {unit}"
+        size /= 1000
+    return f"{size:.3g} TB"
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run `headstart cache`.
+
+    Args:
+        args: Options; those of the process by default.
+    """
+    run_function(cache, plain_arguments(sys.argv[1:] if args is None else args, (), (), {"--remove"}))

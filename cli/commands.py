@@ -1,0 +1,92 @@
+"""The commands of `headstart`, by the question that they answer; to read them imports none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command.
+
+    Attributes:
+        summary: What it does, in a few words.
+        home: Its function, `module:function`.
+        extra: The optional extra that it needs.
+        begins: Options that come before the user's.
+    """
+
+    summary: str
+    home: str
+    extra: str = ""
+    begins: tuple[str, ...] = ()
+
+
+TRAIN = "headstart.train:main"
+COMMANDS = {
+    "How few samples does a transfer method need?": {
+        "demo": Command("compare three methods on drawings, offline", TRAIN, begins=("--config=demo.yaml",)),
+        "train": Command("compare transfer methods, or train one model", TRAIN),
+        "sweep": Command("run many comparisons", "headstart.sweep:main"),
+        "sample-efficiency": Command(
+            "score one run again, by another criterion", "headstart.evaluation.sample_efficiency:sample_efficiency"
+        ),
+        "leaderboard": Command(
+            "rank methods over many runs", "headstart.evaluation.leaderboard.leaderboard:leaderboard"
+        ),
+        "report": Command("write a page about one run", "headstart.evaluation.report.report:report"),
+    },
+    "How alike are the representations of two models?": {
+        "cka": Command("compare models on stimuli, or score a submission", "headstart.evaluation.alignment.cka:cka"),
+        "cka-search": Command(
+            "search a submission with a high score", "headstart.evaluation.alignment.cka_search:cka_search"
+        ),
+        "cka-registry": Command("write a model registry", "headstart.evaluation.alignment.cka_registry:cka_registry"),
+        "validate": Command("validate a submission", "headstart.scripts.validate_submission:main"),
+        "submissions-report": Command(
+            "write a page about the scores of submissions",
+            "headstart.evaluation.alignment.submissions_report:submissions_report",
+        ),
+        "portal": Command("serve a challenge; also worker, admin", "headstart.portal.serve:main", "portal"),
+        "portal worker": Command("", "headstart.portal.worker:main", "portal"),
+        "portal admin": Command("", "headstart.portal.admin:main", "portal"),
+    },
+    "Which source model should be transferred, and is that answer stable?": {
+        "transferability": Command(
+            "score sources on targets by transferability metrics",
+            "headstart.evaluation.sources.transferability:transferability",
+        ),
+        "target-selection": Command(
+            "score targets for one source", "headstart.evaluation.target_selection.target_selection:target_selection"
+        ),
+        "performances": Command(
+            "collect the accuracies of runs in one table", "headstart.evaluation.performances:performances"
+        ),
+        "stability": Command("measure how stable rankings are", "headstart.evaluation.stability.stability:stability"),
+        "sources-report": Command(
+            "write a page about sources and metrics",
+            "headstart.evaluation.sources_report.sources_report:sources_report",
+        ),
+        "audit": Command("check published tables of metrics and accuracies", "headstart.evaluation.audit.audit:audit"),
+    },
+    "What is there?": {
+        "list": Command(
+            "list methods, metrics, measures, models, datasets or configs", "headstart.evaluation.listing:list_choices"
+        ),
+        "cache": Command("show and remove what is stored on this machine", "headstart.cli.cache:main"),
+        "write-photos": Command("write photos of a data set as files", "headstart.scripts.write_photos:main"),
+        "write-catalog": Command("write a stimuli catalog", "headstart.scripts.write_catalog:main"),
+    },
+}
+
+NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
+# The sub-commands of `evaluate.py`.
+EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("headstart.evaluation.")}
+
+
+def help_lines() -> list[str]:
+    """List the commands, those of each question together."""
+    lines = ["usage: headstart COMMAND [OPTIONS]", ""]
+    for question, commands in COMMANDS.items():
+        lines += [question, *(f"  {name:18}  {each.summary}" for name, each in commands.items() if each.summary), ""]
+    return [*lines, "headstart COMMAND --help shows the options of a command; headstart --version the version."]

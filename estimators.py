@@ -1,0 +1,241 @@
+"""The suite's methods as scikit-learn classifiers over features."""
+
+from __future__ import annotations
+
+import inspect
+import io
+from importlib import import_module
+from typing import Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+
+from headstart.modules.arithmetic import deterministic
+from headstart.modules.checkpoint import pickling, put_back, state_of, unpickling
+from headstart.modules.global_generators import GlobalGenerators
+from headstart.modules.method import Method, Start
+from headstart.modules.method_contract import copy_attributes
+from headstart.modules.methods.catalogue import METHODS
+from headstart.output.parser import OneLineErrorParser
+
+try:
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils.multiclass import check_classification_targets
+    from sklearn.utils.validation import check_is_fitted, validate_data
+except ImportError as error:
+    raise ImportError("headstart.estimators needs scikit-learn; pip install 'headstart[sklearn]'") from error
+
+# Methods on frozen features that need no source head.
+CLASSIFIERS = {
+    method.name: name
+    for name, method in METHODS.items()
+    if "features" in method.inputs and name not in ("SemanticClassMean", "LearnedSemanticPrior")
+}
+# Methods take as much memory as samples have come, up to this many.
+MOST_SAMPLES = 2**31
+
+
+class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A transfer method of the suite as a classifier with scikit-learn's interface.
+
+    It learns from features as a comparison of one ordering does: the same method, head, seed and batches give exactly
+    the predictions of the comparison's trace. Features and arithmetic are float32, on the processor.
+
+    Args:
+        method: Name of a method on frozen features that needs no source head, as `headstart list methods` has them.
+        batch_size: Samples in each batch that `fit` and `partial_fit` feed, in the order in which they come. More of
+            them are faster; for closed-form methods, they change rounding errors alone.
+        random_state: Seed of everything that the method draws.
+        hyperparameters: Arguments of the method.
+
+    Attributes:
+        classes_: The classes, sorted, `[classes]`.
+        n_features_in_: Width of the features.
+
+    Example:
+        >>> from sklearn.model_selection import cross_val_score
+        >>> from headstart.estimators import HeadstartClassifier
+        >>> features = np.random.default_rng(0).normal(size=(40, 3))
+        >>> features[:20] += 3
+        >>> cross_val_score(HeadstartClassifier("streaming_lda"), features, np.arange(40) < 20).mean()
+        np.float64(1.0)
+    """
+
+    def __init__(
+        self,
+        method: str = "gaussian_discriminant_analysis",
+        *,
+        batch_size: int = 1,
+        random_state: int = 0,
+        **hyperparameters: Any,
+    ) -> None:
+        self.method = method
+        self.batch_size = batch_size
+        self.random_state = random_state
+        self._chosen = tuple(hyperparameters)
+        for name, value in hyperparameters.items():
+            setattr(self, name, value)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Give the arguments of the constructor, with those of the method that were chosen.
+
+        Args:
+            deep: Taken for scikit-learn's sake; no argument is an estimator.
+        """
+        return {**super().get_params(deep), **{name: getattr(self, name) for name in self._chosen}}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor, also those of the method that were not chosen before.
+
+        Args:
+            params: Values by their names.
+
+        Raises:
+            ValueError: Neither the classifier nor its method has such an argument.
+        """
+        own = {name: value for name, value in params.items() if name in self._get_param_names()}
+        for name, value in own.items():
+            setattr(self, name, value)
+        for name in params.keys() - own.keys():
+            known = inspect.signature(_find(self.method)).parameters
+            if name not in known:
+                raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(known) or 'none'}")
+            setattr(self, name, params[name])
+        self._chosen = (*self._chosen, *(name for name in params if name not in {*own, *self._chosen}))
+        return self
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
+        """Learn from samples, whatever was learnt before.
+
+        Args:
+            X: Features `[samples, features]`.
+            y: Classes `[samples]`.
+
+        Raises:
+            ValueError: They are no features and classes, or an argument of the constructor is wrong.
+        """
+        features, labels = validate_data(self, X, y, dtype=np.float32)
+        check_classification_targets(labels)
+        self._begin(np.unique(labels))
+        return self._learn(features, labels)
+
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:  # noqa: N803 - as above
+        """Learn from further samples.
+
+        Args:
+            X: Features `[samples, features]`.
+            y: Classes `[samples]`.
+            classes: All classes that will ever come, `[classes]`; needed in the first call.
+
+        Raises:
+            ValueError: As for `fit`; or a class comes that was not among `classes`.
+        """
+        is_first = not hasattr(self, "_method")
+        features, labels = validate_data(self, X, y, dtype=np.float32, reset=is_first)
+        if is_first:
+            if classes is None:
+                raise ValueError("classes: must be passed on the first call to partial_fit")
+            self._begin(np.unique(np.asarray(classes)))
+        return self._learn(features, labels)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:  # noqa: N803 - as above
+        """Predict classes.
+
+        Args:
+            X: Features `[samples, features]`.
+
+        Returns:
+            Classes `[samples]`.
+        """
+        indices = self._logits(X).max(-1).indices.numpy()
+        classes: NDArray[Any] = self.classes_[indices]
+        return classes
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:  # noqa: N803 - as above
+        """Give the softmax of the method's logits, which is a probability where the method has a model of them.
+
+        Args:
+            X: Features `[samples, features]`.
+
+        Returns:
+            `[samples, classes]`, in the order of `classes_`.
+        """
+        return self._logits(X).double().softmax(-1).numpy()
+
+    def _begin(self, classes: NDArray[Any]) -> None:
+        """Make the method and let it begin, as the comparison does."""
+        if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
+            raise ValueError(f"batch_size: expected a whole number above 0, not {self.batch_size!r}")
+        self.classes_ = classes
+        self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
+        self._generators = GlobalGenerators(self._start.seed, "cpu")
+        self._method, self._constructed = self._make()
+        with deterministic(), self._generators.in_use():
+            self._method.begin(self._start)
+            self._optimizers = self._method.build_optimizers()
+        self._seen = 0
+
+    def _make(self) -> tuple[Method, dict[str, Any]]:
+        """Make the method of its arguments, checked as on the command line, and copy what its constructor left."""
+        kind = _find(self.method)
+        parser = OneLineErrorParser()
+        parser.add_class_arguments(kind, fail_untyped=False)
+        given = parser.parse_object({name: getattr(self, name) for name in self._chosen})
+        method: Method = kind(**parser.instantiate_classes(given))
+        return method, copy_attributes(method, vars(method))
+
+    def _learn(self, features: NDArray[np.float32], labels: NDArray[Any]) -> Self:
+        codes = np.searchsorted(self.classes_, labels)
+        unknown = self.classes_[np.minimum(codes, len(self.classes_) - 1)] != labels
+        if unknown.any():
+            raise ValueError(f"y: {labels[unknown][0]!r} is none of the classes {self.classes_.tolist()}")
+
+        places = torch.arange(self._seen, self._seen + len(labels))
+        size = int(self.batch_size)
+        parts = zip(torch.from_numpy(features).split(size), torch.from_numpy(codes).split(size), places.split(size))
+        with deterministic(), self._generators.in_use():
+            for inputs, targets, its_places in parts:
+                self._method.places = its_places[None]
+                self._method.adapt(inputs[None], targets[None])
+        self._seen += len(labels)
+        return self
+
+    @torch.no_grad()
+    def _logits(self, X: ArrayLike) -> torch.Tensor:  # noqa: N803 - as above
+        check_is_fitted(self)
+        features = validate_data(self, X, dtype=np.float32, reset=False)
+        with deterministic(), self._generators.in_use():
+            logits: torch.Tensor = self._method(torch.from_numpy(features))[0]
+        return logits
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what is pickled: of a method, what its batches have changed."""
+        state = dict(super().__getstate__())
+        if "_method" in state:
+            method, constructed = state.pop("_method"), state.pop("_constructed")
+            written = io.BytesIO()
+            of_method = state_of(method, constructed, state.pop("_optimizers"), state.pop("_generators"))
+            torch.save(of_method, written, pickle_module=pickling(self._start))
+            state["_written"] = written.getvalue()
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was pickled."""
+        written = state.pop("_written", None)
+        super().__setstate__(state)
+        if written is not None:
+            self._method, self._constructed = self._make()
+            self._method.begin(self._start)
+            with unpickling(self._start):
+                found = torch.load(io.BytesIO(written), weights_only=False)
+            put_back(self._method, self._constructed, found["attributes"])
+            self._optimizers, self._generators = found["optimizers"], found["generators"]
+
+
+def _find(method: str) -> Any:  # noqa: ANN401 - a subclass of Method
+    """Give the class of a method by its name."""
+    name = CLASSIFIERS.get(method, method)
+    if name not in CLASSIFIERS.values():
+        raise ValueError(f"method: {method!r} is no method on features; name one of {', '.join(CLASSIFIERS)}")
+    return getattr(import_module(METHODS[name].module), name)

@@ -1,0 +1,89 @@
+"""Where modules are imported from: the user's names never lead to files of the suite, nor the other way round."""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    SourceFileLoader,
+)
+from pathlib import Path
+from types import ModuleType
+
+ROOT = Path(__file__).resolve().parent.parent
+# The suite's own files and folders; beside them, in a checkout, a user may have others.
+OWN = frozenset(
+    {
+        "__init__",
+        "__main__",
+        "benchmarks",
+        "callbacks",
+        "cli",
+        "contract",
+        "datamodules",
+        "engines",
+        "estimators",
+        "evaluate",
+        "evaluation",
+        "metrics",
+        "modules",
+        "output",
+        "portal",
+        "scripts",
+        "store",
+        "sweep",
+        "sweeps",
+        "tests",
+        "train",
+    }
+)
+
+
+class _OwnFolder(FileFinder):
+    """Finds what lies in a folder of the suite, its own files only as parts of `headstart`."""
+
+    def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
+        """Find a module; None for a file of the suite by any other name than `headstart.…`."""
+        hidden = not fullname.startswith("headstart.") and (Path(self.path) != ROOT or fullname in OWN)
+        return None if hidden else super().find_spec(fullname)
+
+
+def hide_own_names() -> None:
+    """Let `import evaluate` mean the user's or an installed package, also where the suite's folder is on the path.
+
+    So no module of the suite is ever loaded twice, as `modules.method` and as `headstart.modules.method`.
+    """
+    if _find_own_folder in sys.path_hooks:
+        return
+    sys.path_hooks.insert(0, _find_own_folder)
+    for path in [*sys.path_importer_cache]:
+        if _is_own(path):
+            del sys.path_importer_cache[path]
+
+
+def _find_own_folder(path: str) -> _OwnFolder:
+    if not _is_own(path):
+        raise ImportError(path)  # by which Python asks the next hook
+    folder = str(Path(path).resolve())
+    return _OwnFolder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, SOURCE_SUFFIXES))
+
+
+def _is_own(path: str) -> bool:
+    found = Path(path).resolve()
+    return found == ROOT or (found.is_relative_to(ROOT) and Path(found.relative_to(ROOT).parts[0]).stem in OWN)
+
+
+def import_from_working_folder() -> None:
+    """Let the user's own modules in the working folder be imported, after libraries, however a command was begun."""
+    if "" in sys.path:
+        return
+    # Python begins with the folder of the script, and after `-m` with the working folder.
+    script = getattr(sys.modules["__main__"], "__file__", None) or ""
+    first = Path.cwd() if script == str(ROOT / "__main__.py") else Path(script).parent
+    if _is_own(script) and sys.path and Path(sys.path[0]) == first:
+        del sys.path[0]
+    sys.path.append("")

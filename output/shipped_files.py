@@ -1,0 +1,48 @@
+"""Files that come with the suite, found from any working folder by the names that they have in a checkout."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+
+from headstart.output.home import expand_home
+from headstart.output.import_paths import ROOT
+
+CONFIGS = ROOT / "configs"
+CONFIG = "--config"
+# What names a file of options beside `--config`: `--model=configs/model/demo.yaml`.
+GROUP = re.compile(r"(--[\w.]+=|)(configs/.*\.yaml)")
+
+
+def find_file(named: str | Path) -> Path:
+    """Find a file that options name: the user's own, else the one of that name among the configurations of the suite.
+
+    Args:
+        named: A path, such as `demo.yaml`, `configs/demo.yaml` or `~/mine.yaml`.
+
+    Returns:
+        Where it is; the path as it was given where neither is.
+    """
+    path = expand_home(named)
+    inside = path.relative_to("configs") if path.parts[:1] == ("configs",) else path
+    return CONFIGS / inside if not path.exists() and (CONFIGS / inside).is_file() else path
+
+
+def find_configurations(args: Sequence[str]) -> list[str]:
+    """Put where configurations are in place of what options name them by.
+
+    Args:
+        args: Options of a command.
+    """
+    found = []
+    for before, arg in pairwise(["", *args]):
+        if before == CONFIG:
+            found.append(str(find_file(arg)))
+        elif arg.startswith(f"{CONFIG}="):
+            found.append(f"{CONFIG}={find_file(arg.removeprefix(f'{CONFIG}='))}")
+        else:
+            group = GROUP.fullmatch(arg)
+            found.append(f"{group[1]}{find_file(group[2])}" if group else arg)
+    return found

@@ -1,0 +1,1 @@
+"""Commands that write files for others to read, and the validator of submissions."""
