@@ -21,6 +21,7 @@ from headstart.output.parser import OneLineErrorParser
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.utils import Tags
     from sklearn.utils.multiclass import check_classification_targets
     from sklearn.utils.validation import check_is_fitted, validate_data
 except ImportError as error:
@@ -73,9 +74,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.method = method
         self.batch_size = batch_size
         self.random_state = random_state
-        self._chosen = tuple(hyperparameters)
-        for name, value in hyperparameters.items():
-            setattr(self, name, value)
+        self._hyperparameters = dict(hyperparameters)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Give the arguments of the constructor, with those of the method that were chosen.
@@ -83,7 +82,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             deep: Taken for scikit-learn's sake; no argument is an estimator.
         """
-        return {**super().get_params(deep), **{name: getattr(self, name) for name in self._chosen}}
+        return {**super().get_params(deep), **self._hyperparameters}
 
     def set_params(self, **params: Any) -> Self:
         """Change arguments of the constructor, also those of the method that were not chosen before.
@@ -97,12 +96,11 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         own = {name: value for name, value in params.items() if name in self._get_param_names()}
         for name, value in own.items():
             setattr(self, name, value)
-        for name in params.keys() - own.keys():
+        for name in params.keys() - own.keys() - self._hyperparameters.keys():
             known = inspect.signature(_find(self.method)).parameters
             if name not in known:
                 raise ValueError(f"{name}: {self.method} has no such argument; it has {', '.join(known) or 'none'}")
-            setattr(self, name, params[name])
-        self._chosen = (*self._chosen, *(name for name in params if name not in {*own, *self._chosen}))
+        self._hyperparameters |= {name: value for name, value in params.items() if name not in own}
         return self
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:  # noqa: N803 - scikit-learn's name
@@ -163,6 +161,12 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         return self._logits(X).double().softmax(-1).numpy()
 
+    def __sklearn_tags__(self) -> Tags:
+        """Tell scikit-learn's checks that a small step for each sample takes more samples than they have."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.classifier_tags.poor_score = self.method == "gradient_descent"
+        return tags
+
     def _begin(self, classes: NDArray[Any]) -> None:
         """Make the method and let it begin, as the comparison does."""
         if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
@@ -181,7 +185,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         kind = _find(self.method)
         parser = OneLineErrorParser()
         parser.add_class_arguments(kind, fail_untyped=False)
-        given = parser.parse_object({name: getattr(self, name) for name in self._chosen})
+        given = parser.parse_object(self._hyperparameters)
         method: Method = kind(**parser.instantiate_classes(given))
         return method, copy_attributes(method, vars(method))
 
@@ -189,13 +193,13 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         codes = np.searchsorted(self.classes_, labels)
         unknown = self.classes_[np.minimum(codes, len(self.classes_) - 1)] != labels
         if unknown.any():
-            raise ValueError(f"y: {labels[unknown][0]!r} is none of the classes {self.classes_.tolist()}")
+            raise ValueError(f"y: {labels[unknown].tolist()[0]!r} is none of the classes {self.classes_.tolist()}")
 
         places = torch.arange(self._seen, self._seen + len(labels))
         size = int(self.batch_size)
-        parts = zip(torch.from_numpy(features).split(size), torch.from_numpy(codes).split(size), places.split(size))
+        parts = [each.split(size) for each in (torch.from_numpy(features), torch.from_numpy(codes), places)]
         with deterministic(), self._generators.in_use():
-            for inputs, targets, its_places in parts:
+            for inputs, targets, its_places in zip(*parts, strict=True):
                 self._method.places = its_places[None]
                 self._method.adapt(inputs[None], targets[None])
         self._seen += len(labels)

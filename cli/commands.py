@@ -71,7 +71,7 @@ COMMANDS = {
     },
     "What is there?": {
         "list": Command(
-            "list methods, metrics, measures, models, datasets or configs", "headstart.evaluation.listing:list_choices"
+            "what there is to name: methods, metrics, models, ...", "headstart.evaluation.listing:list_choices"
         ),
         "cache": Command("show and remove what is stored on this machine", "headstart.cli.cache:main"),
         "write-photos": Command("write photos of a data set as files", "headstart.scripts.write_photos:main"),
@@ -89,4 +89,4 @@ def help_lines() -> list[str]:
     lines = ["usage: headstart COMMAND [OPTIONS]", ""]
     for question, commands in COMMANDS.items():
         lines += [question, *(f"  {name:18}  {each.summary}" for name, each in commands.items() if each.summary), ""]
-    return [*lines, "headstart COMMAND --help shows the options of a command; headstart --version the version."]
+    return [*lines, "headstart COMMAND --help lists the options of a command; headstart --version."]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from lightning.pytorch.cli import LightningArgumentParser
 
+from headstart.cli.model_arguments import forget_arguments_of_others
 from headstart.output.parser import OneLineErrorParser
 
 # What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
@@ -30,8 +31,8 @@ class TaskParser(OneLineErrorParser, LightningArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does, but for those that are an agent's."""
-        given = sys.argv[1:] if args is None else args
-        return super().parse_args([arg for arg in given if not arg.startswith(OF_THE_AGENT)], *rest, **kwargs)
+        given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(OF_THE_AGENT)]
+        return super().parse_args(forget_arguments_of_others(given), *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
         """Give the help: first what is fed."""

@@ -22,7 +22,9 @@ from headstart.output.errors import UserError, naming, reason_of
 TIMM_PREFIX = "timm/"
 RANDOM = "random"
 EMBEDDED = "embedded"
+EMBEDDED_MODEL = "mobilenet_v2"
 EMBEDDED_WEIGHTS = Path(__file__).parent / "embedded" / "mobilenet_v2_035_drawn_objects.safetensors"
+EMBEDDED_ARGUMENTS = {"width_mult": 0.35}
 EMBEDDED_PREPROCESSING = Preprocessing(resize=64, crop=64)
 TERMS = Terms(
     "name",
@@ -186,7 +188,8 @@ class BackboneSpec:
         weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
             those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
             any size; `embedded` for those of the small network that comes with the suite; `random` for none.
-        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`.
+        model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
+            their own.
         preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
             from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
         registry: Model registry of the evaluation contract, a JSON file, looked for in the working folder, then in the
@@ -209,7 +212,7 @@ class BackboneSpec:
             The network.
 
         Raises:
-            UserError: The preprocessing cannot be carried out.
+            UserError: The preprocessing cannot be carried out, or the embedded weights are not of this network.
         """
         if self.preprocessing is not None:
             with naming("preprocessing"):
@@ -220,6 +223,10 @@ class BackboneSpec:
             library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
         elif "." in self.name:
             library = CUSTOM
+        if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
+            raise UserError(
+                f"weights: {EMBEDDED} are those of {EMBEDDED_MODEL}, not of {self.name}; name others or {RANDOM}"
+            )
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
         named = None if self.weights == RANDOM else self.weights
         return NetworkSpec(
@@ -227,7 +234,7 @@ class BackboneSpec:
             library=library,
             model=model,
             weights=path if path.suffix in WEIGHT_FILES else named,
-            arguments=self.model_args,
+            arguments={**(EMBEDDED_ARGUMENTS if self.weights == EMBEDDED else {}), **self.model_args},
             seed=seed,
             preprocessing=self.preprocessing or (EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else None),
             allowed_modules=None,

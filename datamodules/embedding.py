@@ -1,0 +1,142 @@
+"""Features of pictures as an array, the same as comparisons feed, through the row store."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+
+from headstart.datamodules.chosen_backbone import build_chosen
+from headstart.datamodules.photos.class_folders import list_photos, subfolders
+from headstart.datamodules.photos.photo_source import PhotoFiles, Pictures
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_policy import Means, Policy, device_kind
+from headstart.datamodules.rows import rows
+from headstart.modules.arithmetic import settle_arithmetic
+from headstart.modules.networks.backbone import BackboneSpec
+from headstart.modules.networks.build import choose_model
+from headstart.output.errors import UserError, naming
+from headstart.output.parser import OneLineErrorParser
+from headstart.store.cache import cache_folder
+
+Picture = str | Path | NDArray[np.uint8]
+
+
+def embed(
+    photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures,
+    backbone: str | Mapping[str, Any] | BackboneSpec = "mobilenet_v2",
+    *,
+    precision: Literal["auto", "float32", "bfloat16"] = "auto",
+    device: str = "auto",
+    num_workers: int | None = None,
+    cache_dir: str | None = None,
+    seed: int = 0,
+) -> NDArray[np.float32]:
+    """Compute features of pictures with a frozen backbone: what enters its classifier.
+
+    They are those that a comparison feeds, from the same store: what is there already is not computed again, whether a
+    comparison or another call has computed it, and whatever the files are called.
+
+    Args:
+        photos: A folder, whose pictures come first, then those of its folders, each in the order of their names; a list
+            of files; a list of arrays `[height, width, 3]` in uint8, or one array `[samples, height, width, 3]`; or
+            the photos of a data set, such as `DrawnPets().train()`.
+        backbone: Name of a network, with the weights that are its library's default; or the options of
+            `--data.backbone` by their names, `{"name": "resnet50", "weights": "IMAGENET1K_V2"}`.
+        precision: Arithmetic of the network; `auto` takes bfloat16 where the processor or GPU gains from it.
+        device: Where the network runs; `auto` takes a GPU where there is one.
+        num_workers: Processes that decode; None for one per processor.
+        cache_dir: Folder of the store; by default that in HEADSTART_CACHE, else one in the user's cache directory.
+        seed: Seed of random weights.
+
+    Returns:
+        Features `[samples, width]`, in the order of the pictures.
+
+    Raises:
+        UserError: There are no pictures, one cannot be decoded, or there is no such network.
+
+    Example:
+        >>> from headstart.datamodules import DrawnPets
+        >>> embed(DrawnPets(train_size=4).train(), {"weights": "embedded"}).shape
+        (4, 1280)
+    """
+    settle_arithmetic()
+    pictures = _read(photos)
+    place = torch.device(device_kind(device) if device == "auto" else device)
+    chosen = _read_spec(backbone)
+    with naming("backbone"):
+        spec, network = build_chosen(chosen, seed, place)
+    found = replace(spec, model=choose_model(spec), preprocessing=network.preprocessing, loaded=network.digest())
+
+    arithmetic = best_precision(place) if precision == "auto" else precision
+    policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(place), thumbnails=True)
+    stored = rows(found, [], pictures, policy, Means(cache_folder(cache_dir), "features", num_workers))
+    if stored.remarks:
+        first, *others = stored.remarks
+        raise UserError(
+            f"photos: {pictures.names[first]} cannot be decoded ({stored.remarks[first]})"
+            f"{f', nor can {len(others)} others' if others else ''}; leave it out"
+        )
+    features: NDArray[np.float32] = np.array(stored.rows[:, : network.width])
+    return features
+
+
+def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec:
+    if isinstance(backbone, BackboneSpec):
+        return backbone
+    options = {"name": backbone} if isinstance(backbone, str) else dict(backbone)
+    parser = OneLineErrorParser()
+    parser.add_class_arguments(BackboneSpec, "backbone")
+    spec: BackboneSpec = parser.instantiate_classes(parser.parse_object({"backbone": options})).backbone
+    return spec
+
+
+def _read(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures) -> Pictures:
+    if isinstance(photos, Pictures):
+        return photos
+    if isinstance(photos, str | Path):
+        root = Path(photos).expanduser()
+        if not root.is_dir():
+            raise UserError(f"photos: there is no folder {root}; give one that holds pictures, or a list of files")
+        files: Sequence[Picture] = [f / name for f in (root, *subfolders(root)) for name in list_photos(f)]
+    else:
+        files = list(photos)
+    if not files:
+        raise UserError(f"photos: there are none in {str(photos)!r}; give a folder of pictures, files or arrays")
+    if any(isinstance(each, np.ndarray) for each in files):
+        return _Arrays([np.asarray(each) for each in files])
+    names = [str(Path(str(each)).expanduser().absolute()) for each in files]
+    return PhotoFiles(Path("/"), names, [0] * len(names), ["photos"])
+
+
+class _Arrays(Pictures):
+    """Pictures that are in memory.
+
+    Args:
+        arrays: `[height, width, 3]` in uint8 each.
+    """
+
+    def __init__(self, arrays: Sequence[NDArray[Any]]) -> None:
+        for index, array in enumerate(arrays):
+            if array.dtype != np.uint8 or array.ndim != 3 or array.shape[2] != 3:
+                raise UserError(
+                    f"photos: array {index} is {array.dtype} {list(array.shape)}; give uint8 [height, width, 3]"
+                )
+        self.arrays = arrays
+        self.names = [f"array {index}" for index in range(len(arrays))]
+
+    def read(self, index: int) -> Image.Image:
+        """Give one picture."""
+        return Image.fromarray(self.arrays[index])
+
+    def digest(self, index: int) -> str:
+        """Digest the pixels of one picture."""
+        array = self.arrays[index]
+        return hashlib.sha256(repr(array.shape).encode() + array.tobytes()).hexdigest()

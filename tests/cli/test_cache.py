@@ -1,0 +1,101 @@
+"""`headstart cache`: what is shown is what lies there, and what is removed is gone."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from filelock import FileLock
+
+import headstart
+from headstart.__main__ import main
+from headstart.cli.cache import Entry, cache
+from headstart.datamodules import DrawnPets
+from headstart.store.cache import cache_folder
+from headstart.store.ledger import Ledger, Trace, TraceKey
+
+DAY = 24 * 3600
+
+
+@pytest.fixture
+def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Store features of two networks, a download and a ledger; gives the folder of the cache."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("HEADSTART_LEDGER")
+    photos = DrawnPets(train_size=6, validation_size=2).train()
+    headstart.embed(photos, {"weights": "embedded"})
+    headstart.embed(photos, {"weights": "random", "preprocessing": {"resize": 32, "crop": 32}})
+    folder = cache_folder()
+    (folder / "datasets" / "mine").mkdir(parents=True)
+    (folder / "datasets" / "mine" / "photo.jpg").write_bytes(bytes(1000))
+    with Ledger(Path("runs") / "ledger") as ledger:
+        ledger.write({TraceKey("stream", "method", number): Trace(np.arange(3)) for number in range(4)})
+    return folder
+
+
+def by_kind(entries: list[Entry]) -> dict[str, list[Entry]]:
+    return {kind: [entry for entry in entries if entry.kind == kind] for kind in ("features", "downloads", "ledgers")}
+
+
+def size_of(path: Path) -> int:
+    return sum(each.lstat().st_size for each in (path, *path.rglob("*")))
+
+
+def test_what_is_shown(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    shown = by_kind(cache())
+    assert [entry.content for entry in shown["features"]] == ["6 rows of mobilenet_v2"] * 2
+    assert {entry.path for entry in shown["features"]} == set((stored / "rows").iterdir())
+    assert [(entry.name, entry.size) for entry in shown["downloads"]] == [("mine", size_of(stored / "datasets/mine"))]
+    assert [(entry.name, entry.content) for entry in shown["ledgers"]] == [("runs/ledger", "4 traces")]
+    text = capsys.readouterr().out
+    assert all(entry.name in text for entries in shown.values() for entry in entries)
+    assert f"{stored}: features" in text.replace("\n", "")
+
+
+def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = by_kind(cache())["features"]
+    main(["cache", "--remove", first.name])
+    assert not first.path.exists()
+    assert second.path.exists()
+    main(["cache", "--remove", "features", "downloads"])
+    assert not second.path.exists()
+    assert not (stored / "datasets" / "mine").exists()
+    assert Path("runs/ledger").exists()
+    assert "are free again" in capsys.readouterr().out
+    cache(remove="runs/ledger")
+    assert not Path("runs/ledger").exists()
+
+
+def test_removed_by_age(stored: Path) -> None:
+    old, young = by_kind(cache())["features"]
+    for path in (old.path, *old.path.rglob("*")):
+        os.utime(path, (time.time() - 40 * DAY,) * 2)
+    assert [entry.path for entry in cache(older_than=30)] == [old.path]
+    assert [entry.path for entry in cache(remove=["features"], older_than=30)] == [old.path]
+    assert young.path.exists()
+    assert not old.path.exists()
+
+
+def test_what_is_in_use_stays(stored: Path) -> None:
+    table = by_kind(cache())["features"][0]
+    with (
+        FileLock(table.path / "lock"),
+        pytest.raises(ValueError, match=f"remove: a process is using '{table.name}'; wait"),
+    ):
+        cache(remove=["features"])
+    assert len(list((stored / "rows").iterdir())) == 2
+
+
+def test_mistakes_and_an_empty_cache(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    main(["cache"])
+    assert capsys.readouterr().out.replace("\n", "").endswith("cache: nothing")
+    with pytest.raises(SystemExit) as caught:
+        main(["cache", "--remove=nothing"])
+    assert caught.value.code == 1
+    assert capsys.readouterr().err.startswith("error: remove: there is no 'nothing'; headstart cache lists all names")

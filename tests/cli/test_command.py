@@ -1,0 +1,109 @@
+"""The command `headstart`: its list, its mistakes, and where each command leads."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from headstart.__main__ import main
+from headstart.cli.commands import COMMANDS, EVALUATIONS, NAMED
+from headstart.output.sub_commands import load
+from headstart.output.version import describe_version
+
+PORTAL = ("portal", "portal worker", "portal admin")
+
+
+def test_help_fits_on_a_screen_and_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--help"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    starts = [lines.index(question) for question in COMMANDS]
+    for start, (question, commands) in zip(starts, COMMANDS.items(), strict=True):
+        listed = [line.split()[0] for line in lines[start + 1 : start + 1 + len(commands)] if line.startswith("  ")]
+        assert listed == [name for name, command in commands.items() if command.summary], question
+    main([])
+    assert capsys.readouterr().out.splitlines() == lines
+
+
+def test_every_command_leads_somewhere() -> None:
+    for name, command in NAMED.items():
+        if command.extra:
+            pytest.importorskip("fastapi", reason="the extra portal is not installed")
+        assert callable(load(command.home)), name
+    assert set(EVALUATIONS) == {name for name, command in NAMED.items() if "evaluation." in command.home}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    if name in PORTAL:
+        pytest.importorskip("fastapi", reason="the extra portal is not installed")
+    with pytest.raises(SystemExit) as caught:
+        main([*name.split(), "--help"])
+    assert caught.value.code == 0
+    assert capsys.readouterr().out.startswith("usage: headstart")
+
+
+@pytest.mark.parametrize(
+    ("args", "line"),
+    [
+        (["lis"], "'lis' is no command (closest: list); headstart --help lists them"),
+        (["xyzzy"], "'xyzzy' is no command; headstart --help lists them"),
+        (["list"], "list.kind: it is required, and not given"),
+        (["train", "--config=nowhere.yaml"], "config: there is no file"),
+    ],
+)
+def test_mistakes(args: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(args)
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(f"error: {line}")
+
+
+def test_version(capsys: pytest.CaptureFixture[str]) -> None:
+    for args in (["--version"], ["train", "--version"], ["list", "--version"], ["sweep", "--version"]):
+        main(args)
+        assert capsys.readouterr().out == f"{describe_version()}\n"
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.delitem(sys.modules, "headstart.portal.serve", raising=False)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(SystemExit):
+        main(["portal"])
+    assert capsys.readouterr().err.endswith("pip install 'headstart[portal]'\n")
+
+
+def test_configurations_of_the_suite_are_found_from_any_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def shown(*args: str) -> str:
+        with pytest.raises(SystemExit):
+            main([*args, "--print_config"])
+        return capsys.readouterr().out
+
+    by_name = shown("train", "--config", "demo.yaml")
+    assert "headstart.datamodules.DrawnPets" in by_name
+    assert shown("train", "--config=configs/demo.yaml") == by_name == shown("demo")
+    assert "kernel_ridge" in shown("demo", "--model=configs/model/frozen_methods.yaml")
+    # What is there is the user's.
+    (tmp_path / "demo.yaml").write_text("seed_everything: 7")
+    assert "seed_everything: 7" in shown(
+        "train", "--config=demo.yaml", "--data=FeatureStream", "--data.photos=DrawnPets"
+    )
+
+
+def test_names_and_metrics_need_no_torch(tmp_path: Path) -> None:
+    code = (
+        "import sys, json, headstart\nfrom headstart.metrics import linear_cka, cka_null, log_me\n"
+        "from headstart.__main__ import main\nmain(['list', 'methods'])\n"
+        "print(json.dumps([name in sys.modules for name in ('torch', 'lightning', 'rich')]))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout.splitlines()[-1]) == [False, False, False]

@@ -1,0 +1,88 @@
+"""Features as an array: in the order of the pictures, those of comparisons, and computed once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+import headstart
+from headstart.datamodules import DrawnPets, UnsplitClassFolders
+from headstart.datamodules.row_computation import ComputedRows
+from headstart.modules.networks.backbone import BackboneSpec, build_backbone
+from headstart.output.errors import UserError
+
+EMBEDDED = {"weights": "embedded"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write pictures of two classes, and one beside their folders."""
+    photos = DrawnPets(train_size=6, validation_size=2).train()
+    for index, name in enumerate(("top.png", "b/1.png", "b/2.png", "b/10.png", "a/x.png")):
+        (tmp_path / "pictures" / name).parent.mkdir(parents=True, exist_ok=True)
+        photos.read(index).save(tmp_path / "pictures" / name)
+    return tmp_path / "pictures"
+
+
+def arrays(folder: Path, *names: str) -> list[Any]:
+    return [np.asarray(Image.open(folder / name)) for name in names]
+
+
+def test_folders_files_and_arrays_give_the_same(folder: Path) -> None:
+    names = ("top.png", "a/x.png", "b/1.png", "b/2.png", "b/10.png")
+    found = headstart.embed(folder, EMBEDDED)
+    assert found.shape == (5, 1280)
+    assert found.dtype == np.float32
+    assert np.array_equal(headstart.embed([folder / name for name in names], EMBEDDED), found)
+    assert np.array_equal(headstart.embed([str(folder / name) for name in names[::-1]], EMBEDDED), found[::-1])
+    assert np.array_equal(headstart.embed(arrays(folder, *names), EMBEDDED), found)
+    assert np.array_equal(headstart.embed(np.stack(arrays(folder, *names)), EMBEDDED), found)
+    inside = UnsplitClassFolders(str(folder)).splits()[0]
+    assert np.array_equal(headstart.embed(inside, EMBEDDED), found[1:])
+
+
+def test_they_are_what_the_network_gives(folder: Path) -> None:
+    backbone = build_backbone(BackboneSpec(weights="embedded").network(0))
+    (picture,) = arrays(folder, "top.png")
+    assert picture.shape == (64, 64, 3)
+    with torch.no_grad():
+        expected = backbone(torch.from_numpy(picture.copy()).permute(2, 0, 1)[None])
+    found = headstart.embed([folder / "top.png"], BackboneSpec(weights="embedded"), precision="float32")
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_what_is_stored_is_not_computed_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = headstart.embed(folder, EMBEDDED)
+
+    def refuse(self: ComputedRows) -> Iterator[Any]:
+        raise AssertionError
+
+    monkeypatch.setattr(ComputedRows, "__iter__", refuse)
+    assert np.array_equal(headstart.embed(folder / "a", EMBEDDED), first[1:2])
+    with pytest.raises(AssertionError):
+        headstart.embed(folder, {"weights": "random", "preprocessing": {"resize": 32, "crop": 32}})
+
+
+@pytest.mark.parametrize(
+    ("photos", "backbone", "message"),
+    [
+        ([], "mobilenet_v2", "photos: there are none in"),
+        ("nowhere", "mobilenet_v2", "photos: there is no folder nowhere"),
+        ([np.zeros((3, 3, 3))], EMBEDDED, r"photos: array 0 is float64 \[3, 3, 3\]; give uint8"),
+        (["absent.png"], EMBEDDED, "absent.png cannot be read"),
+        ([__file__], EMBEDDED, r"photos: .*test_embedding.py cannot be decoded \(no picture of a known format\)"),
+        (["absent.png"], {"wieghts": "embedded"}, r"backbone.wieghts: there is no such option \(closest"),
+        (["absent.png"], "resnet19", "backbone.name: torchvision has no model 'resnet19'"),
+        (["absent.png"], {"name": "resnet18", "weights": "embedded"}, "backbone.weights: embedded are those of mobil"),
+    ],
+)
+def test_mistakes(photos: Any, backbone: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UserError, match=message):
+        headstart.embed(photos, backbone)

@@ -1,0 +1,182 @@
+"""Methods as scikit-learn classifiers: its checks, its tools, and the traces of comparisons."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import headstart
+from headstart.datamodules import CatsAndDogs, DrawnPets, PhotoSource
+from headstart.datamodules.draws import draw_ordering
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.modules.methods.catalogue import METHODS
+from headstart.tests.material.blank_figures import blank_figures
+from headstart.tests.material.lightning_modules import Probe
+from headstart.train import main
+
+pytest.importorskip("sklearn", reason="the extra sklearn is not installed")
+
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+
+from headstart.estimators import CLASSIFIERS, HeadstartClassifier
+
+SHARED = Path(os.environ.get("HEADSTART_SHARED", Path(headstart.__file__).parents[1] / "shared"))
+REAL = (SHARED / "data" / "cats_and_dogs", SHARED / "weights" / "mobilenet_v2_imagenet.safetensors")
+# What has to be given beside the name: a module, and a classifier that is installed.
+GIVEN: dict[str, dict[str, Any]] = {
+    "own_lightning_module": {"module": Probe},
+    "scikit_learn_classifier": {"classifier": "sklearn.naive_bayes.GaussianNB"},
+}
+# A product of one row and that of many round differently, which float32 shows.
+ROUNDED = {"check_methods_subset_invariance": "products of other shapes round differently in float32"}
+
+
+def samples(count: int = 60, classes: int = 3) -> tuple[NDArray[np.float64], NDArray[np.str_]]:
+    """Draw separable features and the names of their classes."""
+    generator, labels = np.random.default_rng(0), np.arange(count) % classes
+    features = generator.normal(size=(count, 5)) + 4 * np.eye(5)[labels]
+    return features, np.array(["ant", "bee", "cat"])[labels]
+
+
+def test_all_methods_on_features_without_a_source_head_are_there() -> None:
+    on_features = {method.name for method in METHODS.values() if "features" in method.inputs}
+    assert on_features - CLASSIFIERS.keys() == {"semantic_class_mean", "learned_semantic_prior"}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_checks_of_scikit_learn() -> None:
+    check_estimator(HeadstartClassifier())
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", [name for name in CLASSIFIERS if name != "own_lightning_module"])
+def test_the_checks_of_scikit_learn_on_every_method(method: str) -> None:
+    rounded = ROUNDED if method in ("kernel_ridge", "nearest_class_mean", "scikit_learn_classifier") else {}
+    check_estimator(HeadstartClassifier(method, **GIVEN.get(method, {})), expected_failed_checks=rounded)
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_every_method_tells_classes_apart(method: str) -> None:
+    features, names = samples()
+    classifier = HeadstartClassifier(method, **GIVEN.get(method, {})).fit(np.tile(features, (4, 1)), np.tile(names, 4))
+    assert classifier.classes_.tolist() == ["ant", "bee", "cat"]
+    chances = classifier.predict_proba(features)
+    np.testing.assert_allclose(chances.sum(1), 1)
+    assert (classifier.classes_[chances.argmax(1)] == classifier.predict(features)).all()
+    if method != "gradient_descent":  # small steps
+        assert classifier.score(features, names) > 0.7
+
+
+def test_tools_of_scikit_learn() -> None:
+    features, names = samples(90)
+    assert (
+        cross_val_score(make_pipeline(StandardScaler(), HeadstartClassifier("streaming_lda")), features, names).min()
+        > 0.9
+    )
+    search = GridSearchCV(HeadstartClassifier("kernel_ridge"), {"ridge": [0.1, 10.0], "batch_size": [30]}, cv=3)
+    search.fit(features, names)
+    assert search.best_params_["ridge"] in (0.1, 10.0)
+    assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
+    chosen = HeadstartClassifier("kernel_ridge", ridge=3.0)
+    assert chosen.get_params() == {"method": "kernel_ridge", "batch_size": 1, "random_state": 0, "ridge": 3.0}
+    assert "ridge=3.0" in repr(chosen)
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_pickled_it_goes_on_as_it_would_have(method: str) -> None:
+    features, names = samples(40)
+    whole = HeadstartClassifier(method, **GIVEN.get(method, {})).partial_fit(
+        features[:20], names[:20], classes=np.unique(names)
+    )
+    copy = pickle.loads(pickle.dumps(whole))
+    for each in (whole, copy):
+        each.partial_fit(features[20:], names[20:])
+    assert np.array_equal(whole.predict_proba(features), copy.predict_proba(features))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: HeadstartClassifier("nothing").fit(*samples()),
+            "method: 'nothing' is no method on features; name one",
+        ),
+        (lambda: HeadstartClassifier("semantic_class_mean").fit(*samples()), "method: 'semantic_class_mean' is no"),
+        (lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()), "ridge: expected a number"),
+        (lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()), "rigde: there is no such option"),
+        (lambda: HeadstartClassifier(batch_size=0).fit(*samples()), "batch_size: expected a whole number above 0"),
+        (lambda: HeadstartClassifier().set_params(ridge=1), "ridge: gaussian_discriminant_analysis has no such"),
+        (lambda: HeadstartClassifier().partial_fit(*samples()), "classes: must be passed"),
+        (lambda: HeadstartClassifier().partial_fit(*samples(), classes=["ant"]), "y: 'bee' is none of the classes"),
+    ],
+)
+def test_mistakes(make: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_before_it_is_fitted() -> None:
+    with pytest.raises(NotFittedError):
+        HeadstartClassifier().predict(samples()[0])
+
+
+def require_same_as_trace(
+    source: PhotoSource, options: Sequence[str], backbone: dict[str, Any], folder: Path, seed: int
+) -> None:
+    """Check that classifiers are as often right as the traces of a comparison say, after every sample."""
+    names = [name for name in CLASSIFIERS if name not in GIVEN]
+    methods = [f"--model.methods.{name}={name}" for name in names]
+    shared = ["--data.orderings=1", "--trainer.logger=false", "--criterion.threshold=1.0", f"--seed_everything={seed}"]
+    with blank_figures():
+        main([*options, *methods, *shared, f"--trainer.default_root_dir={folder}"])
+    curves = Curves.load(folder / "curves.npz")
+
+    train, validation = source.train(), source.validation()
+    fed, held = headstart.embed(train, backbone), headstart.embed(validation, backbone)
+    order = draw_ordering(len(train), 0, seed)
+    for index, name in enumerate(curves.methods):
+        if name == "baseline":
+            continue
+        classifier = HeadstartClassifier(name, random_state=seed)
+        correct = []
+        for place in order[: len(curves.samples_seen)]:
+            classifier.partial_fit(fed[[place]], train.labels[[place]], classes=[0, 1])
+            correct.append((classifier.predict(held) == validation.labels).sum())
+        assert correct == curves.correct[index, 0].tolist(), name
+
+
+def test_predictions_are_those_of_the_trace(tmp_path: Path) -> None:
+    sizes = {"train_size": 60, "validation_size": 50}
+    photos = [f"--data.photos.{name}={value}" for name, value in sizes.items()]
+    options = ["--config=demo.yaml", *photos, "--data.max_samples=25", "--data.num_workers=0"]
+    require_same_as_trace(DrawnPets(**sizes), options, {"weights": "embedded"}, tmp_path / "run", seed=3)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not all(path.exists() for path in REAL), reason="needs the photos and weights of ../shared")
+def test_predictions_are_those_of_the_trace_on_real_photos(tmp_path: Path) -> None:
+    photos, weights = REAL
+    small = {"resize": 72, "crop": 64}
+    options = [
+        "--config=cats_and_dogs.yaml",
+        f"--data.photos.root={photos}",
+        f"--data.backbone.weights={weights}",
+        f"--data.backbone.preprocessing={small}",
+        "--data.max_samples=40",
+        "--model.methods={}",
+    ]
+    backbone = {"weights": str(weights), "preprocessing": small}
+    require_same_as_trace(CatsAndDogs(str(photos)), options, backbone, tmp_path / "run", seed=0)

@@ -1,0 +1,217 @@
+"""Whatever a user's files and packages are called, they are the user's, and the suite's own are `headstart.…` alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+import headstart
+from headstart import train
+from headstart.output.import_paths import OWN
+
+ROOT = Path(headstart.__file__).parent
+MINE = """mine = True
+from headstart.modules import NearestClassMean
+
+class Mine(NearestClassMean):
+    pass
+"""
+# It takes all that has a name of the suite's; the stand-in for Hugging Face's package is installed.
+USES_HF = """
+import evaluate, metrics, modules.net, output, store, train
+from headstart.modules import NearestClassMean
+
+assert evaluate.load("accuracy") == "of Hugging Face"
+assert all(each.mine for each in (metrics, modules.net, output, store, train))
+
+class UsesHuggingFace(NearestClassMean):
+    pass
+"""
+METHODS = {"mine": "metrics.Mine", "net": "modules.net.Mine", "hf": "uses_hf.UsesHuggingFace"}
+COMMANDS = {
+    "door": [sys.executable, str(ROOT / "train.py")],
+    "command": [str(Path(sys.executable).parent / "headstart"), "train"],
+    "module": [sys.executable, "-m", "headstart", "train"],
+}
+
+
+@pytest.fixture
+def colliding(tmp_path: Path) -> Path:
+    """Write a folder of files that have the suite's names, and one with an installed package of such a name."""
+    folder = tmp_path / "mine"
+    (folder / "modules").mkdir(parents=True)
+    for name in OWN - {"__init__", "__main__", "evaluate", "modules", "tests"}:
+        (folder / f"{name}.py").write_text(MINE)
+    (folder / "modules" / "__init__.py").touch()
+    (folder / "modules" / "net.py").write_text(MINE)
+    (folder / "uses_hf.py").write_text(USES_HF)
+    package = tmp_path / "installed" / "evaluate"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("def load(name): return 'of Hugging Face'\n")
+    return folder
+
+
+@pytest.fixture
+def options(small_comparison: Callable[[Path], list[str]], tmp_path: Path) -> list[str]:
+    """Give a small comparison of methods out of these files."""
+    shared = [each for each in small_comparison(tmp_path) if not each.startswith("--model.methods")]
+    return [*shared, *(f"--model.methods.{name}={path}" for name, path in METHODS.items())]
+
+
+def environment(*folders: Path) -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))}
+
+
+def require_own(results: Path) -> None:
+    """Check that a run has compared the user's classes."""
+    document = json.loads(results.read_text())["methods"]
+    found = {name: its["provenance"]["class"] for name, its in document.items() if name != "baseline"}
+    assert found == METHODS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("command", COMMANDS)
+def test_in_the_working_folder(command: str, colliding: Path, options: list[str], tmp_path: Path) -> None:
+    asked = [*COMMANDS[command], *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    subprocess.run(asked, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+    require_own(tmp_path / "run" / "results.json")
+
+
+@pytest.mark.slow
+def test_on_the_path_of_a_command_in_the_suites_folder(colliding: Path, options: list[str], tmp_path: Path) -> None:
+    asked = [sys.executable, "train.py", *options, f"--trainer.default_root_dir={tmp_path / 'run'}"]
+    subprocess.run(asked, cwd=ROOT, env=environment(colliding, tmp_path / "installed"), check=True)
+    require_own(tmp_path / "run" / "results.json")
+
+
+def write_sweep(folder: Path, options: list[str]) -> Path:
+    content = {
+        "program": "train.py",
+        "method": "grid",
+        "command": ["${program}", *options, "${args}"],
+        "parameters": {"seed_everything": {"values": [0, 1]}},
+    }
+    (folder / "sweep.yaml").write_text(yaml.safe_dump(content))
+    return folder / "sweep.yaml"
+
+
+@pytest.fixture
+def ray() -> Iterator[str]:
+    pytest.importorskip("ray")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 2})
+    try:
+        yield str(cluster.address)
+    finally:
+        cluster.shutdown()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("door", [True, False])
+@pytest.mark.parametrize("engine", ["workers", "ray"])
+def test_in_the_processes_of_a_sweep(
+    door: bool, engine: str, colliding: Path, options: list[str], tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    sweep = [sys.executable, str(ROOT / "sweep.py")] if door else [*COMMANDS["command"][:1], "sweep"]
+    where = f"--ray={request.getfixturevalue('ray')}" if engine == "ray" else "--workers=2"
+    # What is installed here is so on every machine.
+    (tmp_path / "ray.yaml").write_text(yaml.safe_dump({"env_vars": {"PYTHONPATH": str(tmp_path / "installed")}}))
+    more = [f"--runtime_env={tmp_path / 'ray.yaml'}"] if engine == "ray" else []
+    asked = [*sweep, str(write_sweep(tmp_path, options)), f"--output={tmp_path / 'out'}", where, *more]
+    subprocess.run(asked, cwd=colliding, env=environment(tmp_path / "installed"), check=True)
+    found = sorted((tmp_path / "out").glob("*/results.json"))
+    assert len(found) == 2
+    for results in found:
+        require_own(results)
+
+
+def run_python(code: str, folder: Path, *path: Path) -> str:
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=folder, env=environment(*path), capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
+    code = (
+        "import headstart, importlib\n"
+        "for name in ('modules', 'modules.method', 'metrics', 'evaluate', 'train', 'store.ledger', 'output'):\n"
+        "    try:\n        importlib.import_module(name)\n        print('found', name)\n"
+        "    except ModuleNotFoundError as error:\n        assert name.startswith(error.name), error\n"
+    )
+    assert run_python(code, ROOT, ROOT) == ""
+    # Also where the folder was asked before the suite was imported.
+    assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
+
+
+def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
+    for name in ("__init__.py", "output/__init__.py", "output/import_paths.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    (tmp_path / "my_method.py").write_text("print('found')")
+    (tmp_path / "evaluate.py").write_text("print('taken for an installed package')")
+    code = (
+        "import importlib.util, sys\n"
+        "spec = importlib.util.spec_from_file_location('headstart', '__init__.py')\n"
+        "sys.modules['headstart'] = importlib.util.module_from_spec(spec)\n"
+        "spec.loader.exec_module(sys.modules['headstart'])\n"
+        "import my_method, evaluate"
+    )
+    found = run_python(code, tmp_path, tmp_path)
+    assert found.startswith("found\n")
+    assert found.splitlines()[-1] == "ModuleNotFoundError: No module named 'evaluate'"
+
+
+def configuration(capsys: pytest.CaptureFixture[str], *options: str) -> Any:
+    with pytest.raises(SystemExit):
+        train.main([*options, "--print_config"])
+    return yaml.safe_load(capsys.readouterr().out)
+
+
+def test_paths_of_the_version_before_are_understood(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "saved.yaml").write_text(
+        "data:\n  class_path: datamodules.FeatureStream\n  init_args:\n    photos:\n"
+        "      class_path: datamodules.ClassSubset\n"
+        "      init_args: {source: datamodules.photos.cats_and_dogs.CatsAndDogs, classes: [cats, dogs]}\n"
+        "model:\n  baseline: modules.GradientDescent\n  methods:\n    lora: {class_path: modules.LoRA}\n"
+        "trainer:\n  logger: {class_path: callbacks.DashboardLogger}\n"
+    )
+    before = configuration(
+        capsys, f"--config={tmp_path / 'saved.yaml'}", "--model.methods.mean=modules.NearestClassMean"
+    )
+    assert before["data"]["class_path"] == "headstart.datamodules.FeatureStream"
+    photos = before["data"]["init_args"]["photos"]
+    assert photos["class_path"] == "headstart.datamodules.ClassSubset"
+    assert photos["init_args"]["source"]["class_path"] == "headstart.datamodules.photos.cats_and_dogs.CatsAndDogs"
+    paths = {name: its["class_path"] for name, its in before["model"]["methods"].items()}
+    assert paths == {"lora": "headstart.modules.LoRA", "mean": "headstart.modules.NearestClassMean"}
+    assert before["trainer"]["logger"]["class_path"] == "headstart.callbacks.DashboardLogger"
+
+
+@pytest.mark.parametrize("name", ["LoRA", "lora", "headstart.modules.LoRA", "modules.LoRA"])
+def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = configuration(capsys, "--config=demo.yaml", f"--model.methods={{x: {name}}}", f"--model.methods.y={name}")
+    assert {its["class_path"] for its in found["model"]["methods"].values()} == {"headstart.modules.LoRA"}
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("modules.LoRAA", "modules.LoRAA cannot be imported: no module 'modules' is installed or in this folder"),
+        ("headstart.modules.LoRAA", "there is no headstart.modules.LoRAA (closest: headstart.modules.LoRA)"),
+        ("modules.method", "modules.method cannot be imported: no module 'modules' is installed or in this folder"),
+    ],
+)
+def test_names_that_lead_nowhere(name: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        train.main(["--config=demo.yaml", f"--model.methods.x={name}"])
+    assert caught.value.code == 2
+    assert f"error: model.methods.x: {line}" in capsys.readouterr().err
