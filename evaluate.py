@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ if not __package__ and "headstart" not in sys.modules:
 from headstart.cli.commands import EVALUATIONS
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import OneLineErrorParser, one_line_errors
-from headstart.output.sub_commands import load, placeholder, plain_arguments
+from headstart.output.sub_commands import load, placeholder, plain_arguments, without_logger
 from headstart.output.version import describe_version
 
 # What these are about comes without a name; what others cannot do without is named like any option.
@@ -27,7 +28,7 @@ POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "sub
 # Options that several values may follow.
 LISTS = {"--make"}
 # What may come several times without a name.
-SEVERAL = {"leaderboard", "submissions-report"}
+SEVERAL = {"leaderboard", "report", "submissions-report"}
 SWITCHES = {"--overwrite", "--check", "--complete"}
 
 
@@ -45,6 +46,9 @@ def main(args: Sequence[str] | None = None) -> None:
         import_from_working_folder()
         # Importing what is not asked for would cost seconds, and a list of the sub-commands needs none of them.
         commands: dict[str, Any] = {name: load(command.home) for name, command in EVALUATIONS.items() if name in given}
+        chosen = next((arg for arg in given if arg in commands), None)
+        if chosen is not None and "logger" not in signature(commands[chosen]).parameters:
+            given = without_logger(chosen, given)
         jsonargparse.auto_cli(
             commands or {name: placeholder(command.summary) for name, command in EVALUATIONS.items()},
             args=given,

@@ -32,7 +32,9 @@ def main(args: Sequence[str] | None = None) -> None:
             print(describe_version())
             return
         from headstart.sweeps.sweep import sweep
+        from headstart.sweeps.sweep_file import refuse_options_of_runs
 
+        refuse_options_of_runs(given)
         given = switched_on(given, ("--dry_run", "--overwrite"))
         jsonargparse.auto_cli(sweep, args=given, parser_class=OneLineErrorParser)
 

@@ -19,6 +19,7 @@ from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.modules.checkpoint import is_current, pickling, unpickling, why_not
 from headstart.modules.comparison import Comparison
 from headstart.modules.method import Start
+from headstart.output.errors import reason_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import TraceKey
 
@@ -195,7 +196,7 @@ class Checkpoints:
             partial.replace(self._file)
         except (OSError, RuntimeError) as error:
             _remove(partial)
-            self.remarks.add(f"The checkpoint {self._file} cannot be written ({error}).")
+            self.remarks.add(f"The checkpoint {self._file} cannot be written ({reason_of(error)}).")
 
     def finish(self, comparison: Comparison, unmet: NDArray[np.bool_], aligned: bool) -> None:
         """End a pass: keep a checkpoint of the traces that a higher limit would continue, and no other.

@@ -55,7 +55,7 @@ def measure(
             criterion.cut_off_because = CUT_OFF[type(stop)]
             raise
         except (LedgerError, UserError) as error:
-            criterion.cut_off_because = criterion.cut_off_because or f"error: {error}"
+            criterion.cut_off_because, criterion.is_mistaken = criterion.cut_off_because or f"error: {error}", True
             raise
         finally:
             results.finish(trainer)

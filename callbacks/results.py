@@ -199,12 +199,12 @@ class Results(LedgerResults):
         """
         traces = self.traces
         measured, complete = np.all(traces.lengths > 0, axis=0), not traces.missing.any()
-        cut_off = f"INCOMPLETE: {self.criterion.cut_off_because}"
+        cut_off = "a mistake ended it" if self.criterion.is_mistaken else self.criterion.cut_off_because
         if not measured.any():
-            say(f"{cut_off}, before every method was measured. Nothing is written.")
+            say(f"INCOMPLETE: {cut_off}, before every method was measured. Nothing is written.")
             return
         if not (complete or self.overwrite) and self.before.get("complete"):
-            say(f"{cut_off}. The complete results in {self.folder} are kept.")
+            say(f"INCOMPLETE: {cut_off}. The complete results in {self.folder} are kept.")
             return
         self.criterion.log_rest(trainer)
         curves = self._curves(complete, measured)
@@ -224,7 +224,8 @@ class Results(LedgerResults):
         )
         if not measured.all():
             say(f"Of {len(measured)} orderings, only {measured.sum()} are in the results; the same command goes on.")
-        say(f"{'Complete' if complete else 'INCOMPLETE'}: {document['stopped_because']}. Written:")
+        ended = f"Complete: {document['stopped_because']}" if complete else f"INCOMPLETE: {cut_off}"
+        say(f"{ended}. Written:")
         for path in paths:
             say(f"  {path}")
 

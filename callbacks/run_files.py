@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_together
 
 RESULTS = "results.json"
@@ -53,7 +53,7 @@ def write_run(folder: Path, config: str, curves: Curves, document: dict[str, Any
                 path.unlink()
     except OSError as error:
         raise UserError(
-            f"trainer.default_root_dir: {str(folder)!r} cannot be written ({error}); the traces are in the "
+            f"trainer.default_root_dir: {str(folder)!r} cannot be written ({reason_of(error)}); the traces are in the "
             "ledger, so make room and give the same command"
         ) from error
     return written

@@ -62,6 +62,8 @@ class SampleEfficiency(Callback):
         self.is_lazy = evaluation == "lazy"
         self.stops = stop_when_met or self.is_lazy
         self.cut_off_because = ""
+        # Whether that is a mistake of the user's, which the command ends by telling.
+        self.is_mistaken = False
         # Number of the evaluation that is being made; None where it is none of the protocol.
         self._now: int | None = None
 
@@ -252,7 +254,9 @@ class SampleEfficiency(Callback):
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
         """Store what was measured before the run was cut off, but for what a method has spoilt."""
         assert isinstance(pl_module, Comparison)
-        self.cut_off_because = CUT_OFF.get(type(exception), f"error: {type(exception).__name__}: {exception}")
+        self.is_mistaken = isinstance(exception, UserError)
+        kind = "" if self.is_mistaken else f"{type(exception).__name__}: "
+        self.cut_off_because = CUT_OFF.get(type(exception), f"error: {kind}{exception}")
         if self.is_lazy and self._now is not None and self._next <= self._now:
             self.traces.leave_out(self._now)
         if pl_module.spoilt():

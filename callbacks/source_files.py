@@ -22,7 +22,7 @@ from headstart.contract.schema import CONTRACT_VERSION
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, PIXELS
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
 
 WEIGHTS = "weights.safetensors"
@@ -134,7 +134,9 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite
                 partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
                 read_registry(partial)
     except OSError as error:
-        raise UserError(f"results.registry: {str(registry)!r} cannot be written ({error}); choose another") from error
+        raise UserError(
+            f"results.registry: {str(registry)!r} cannot be written ({reason_of(error)}); choose another"
+        ) from error
 
 
 def require_name(name: str) -> None:

@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader
 
 from headstart.callbacks.interruption import signals_of
 from headstart.modules.photo_training import PhotoTraining
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
@@ -56,8 +56,8 @@ class EpochCheckpoint(Checkpoint):
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
             raise UserError(
-                f"trainer.default_root_dir: {str(self.file.parent)!r} cannot be written ({error}); make room, or "
-                "choose another folder"
+                f"trainer.default_root_dir: {str(self.file.parent)!r} cannot be written ({reason_of(error)}); make "
+                "room, or choose another folder"
             ) from error
         self._saved = time.monotonic()
 

@@ -15,7 +15,7 @@ import torch
 
 from headstart.callbacks.run_files import CONFIG, RESULTS
 from headstart.modules.arithmetic import TENSOR_FLOAT_32
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import alone_in, output_folder, write_together
 from headstart.output.printable import say
 from headstart.output.version import git_revision
@@ -100,8 +100,8 @@ class TrainingFiles:
             paths = write_together(self.folder, files)
         except OSError as error:
             raise UserError(
-                f"trainer.default_root_dir: {str(self.folder)!r} cannot be written ({error}); make room and give the "
-                "same command, or choose another folder"
+                f"trainer.default_root_dir: {str(self.folder)!r} cannot be written ({reason_of(error)}); make room and "
+                "give the same command, or choose another folder"
             ) from error
         for file in (self.checkpoint, self.checkpoint.with_suffix(".partial")):
             file.unlink(missing_ok=True)

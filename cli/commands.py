@@ -34,7 +34,7 @@ COMMANDS = {
         "leaderboard": Command(
             "rank methods over many runs", "headstart.evaluation.leaderboard.leaderboard:leaderboard"
         ),
-        "report": Command("write a page about one run", "headstart.evaluation.report.report:report"),
+        "report": Command("write a page about runs", "headstart.evaluation.report.report:report"),
     },
     "How alike are the representations of two models?": {
         "cka": Command("compare models on stimuli, or score a submission", "headstart.evaluation.alignment.cka:cka"),

@@ -19,6 +19,7 @@ from headstart.contract.problems import ContractError, Problem
 from headstart.contract.schema import AS_LIST, MAX_ENTRIES, MIN_ENTRIES, Document, Team, check_document
 from headstart.contract.untrusted_json import read_limited
 from headstart.contract.versions import VERSIONS, Version
+from headstart.output.errors import broken_yaml
 from headstart.output.shipped_files import CONFIGS, find_file
 
 CHALLENGES = CONFIGS / "challenge"
@@ -222,8 +223,7 @@ def read_challenge(path: Path) -> Challenge:
         # As JSON, of which the messages are made: times become text.
         parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
-        reason = " ".join(str(error).split())
-        raise ContractError(document, [Problem("", "", f"is not YAML: {reason}")]) from error
+        raise ContractError(document, [Problem("", "", f"is not YAML: {broken_yaml(error)}")]) from error
     outcome = check_document(parsed, CHALLENGE, "a challenge")
     challenge, problems = outcome
     if challenge is None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.stored_traces import is_ledger
 from headstart.modules.networks.spec import WEIGHT_FILES
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.store.ledger import TOLD, parts_of
 from headstart.store.ledger_reader import LedgerReader
 
@@ -117,7 +117,7 @@ def _read(folder: Path) -> Accuracy:
         accuracy.trained  # noqa: B018 - that it is there
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserError(
-            f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {error}); "
+            f"runs: {RESULTS} in {str(folder)!r} is damaged ({type(error).__name__}: {reason_of(error)}); "
             "run headstart train again"
         ) from error
     return accuracy

@@ -14,7 +14,7 @@ import numpy as np
 import yaml
 
 from headstart.metrics.sample_efficiency.curves import Curves
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, broken_yaml
 
 FILES = ("results.json", "curves.npz", "config.yaml")
 # What may differ between runs that are joined.
@@ -111,7 +111,7 @@ def _read(folder: Path) -> Run:
         return run
     except (ValueError, KeyError, TypeError, zipfile.BadZipFile, yaml.YAMLError) as error:
         raise UserError(
-            f"runs: the files in {str(folder)!r} are damaged ({error}); run headstart train again".replace("\n", " ")
+            f"runs: the files in {str(folder)!r} are damaged ({broken_yaml(error)}); run headstart train again"
         ) from error
 
 

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
@@ -45,7 +45,9 @@ def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
             reader = csv.reader(file)
             yield from ((reader.line_num, row) for row in reader if row)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UserError(f"{option}: {str(path)!r} cannot be read ({error}); give a CSV file in UTF-8") from error
+        raise UserError(
+            f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); give a CSV file in UTF-8"
+        ) from error
 
 
 def require_fields(row: Sequence[str], header: Sequence[str]) -> None:

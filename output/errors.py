@@ -11,6 +11,8 @@ from contextlib import contextmanager
 INCOMPLETE = 75
 # An argument's name, as messages begin with it: `root: there is no folder ...`.
 _ARGUMENT = re.compile(r"[a-z_][\w.]*: ")
+# Where something is in a text that is no file, in PyYAML's words, and the line that it shows.
+_IN_YAML = re.compile(r' in "<[\w ]+>", (line \d+, column \d+|position \d+)(?:: .*? \^)?')
 
 
 class UserError(ValueError):
@@ -45,9 +47,17 @@ class Terminated(SystemExit):
         super().__init__(self.status)
 
 
-def reason_of(error: Exception) -> str:
-    """Give the first line of an error's message, or its kind where it has none."""
+def reason_of(error: BaseException) -> str:
+    """Give the first line of an error's message, or its kind where it has none; of the system's the words alone."""
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
     return (str(error) or type(error).__name__).splitlines()[0]
+
+
+def broken_yaml(said: object) -> str:
+    """Put what PyYAML says of a text into one line: what is wrong, and the line and column where it is."""
+    text = " ".join(str(said).split())
+    return _IN_YAML.sub(lambda found: f" at {found[1]}" + "," * (found.end() < len(text)), text)
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 
 try:
     import fcntl
@@ -48,7 +48,7 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     except (OSError, RuntimeError, ValueError) as error:
         # No permission to look, a name too long, no home of that user, a NUL.
-        raise UserError(f"{option}: {str(chosen)!r} cannot be a folder ({error}); choose another") from error
+        raise UserError(f"{option}: {str(chosen)!r} cannot be a folder ({reason_of(error)}); choose another") from error
     try:
         # Permissions alone do not tell of read-only disks, nor of folders that only the system fills.
         with TemporaryFile(dir=there):
@@ -263,7 +263,9 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
     try:
         return write_together(folder, writers)
     except OSError as error:
-        raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
+        raise UserError(
+            f"output: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
+        ) from error
 
 
 def rewrite_text(path: Path, text: str) -> None:
@@ -277,4 +279,4 @@ def rewrite_text(path: Path, text: str) -> None:
         target = path.resolve(strict=True)
         write_together(target.parent, {target.name: write})
     except OSError as error:
-        raise UserError(f"{str(path)!r} cannot be written ({error})") from error
+        raise UserError(f"{str(path)!r} cannot be written ({reason_of(error)})") from error

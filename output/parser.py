@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 import jsonargparse
 
+from headstart.output.class_help import LISTS, ClassHelp
 from headstart.output.class_names import accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
@@ -29,7 +30,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # An abbreviation that is unique today is another option's prefix tomorrow.
-        super().__init__(*args, **{"allow_abbrev": False, **kwargs})
+        super().__init__(*args, **{"allow_abbrev": False, "formatter_class": ClassHelp, **kwargs})
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
@@ -52,6 +53,12 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
     def validate(self, namespace: Any, skip_unset: bool = True, *rest: Any, **kwargs: Any) -> None:  # noqa: ANN401 - a namespace
         """Check values as the base class does, in classes also those that are null."""
         super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
+
+    def format_help(self, *rest: Any) -> str:
+        """Give the help, which of a class without options says so: the base of those that are meant is one."""
+        text: str = super().format_help(*rest)
+        is_of_class = str(self.description).startswith("Help for --")
+        return text if self._actions or not is_of_class else f"{text}\nThis class has no options; {LISTS}.\n"
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raise a mistake as a UsageError.

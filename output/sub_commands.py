@@ -9,6 +9,10 @@ from importlib import import_module
 from itertools import pairwise, takewhile
 from typing import Any
 
+from headstart.output.errors import UsageError
+
+LOGGER = "--logger"
+
 
 def plain_arguments(
     args: Sequence[str], several: Collection[str], switches: Collection[str], lists: Collection[str] = ()
@@ -73,6 +77,31 @@ def _joined(args: list[str], several: Collection[str]) -> list[str]:
         return args
     others = [arg for before, arg in pairs if arg.startswith("--") or (before.startswith("--") and "=" not in before)]
     return [args[0], json.dumps(free), *others]
+
+
+def without_logger(name: str, args: Sequence[str]) -> list[str]:
+    """Take `--logger=false` from the options of a command that mirrors nothing: it asks for what is so.
+
+    Args:
+        name: The command.
+        args: Its arguments.
+
+    Raises:
+        UsageError: It is to mirror.
+    """
+    given = [(arg, after) for arg, after in pairwise([*args, ""]) if _is_logger(arg)]
+    values = [after if arg == LOGGER else arg.partition("=")[2] for arg, after in given]
+    for value in values:
+        if value.lower() != "false":
+            raise UsageError(
+                f"logger: {value or 'nothing'} given, but {name} mirrors nothing in Weights & Biases; give false, or "
+                "leave it out"
+            )
+    return [arg for before, arg in pairwise(["", *args]) if not _is_logger(arg) and before != LOGGER]
+
+
+def _is_logger(arg: str) -> bool:
+    return arg.partition("=")[0] == LOGGER
 
 
 def load(place: str) -> Callable[..., Any]:

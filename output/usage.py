@@ -14,6 +14,8 @@ from typing import Any
 
 import yaml
 
+from headstart.output.class_help import LISTS
+from headstart.output.errors import broken_yaml
 from headstart.output.shipped_files import find_configurations
 
 WORDS = {
@@ -24,17 +26,24 @@ WORDS = {
     "int": "a whole number",
     "str": "a text",
     **dict.fromkeys(("list", "tuple", "Iterable", "collections.abc.Iterable"), "a list, written '[a, b]'"),
-    **dict.fromkeys(("PositiveInt", "NonNegativeInt"), "a whole number"),
-    **dict.fromkeys(("PositiveFloat", "NonNegativeFloat", "ClosedUnitInterval", "OpenUnitInterval"), "a number"),
+    "PositiveInt": "a whole number from 1",
+    "NonNegativeInt": "a whole number from 0",
+    "PositiveFloat": "a number above 0",
+    "NonNegativeFloat": "a number from 0",
+    "ClosedUnitInterval": "a number from 0 to 1",
+    "OpenUnitInterval": "a number above 0 and below 1",
 }
 # What jsonargparse says, each in one line: where a value is wrong, and that it is of none of several types.
 KEY = re.compile(r'Parser key "(?P<key>[^"]*)"(?: element \d+)?: ')
 CLASS = re.compile(r"Problem with given class_path '([^']*)': |Got value: Namespace\(class_path='([^']*)'")
 BROKEN = re.compile(r"Problems parsing config: (.*)")
+BROKEN_FILE = re.compile(r"Invalid content in sub-config file (.*?): (.*?)(?= - Expected a |$)")
 CALLABLE = re.compile(r"Type \S.* expects a function or a callable class: ")
 UNKNOWN = re.compile(
     r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?(?P<name>[^\s='\"]+)"
 )
+HELP = re.compile(r"--(?P<name>[\w.]+\.help): (?P<reason>.*)")
+NO_VALUE = re.compile(r"argument (?:-\w/)?--(?P<name>[\w.]+): expected one argument")
 REQUIRED = re.compile(r"the following arguments are required: (?P<name>[^\s,]+)")
 UNION = re.compile(
     r"(?:- .*? - )?Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (?P<errors>.*) "
@@ -44,10 +53,26 @@ WHOLE = (
     (r"unrecognized arguments: (\S*).*", r"'\1' is no option; options are written --name=value"),
     (r"argument (?:\w+\()?([\w.]+)\)? --> ([\w.]+): .*", r"\2: it follows from \1, and cannot be given"),
     (r'Linked "([\w.]+)" must be given via "([\w.]+)"\.', r"\1: it follows from \2, and cannot be given"),
-    (r"argument --?([\w.]+): (.*)", r"\1: \2"),
+    (r"argument (?:-\w/)?--?([\w.]+): (.*)", r"\1: \2"),
     (r"argument subcommand: invalid choice: ('.*?') \(choose from (.*)\)", r"\1 is no command; there are \2"),
     (r"File does not exist: (.*)", r"there is no file \1"),
+    (r"Path is not a file: (.*)", r"\1 is no file"),
     (r"Unable to load config '(.*?)'.*", r"expected a mapping or a file that holds one, not \1"),
+)
+# What is wrong with a class or function that is there.
+OF_CLASSES = (
+    (r"""["']([\w.]+)["'] is not a subclass of (\w+)""", r"\1 is no \2"),
+    (r"Expected '([\w.]+)' to be a subclass of <class '(\w+)'>", r"\1 is no \2"),
+    (
+        r"Expected '([\w.]+)' to be a function that returns <class '(\w+)'>",
+        r"\1 does not say that it returns a \2; annotate it with -> \2",
+    ),
+    (
+        r"'[\w.]+' object has no attribute '__name__'.* value: (\S+)",
+        r"\1 is no class and no function; give one of these",
+    ),
+    (r"Unexpected import object .* value: (\S+)", r"\1 is no class and no function; give one of these"),
+    (r"Expected an instantiatable class, but ([\w.]+) is abstract", r"\1 is abstract, name a class of its kind"),
 )
 
 
@@ -71,7 +96,9 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
     texts = [" ".join(text.split()) for text in (message, *map(str, within))]
     if broken := BROKEN.fullmatch(texts[0]):
         name = next((path for path in configs_of(given) if isinstance(_read(path), yaml.YAMLError)), "a file")
-        return f"config: {name} cannot be read ({broken[1]})"
+        return f"config: {name} cannot be read ({broken_yaml(broken[1])})"
+    if empty := NO_VALUE.fullmatch(texts[0]):
+        return _without_value(empty["name"], given)
     if texts[0].startswith("Unexpected config"):
         name = next((path for path in configs_of(given) if not isinstance(_read(path), dict)), "a file")
         return f"config: expected a mapping of options in {name}, such as 'data: ...'"
@@ -82,6 +109,10 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
         if key := KEY.match(text):
             path.append(key["key"])
             texts[i] = text[key.end() :]
+    if asked := HELP.fullmatch(texts[-1]):
+        name = ".".join((*path, asked["name"]))
+        value = next((arg.partition("=")[2] for arg in given if arg.startswith(f"--{name}=")), "")
+        return f"{name}: {_class_problem(asked['reason'], value) or _reason(asked['reason'])}"
     if unknown := UNKNOWN.match(texts[-1]):
         option = ".".join(part for part in (unknown["group"], unknown["name"]) if part)
         if option.partition(".")[0] == "init_arg":
@@ -104,7 +135,7 @@ def describe(message: str, within: Sequence[MistakeWithin], given: Sequence[str]
         home, _, last = name.rpartition(".")
         options = [arg[2:].partition("=") for arg in given]
         named = [at for at, _, value in options if value and classes and classes[-1].endswith(value)]
-        name = next((f"{at}.{last}" for at in named if home and at.rpartition(".")[0] == home), name)
+        name = next((f"{at}.{last}" for at in named if home in _shortened(at)), name)
     return ": ".join(part for part in (name, reason) if part)
 
 
@@ -129,21 +160,30 @@ def _as_options(content: Any, classes: Sequence[str], name: str = "--") -> Itera
     """Give a configuration as options would be written, without those of other classes."""
     if not isinstance(content, dict):
         yield f"{name}={content}"
-    elif not classes or str(content.get("class_path", classes[0])).endswith(tuple(classes)):
+    elif not classes or _last(str(content.get("class_path", classes[0]))) in map(_last, classes):
         for key, value in content.items():
             yield from _as_options(value, classes, f"{name}.{key}" if name != "--" else f"--{key}")
 
 
+def _last(path: str) -> str:
+    return path.rpartition(".")[2]
+
+
 def _as_given(name: str, reason: str, options: Sequence[str]) -> str:
     """Complete an option's name by the one given: in a mapping of classes, only that tells which of them is meant."""
-    parts, fitting = name.split("."), []
+    fitting = []
     for arg in options:
         given, _, value = arg[2:].replace(".init_args.", ".").partition("=")
-        there, said = given.split("."), value != "" and value in reason
-        inserted = any(there[:i] + there[i + 1 :] == parts for i in range(1, len(there) - 1))
-        if inserted or (said and given.startswith(f"{name}.")):
+        said = value != "" and value in reason
+        if name in _shortened(given)[:-1] or (said and given.startswith(f"{name}.")):
             fitting.append((not said, given))
     return min(fitting, key=lambda each: each[0])[1] if fitting else name
+
+
+def _shortened(name: str) -> list[str]:
+    """Leave out of an option's name each part in turn, but for the first."""
+    parts = name.split(".")
+    return [".".join(parts[:place] + parts[place + 1 :]) for place in range(1, len(parts))]
 
 
 def _closest(name: str, known: Iterable[str]) -> str:
@@ -151,8 +191,18 @@ def _closest(name: str, known: Iterable[str]) -> str:
     known = list(known)
     head, dot, rest = name.partition(".")
     heads = difflib.get_close_matches(head, {each.partition(".")[0] for each in known}, n=1)
-    close = difflib.get_close_matches(name, known, n=1) or [f"{each}{dot}{rest}" for each in heads]
+    begin = [each for each in known if each.startswith(name)]
+    close = difflib.get_close_matches(name, known, n=1) or begin[: len(begin) == 1]
+    close = close or [f"{each}{dot}{rest}" for each in heads]
     return close[0] if close and close[0] != name else ""
+
+
+def _without_value(name: str, given: Sequence[str]) -> str:
+    """Say how the option is written that has no value; the parser knows only the first part of an option of a class."""
+    name = next((arg[2:] for arg in given if "=" not in arg and f"{arg}.".startswith(f"--{name}.")), name)
+    if name.endswith(".help"):
+        return f"{name}: name a class, written --{name}=CLASS; {LISTS}"
+    return f"{name}: expected a value, written --{name}=VALUE"
 
 
 def _suggest(close: str) -> str:
@@ -164,6 +214,10 @@ def _reason(text: str) -> str:
     for pattern, words in WHOLE:
         if re.fullmatch(pattern, text):
             return re.sub(pattern, words, text)
+    if file := BROKEN_FILE.search(text):
+        return f"{file[1]} cannot be read ({broken_yaml(file[2])})"
+    if (broken := broken_yaml(text)) != text:
+        return broken
     union = UNION.fullmatch(text)
     errors = union["errors"] if union else re.sub(r"^- Expected a path but .*? - ", "", text)
     given = union["value"] if union else ""
@@ -203,8 +257,9 @@ def _class_problem(error: str, given: str) -> str:
         return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder"
     if found := re.match(r"Import path ?([\w.]*) does not correspond to a subclass of (\w+)", error):
         return f"{found[1] or given} is no {found[2]}"
-    if found := re.match(r"Expected an instantiatable class, but ([\w.]+) is abstract", error):
-        return f"{found[1]} is abstract, name a class of its kind"
+    for pattern, words in OF_CLASSES:
+        if found := re.match(pattern, error):
+            return found.expand(words)
     return "name a class before its options" if re.match(r"Option '\w+' is not accepted", error) else ""
 
 
@@ -217,9 +272,11 @@ def _expected(error: str) -> tuple[str, str]:
         r"Not of type (\w+): (?:(.*?) ?does not conform to restriction (.*)|.*?'?([^']*)'?)", error
     ):
         restriction = f" ({kind[3]})" if kind[3] else ""
-        return WORDS.get(kind[1], f"a {kind[1]}") + restriction, kind[2] or kind[4]
+        return WORDS.get(kind[1], f"a {kind[1]}{restriction}"), kind[2] or kind[4]
     if kind := re.match(r"Expected a tuple with (\d+) elements", error):
         return f"a list of {kind[1]}, written '[a, b, ...]'", ""
+    if error == "Expected an import path or a subclass spec, but got None":
+        return "a class by its import path", ""
     if path := re.fullmatch(r"(?:Expected a dot import path string|Unexpected import path format): (.*)", error):
         return "a class by its import path" + _suggest(_exported(path[1])), path[1]
     if kind := re.match(r"Not a valid subclass of (\w+)", error):
@@ -228,7 +285,15 @@ def _expected(error: str) -> tuple[str, str]:
 
 
 def _exported(name: str) -> str:
-    """Give the import path of what the suite's packages export by the closest name, '' where none is close."""
+    """Give the import path of what the suite's packages export by the closest name, '' where that cannot be made."""
     ours = [package for name, package in sys.modules.items() if re.fullmatch(r"headstart\.\w+", name)]
-    paths = {each: f"{package.__name__}.{each}" for package in ours for each in getattr(package, "__all__", [])}
-    return next((paths[each] for each in difflib.get_close_matches(name, paths, n=1)), "")
+    homes = {each: package for package in ours for each in getattr(package, "__all__", [])}
+    close = [
+        each for each in difflib.get_close_matches(name, homes, n=1) if not _is_abstract(getattr(homes[each], each))
+    ]
+    return f"{homes[close[0]].__name__}.{close[0]}" if close else ""
+
+
+def _is_abstract(kind: Any) -> bool:  # noqa: ANN401 - a class, or a function
+    """Tell whether a class leaves a method to the classes of its kind, whether or not Python lets it be made."""
+    return any(getattr(getattr(kind, name, None), "__isabstractmethod__", False) for name in dir(kind))

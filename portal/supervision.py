@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sqlalchemy import func, select
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import output_file, replacing
 from headstart.portal.database import Database, EventRow, ScoringRow
 
@@ -59,7 +59,7 @@ def back_up(database: Database, file: Path) -> Path:
             # One file is easier to keep than three.
             copy.execute("PRAGMA journal_mode = DELETE")
     except (sqlite3.Error, OSError) as error:
-        raise UserError(f"file: {str(file)!r} cannot be written ({error}); choose another") from error
+        raise UserError(f"file: {str(file)!r} cannot be written ({reason_of(error)}); choose another") from error
     finally:
         connection.close()
     return target

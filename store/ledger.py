@@ -18,6 +18,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from headstart.output.errors import reason_of
 from headstart.store.json_digest import digest_of
 
 FORMAT = 1
@@ -282,7 +283,7 @@ class Ledger:
         except LedgerError:
             raise
         except (sqlite3.Error, OSError) as error:
-            raise LedgerError(f"{str(self.folder)!r} cannot be used ({error})") from error
+            raise LedgerError(f"{str(self.folder)!r} cannot be used ({reason_of(error)})") from error
 
 
 def _by_method(keys: Iterable[TraceKey]) -> Iterator[tuple[str, str, list[int]]]:

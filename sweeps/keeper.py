@@ -12,6 +12,7 @@ from typing import Any
 
 from headstart.engines.display import Display
 from headstart.engines.task import Outcome, Said, Started, Task
+from headstart.output.errors import reason_of
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import FILE, Ledger
@@ -103,7 +104,9 @@ class Keeper:
             self._logged.add(name)
         except OSError as error:
             if not self._cannot_log:
-                self.display.tell(f"warning: {str(path)!r} cannot be written ({error}); the runs go on without")
+                self.display.tell(
+                    f"warning: {str(path)!r} cannot be written ({reason_of(error)}); the runs go on without"
+                )
             self._cannot_log = True
 
     def _ledger(self, name: str) -> Ledger:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Literal
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
 from headstart.sweeps.sweep_file import Run
 
@@ -92,4 +92,6 @@ def _read(path: Path) -> dict[str, Row]:
         rows = [Row(**{key: value for key, value in row.items() if key in names}) for row in document["runs"]]
         return {row.name: row for row in rows}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"output: {str(path)!r} is no table of a sweep ({error}); choose another folder") from error
+        raise UserError(
+            f"output: {str(path)!r} is no table of a sweep ({reason_of(error)}); choose another folder"
+        ) from error

@@ -25,7 +25,7 @@ from headstart.engines.ray_cluster import Needs
 from headstart.engines.schedule import run_tasks
 from headstart.engines.task import Task
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, broken_yaml, reason_of
 from headstart.output.files import output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
@@ -123,8 +123,10 @@ def sweep(
 def _read_environment(path: Path) -> dict[str, Any]:
     try:
         content = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        raise UserError(f"runtime_env: {str(path)!r} cannot be read ({' '.join(str(error).split())})") from error
+    except OSError as error:
+        raise UserError(f"runtime_env: {str(path)!r} cannot be read ({reason_of(error)})") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"runtime_env: {str(path)!r} is no YAML ({broken_yaml(error)})") from error
     if not isinstance(content, dict):
         raise UserError(f"runtime_env: {str(path)!r} holds no mapping; see Ray's documentation of runtime environments")
     return content

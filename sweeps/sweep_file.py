@@ -8,7 +8,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,13 +16,16 @@ from typing import Any
 import numpy as np
 import yaml
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UsageError, UserError, broken_yaml, reason_of
 
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
 COMMAND = ["${env}", "${interpreter}", "${program}", "${args}"]
 # Options that a sweep gives its runs itself, and what to give in their place.
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
+# How options of headstart train begin, which the runs have from the file.
+OF_RUNS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
+IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
 # What stands for the parameters in a command.
 ARGUMENTS = "${args}"
 # How an environment variable begins there.
@@ -59,6 +62,22 @@ class Sweep:
     dashboard: dict[str, str]
 
 
+def refuse_options_of_runs(given: Sequence[str]) -> None:
+    """Refuse options of headstart train beside a sweep file, which has them.
+
+    Args:
+        given: What the command was given.
+
+    Raises:
+        UsageError: One of them is such.
+    """
+    for arg in given:
+        name = arg.removeprefix("--").partition("=")[0]
+        if arg.startswith("--") and name.partition(".")[0] in OF_RUNS:
+            instead = f"give {OWN[name]} instead" if name in OWN else IN_THE_FILE
+            raise UsageError(f"{name}: it is an option of the runs; {instead}")
+
+
 def read_sweep(path: Path, seed: int) -> Sweep:
     """Read a sweep file.
 
@@ -71,12 +90,14 @@ def read_sweep(path: Path, seed: int) -> Sweep:
     """
     try:
         content = yaml.safe_load(path.read_text())
+    except FileNotFoundError as error:
+        raise UserError(f"file: there is no file {str(path)!r}; name a sweep file, as in configs/sweep") from error
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"file: {str(path)!r} cannot be read ({error}); name a sweep file, as in configs/sweep"
+            f"file: {str(path)!r} cannot be read ({reason_of(error)}); name a sweep file, as in configs/sweep"
         ) from error
     except yaml.YAMLError as error:
-        raise UserError(f"file: {str(path)!r} is no YAML ({' '.join(str(error).split())})") from error
+        raise UserError(f"file: {str(path)!r} is no YAML ({broken_yaml(error)})") from error
     if not isinstance(content, dict):
         raise UserError(f"file: {str(path)!r} holds no mapping; see configs/sweep for examples")
     _require(content)

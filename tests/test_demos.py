@@ -12,8 +12,8 @@ import pytest
 
 from headstart.__main__ import main
 from headstart.contract.documents import read_registry
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[1]
 FEWER = {
     "write-photos": ["--count=12"],
     "write-catalog": [],
@@ -26,6 +26,7 @@ FEWER = {
 @pytest.fixture
 def make(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
     """Run the commands of one target of the Makefile in this process, in an empty folder."""
+    require_checkout()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))
 

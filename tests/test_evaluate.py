@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart import evaluate
+from headstart.cli.commands import EVALUATIONS
 from headstart.output.version import describe_version
 
 ROOT = Path(evaluate.__file__).parent
@@ -87,6 +88,60 @@ def test_dashes_of_an_option_alone_are_underscores(given: str, taken: str, monke
     monkeypatch.setattr("jsonargparse.auto_cli", lambda *_, args, **__: seen.extend(args))
     evaluate.main(["cka", given])
     assert seen == ["cka", taken]
+
+
+# Inputs that are not there, and a file of results of another origin where the command writes.
+ABSENT = {
+    "sample-efficiency": (["nowhere", "--output=old.json"], "old.json"),
+    "leaderboard": (["nowhere"], "runs/leaderboard/leaderboard.json"),
+    "report": (["nowhere"], "runs/leaderboard.json"),
+    "cka": (["--submission=nowhere.json"], "runs/cka/score.json"),
+    "cka-search": (["--team=red", "--size=2", "--registry=nowhere.json"], "runs/cka-search/search.json"),
+    "cka-registry": (["--check", "--registry=nowhere.json"], "old.json"),
+    "submissions-report": (["nowhere.json", "nothing.json"], "runs/submissions-report/submissions.json"),
+    "transferability": (["--targets.a=DrawnPets", "--registry=nowhere.json"], "runs/transferability/scores.csv"),
+    "target-selection": (
+        ["--source=a", "--dataset=DrawnPets", "--registry=nowhere.json"],
+        "runs/target_selection/scores.csv",
+    ),
+    "performances": (["nowhere"], "runs/performances.csv"),
+    "stability": (["--table=nowhere.csv"], "runs/stability/stability.json"),
+    "sources-report": (["--table=nowhere.csv"], "runs/sources_report/sources_report.json"),
+    "audit": (["--table=nowhere.csv"], "runs/audit/audit.json"),
+}
+
+
+@pytest.mark.parametrize("name", ABSENT)
+def test_what_is_not_there_is_told_before_other_results_and_the_dashboard(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    given, old = ABSENT[name]
+    (tmp_path / old).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / old).write_text("{}")
+    with pytest.raises(SystemExit) as caught:
+        evaluate.main([name, *given, "--logger=false"])
+    assert caught.value.code == 1
+    [line] = capsys.readouterr().err.splitlines()
+    assert "nowhere" in line
+    assert "overwrite" not in line
+
+
+def test_every_evaluation_is_tried() -> None:
+    assert {*ABSENT, "list"} == set(EVALUATIONS)
+
+
+@pytest.mark.parametrize("name", ["sample-efficiency", "leaderboard", "report", "performances", "list"])
+def test_commands_that_mirror_nothing_say_so(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        evaluate.main([name, "methods", "--logger=true"])
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.startswith(f"error: logger: true given, but {name} mirrors nothing in Weights")
+
+
+def test_a_list_takes_logger_false(capsys: pytest.CaptureFixture[str]) -> None:
+    evaluate.main(["list", "methods", "--logger", "false"])
+    assert "nearest_class_mean" in capsys.readouterr().out
 
 
 def test_a_shipped_configuration_is_given_from_any_folder(

@@ -19,7 +19,10 @@ from typing import Any
 import pytest
 import yaml
 
-from headstart.tests.material.checkout import ROOT, copy_checkout
+from headstart.tests.material.checkout import copy_checkout
+from headstart.tests.material.root import ROOT, require_checkout
+
+require_checkout()
 
 NAMES = ["animals", "plants", "untrained"]
 STUDY = Path("configs") / "local" / "study"

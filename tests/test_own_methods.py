@@ -177,3 +177,38 @@ def test_evaluations_leave_gradients_alone(mine: Path, fit: Callable[..., Path])
     assert correct[1].shape[1] == 6
     assert len(np.unique(correct[1])) > 1
     assert np.array_equal(correct[0][:, 3::4], correct[1])
+
+
+TAKES = "must take the backbone and the number of classes, in this order, and need nothing else"
+
+
+@pytest.mark.parametrize(
+    ("made", "words"),
+    [
+        ("own_methods.upright", f"upright {TAKES} (too many positional arguments)"),
+        ("own_methods.Gathers", f"Gathers {TAKES} (too many positional arguments)"),
+        ("own_methods.torch", "own_methods.torch is no class and no function; give one of these"),
+    ],
+)
+def test_what_makes_no_module_is_told_with_the_option(
+    made: str, words: str, mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        fit("--model.methods={}", "--model.methods.x=OwnLightningModule", f"--model.methods.x.module={made}")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == f"error: model.methods.x.module: {words}"
+
+
+def test_an_argument_that_a_module_needs_is_told_with_the_option(
+    mine: Path, fit: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine.write_text(
+        "from lightning.pytorch import LightningModule\n"
+        "class Three(LightningModule):\n"
+        "    def __init__(self, backbone, classes, lr: float):\n"
+        "        super().__init__()\n"
+    )
+    with pytest.raises(SystemExit):
+        fit("--model.methods={}", "--model.methods.x=OwnLightningModule", "--model.methods.x.module=own_methods.Three")
+    [line] = capsys.readouterr().err.splitlines()
+    assert line == "error: model.methods.x.module.lr: it is required, and not given"

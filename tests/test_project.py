@@ -19,8 +19,10 @@ from packaging.version import Version
 
 import headstart
 from headstart.output.import_paths import OWN
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[1]
+require_checkout()
+
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text())
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yaml"))
 NOT_INSTALLED = {("benchmarks",), ("docs",), ("tests",)}
@@ -74,9 +76,9 @@ def test_pinned_versions_are_supported() -> None:
 def test_workflows_do_what_anyone_can_do() -> None:
     commands = [step["run"] for workflow in WORKFLOWS for step in steps(workflow) if "run" in step]
     called = {word for command in commands if command.startswith(".ci/run") for word in command.split()[1:]}
-    assert called == {"test", "lint", "demo", "readme"}
+    assert called == {"test", "lint", "demo", "readme", "wheel"}
     prepared = {"python .ci/oldest.py > oldest.txt", "sudo apt-get update && sudo apt-get install --yes postgresql"}
-    assert set(commands) - prepared <= {".ci/run lint", ".ci/run test demo readme"}
+    assert set(commands) - prepared <= {".ci/run lint", ".ci/run test demo readme", ".ci/run wheel"}
 
 
 def test_tested_versions_of_python() -> None:
@@ -94,7 +96,7 @@ def test_tested_versions_of_python() -> None:
 def test_an_unknown_step_is_refused_before_anything_is_set_up() -> None:
     run = subprocess.run([ROOT / ".ci" / "run", "tests"], capture_output=True, text=True, check=False)
     assert run.returncode == 2
-    assert run.stderr == "tests: there is test, lint, demo and readme\n"
+    assert run.stderr == "tests: there is test, lint, demo, readme and wheel\n"
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")

@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
-from headstart import train
+import headstart
 from headstart.output.errors import UsageError, UserError
-
-ROOT = Path(train.__file__).parent
+from headstart.tests.material.root import ROOT, require_checkout
 
 
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Stand in for the checkout's folder, so that what is written goes elsewhere."""
-    for name in ("configs", "train.py"):
-        (tmp_path / name).symlink_to(ROOT / name)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Begin in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", list(sys.path))
     monkeypatch.setattr(sys, "argv", ["jupyter"])
-    yield tmp_path
-    os.chdir(ROOT)
+    return tmp_path
 
 
 @pytest.mark.slow
-def test_page_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_page_runs_as_it_stands(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    require_checkout()
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "python.md").read_text(), flags=re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 6
     names: dict[str, Any] = {}
     for block in blocks:
         exec(compile(block, "python.md", "exec"), names)
-    written = json.loads((checkout / "runs" / "python" / "results.json").read_text())
+    written = json.loads((folder / "runs" / "python" / "results.json").read_text())
     assert json.loads(json.dumps(names["results"])) == written
     assert names["again"]["criterion"]["threshold"] == 0.7
+    assert float(names["metric"].compute()) == pytest.approx(names["log_me"](names["rows"], names["labels"]))
 
 
 @pytest.mark.slow
-def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    notebook = json.loads((ROOT / "docs" / "notebooks" / "first_steps.ipynb").read_text())
-    assert notebook["nbformat"] == 4
-    assert all(cell["outputs"] == [] for cell in notebook["cells"] if cell["cell_type"] == "code")
-    names: dict[str, Any] = {}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            exec(compile("".join(cell["source"]), "first_steps.ipynb", "exec"), names)
-    assert "data.batchsize: there is no such option" in capsys.readouterr().out
-    assert len(names["results"]["methods"]["baseline"]["samples_to_criterion"]) == 5
-    assert names["again"]["criterion"] == {"measure": "accuracy", "threshold": 0.7, "consecutive": 5}
-    assert "headstart.modules.Replay" in names["methods"]
+def test_notebook_runs_in_a_kernel(folder: Path) -> None:
+    require_checkout()
+    notebook = nbformat.read(ROOT / "docs" / "notebooks" / "first_steps.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    assert all(cell.outputs == [] for cell in cells)
+    NotebookClient(notebook, kernel_name="python3", resources={"metadata": {"path": str(folder)}}).execute()
+    printed = ["".join(each.get("text", "") or each.data["text/plain"] for each in cell.outputs) for cell in cells]
+    assert re.search(r"recursive_least_squares +\[(\d+|None)(, (\d+|None)){4}\]", printed[1])
+    assert printed[3].splitlines()[-1] == "(200, 1280)"
+    assert float(printed[4]) > 0.7
+    assert "data.batchsize: there is no such option" in printed[6]
+    assert "LoRA" in printed[7]
+    assert (folder / "runs" / "first_steps" / "results.json").is_file()
 
 
 @pytest.mark.parametrize(
@@ -72,18 +72,18 @@ def test_notebook_runs_as_it_stands(checkout: Path, capsys: pytest.CaptureFixtur
     ],
 )
 def test_mistake_is_an_exception(
-    options: dict[str, Any], kind: type[UserError], message: str, checkout: Path, capsys: pytest.CaptureFixture[str]
+    options: dict[str, Any], kind: type[UserError], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(kind, match=re.escape(message)):
-        train.compare("configs/demo.yaml", {"trainer.logger": False, **options})
+        headstart.compare("demo.yaml", {"trainer.logger": False, **options})
     assert capsys.readouterr().err == ""
-    assert not (checkout / "runs").exists()
+    assert not (folder / "runs").exists()
 
 
-def test_values_arrive_as_they_are(checkout: Path) -> None:
+def test_values_arrive_as_they_are(folder: Path) -> None:
     options = {
         "trainer.logger": False,
-        "trainer.default_root_dir": checkout / "run",
+        "trainer.default_root_dir": folder / "run",
         "data.max_samples": 12,
         "data.orderings": 1,
         "data.photos.train_size": 20,
@@ -92,7 +92,7 @@ def test_values_arrive_as_they_are(checkout: Path) -> None:
         "model.methods": {"mean": {"class_path": "headstart.modules.NearestClassMean"}},
         "criterion.threshold": 1.0,
     }
-    results = train.compare(Path("configs/demo.yaml"), options)
+    results = headstart.compare(Path("demo.yaml"), options)
     assert list(results["methods"]) == ["baseline", "mean"]
     assert results["protocol"]["validation_size"] == 10
     assert results["criterion"]["threshold"] == 1.0

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from headstart.tests.material.checkout import ARCHIVES, ROOT, WEIGHTS, Shell, open_shell, serve
+from headstart.tests.material.checkout import ARCHIVES, WEIGHTS, Shell, open_shell, serve
+from headstart.tests.material.root import ROOT, require_checkout
+
+require_checkout()
 
 TOOLS = all(map(shutil.which, ("bash", "make", "git"))) and (ROOT / ".git").exists()
 pytestmark = pytest.mark.skipif(not TOOLS, reason="needs bash, make, and a checkout by git")

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from headstart import evaluate
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parent.parent
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 PHOTOS = SHARED / "data" / "cats_and_dogs"
 SOURCES = ROOT / "benchmarks" / "mobilenet_v2_sources.json"
@@ -25,6 +25,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.mark.slow
 def test_imagenet_is_the_best_source_for_cats_and_dogs(tmp_path: Path) -> None:
+    require_checkout()
     # All 2,000 training photos: with fewer than there are features, 1,280, the H-score of any source is 1.
     document = json.loads(SOURCES.read_text())
     for entry in document["models"]:

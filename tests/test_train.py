@@ -26,8 +26,8 @@ from headstart.callbacks import SampleEfficiency, checkpoints
 from headstart.cli.task import COMPARISON, find_task
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
 DEMO = ["--config", str(CONFIGS / "demo.yaml")]
 SMALL = [*DEMO, "--trainer.logger=false", "--data.orderings=3", "--data.max_samples=40", "--data.validation_size=100"]
@@ -170,6 +170,7 @@ def _first_streak(trace: np.ndarray[Any, Any], threshold: float, length: int) ->
 
 @pytest.mark.slow
 def test_readme_method(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_checkout()
     text = (ROOT / "README.md").read_text()
     (code,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     assert len(code.strip().splitlines()) <= 25

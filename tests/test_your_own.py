@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 
 from headstart import evaluate, train
 from headstart.scripts import write_photos
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[1]
 FEWER = {
     "train.py": ["--data.orderings=2", "--data.max_samples=20", "--data.num_workers=0", "--trainer.logger=false"],
     "evaluate.py": ["--models=[drawn_objects, random]", "--extraction.num_workers=0"],
@@ -41,6 +41,7 @@ def run(command: str) -> None:
 
 @pytest.mark.slow
 def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    require_checkout()
     datasets = pytest.importorskip("datasets", reason="the extra datasets is not installed")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HEADSTART_CACHE", str(tmp_path / "cache"))

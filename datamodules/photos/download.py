@@ -125,7 +125,7 @@ def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
         finally:
             lock.release()
     except OSError as error:
-        raise UserError(f"root: {folder} cannot be written ({error}); choose another folder") from error
+        raise UserError(f"root: {folder} cannot be written ({reason_of(error)}); choose another folder") from error
 
 
 def _holds_something(folder: Path) -> bool:
@@ -152,7 +152,9 @@ def _download(url: str, path: Path, sha256: str | None) -> None:
     try:
         pooch.retrieve(url, known, path.name, path.parent, downloader=downloader)
     except OSError as error:
-        raise UserError(f"download: {url} cannot be fetched ({_first(error)}); set root to a local copy") from error
+        raise UserError(
+            f"download: {url} cannot be fetched ({reason_of(_first(error))}); set root to a local copy"
+        ) from error
     except ValueError as error:
         raise UserError(
             f"sha256: {url} holds another file than the one with {sha256}; give its own, or set root to a local copy"

@@ -20,7 +20,7 @@ from headstart.evaluation.alignment.heatmap import draw_heatmap
 from headstart.evaluation.alignment.score_log import Placement, append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 from headstart.output.files import remove_partial, replacing, restored_on_failure
 from headstart.output.printable import print_written, say
 from headstart.output.tables import format_number, print_table
@@ -108,7 +108,9 @@ def write_score(
                 with restored_on_failure(files):
                     return [*files, append_score(log, record, placement)]
     except OSError as error:
-        raise UserError(f"output: {str(folder)!r} cannot be written ({error}); choose another folder") from error
+        raise UserError(
+            f"output: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
+        ) from error
     return list(files)
 
 

@@ -20,7 +20,7 @@ from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.stability.table import read_table
 from headstart.evaluation.tables import csv_text
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
-from headstart.output.errors import UserError, require_different
+from headstart.output.errors import UserError, reason_of, require_different
 from headstart.output.files import digest_file, output_folder, refuse_other_results, write_texts
 from headstart.output.printable import print_written, say
 
@@ -111,7 +111,7 @@ def audit(
     try:
         drawn = draw_figures(document, folder)
     except OSError as error:
-        raise UserError(f"output: {output!r} cannot be written ({error}); choose another folder") from error
+        raise UserError(f"output: {output!r} cannot be written ({reason_of(error)}); choose another folder") from error
     files = [*drawn, *write_texts(folder, texts)]
     print_audit(document)
     if cells.ignored_columns:

@@ -59,14 +59,19 @@ def leaderboard(
 
     Returns:
         What leaderboard.json holds.
+
+    Raises:
+        UserError: Nothing is found, nothing can be compared, or another leaderboard lies in the folder.
     """
     folder = output_folder("output", output)
     given = [runs] if isinstance(runs, str) else list(runs)
     asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
     numbers = [int(at) for at in accuracy_at]
+    settings, left_out = read_settings(given, asked)
+    settings = choose_families(settings, asked)
     made_from = {"folders": given, "asked": asdict(asked), "accuracy_at": numbers}
     refuse_other_results([folder / name for name in (JSON, CSV, MARKDOWN, TEX)], made_from, overwrite)
-    document = rank_methods(given, asked, numbers)
+    document = rank_settings(settings, left_out, given, asked, numbers)
     files = write_texts(folder, texts(document))
     print_leaderboard(document)
     print_lines([f"wrote {', '.join(map(str, files))}"])
@@ -87,21 +92,6 @@ def ask(
     criterion |= {} if consecutive is None else {"consecutive": int(consecutive)}
     marked = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
     return Asked(criterion, where or {}, baseline, methods, marked, choose or {})
-
-
-def rank_methods(folders: Sequence[str], asked: Asked, accuracy_at: Sequence[int] = ACCURACY_AT) -> dict[str, Any]:
-    """Give what leaderboard.json holds.
-
-    Args:
-        folders: Folders of runs or ledgers, folders above them, or patterns.
-        asked: Which settings and methods.
-        accuracy_at: Numbers of samples at which accuracies are given.
-
-    Raises:
-        UserError: Nothing is found, or nothing can be compared.
-    """
-    settings, left_out = read_settings(folders, asked)
-    return rank_settings(choose_families(settings, asked), left_out, folders, asked, accuracy_at)
 
 
 def rank_settings(

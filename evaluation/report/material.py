@@ -1,11 +1,12 @@
-"""What lies in a folder that a page is made of: whether there are traces, and the documents of other commands."""
+"""What lies in folders that a page is made of: whether there are traces, and the documents of other commands."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -51,19 +52,20 @@ class Material:
         return bool(self.similarities or self.transferability or self.audits or self.stability)
 
 
-def find_material(folder: Path) -> Material:
-    """Look for everything below a folder, in the order of the names.
+def find_material(folders: Sequence[str]) -> Material:
+    """Look for everything below folders, in each in the order of the names.
 
     Args:
-        folder: The folder.
+        folders: The folders; what is none is passed over, because the shell may have given it for a pattern.
 
     Raises:
-        UserError: There is no such folder, nothing in it that a page shows, or a damaged document.
+        UserError: One of them is not there, there is nothing in them that a page shows, or a damaged document.
     """
-    if not folder.is_dir():
-        raise UserError(f"folder: there is no folder {str(folder)!r}; give one that holds runs")
+    for folder in folders:
+        if not Path(folder).exists():
+            raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
     found = Material()
-    for here, below, names in os.walk(folder):
+    for here, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
         path = Path(here)
         found.traces |= FILES[1] in names or is_ledger(path)
@@ -74,9 +76,9 @@ def find_material(folder: Path) -> Material:
             else:
                 _documents(found, name)[path / name] = document
     if not (found.traces or found.has_documents):
+        given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
         raise UserError(
-            f"folder: {str(folder)!r} holds no run of headstart train, no ledger and no results of its "
-            "commands; give another"
+            f"folder: {given} no run of headstart train, no ledger and no results of its commands; give another"
         )
     return found
 

@@ -1,4 +1,4 @@
-"""Results of other commands that lie in the folder: similarity, transferability, audits, stability."""
+"""Results of other commands that lie in the folders: similarity, transferability, audits, stability."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def comparison_page(
         document: The content of `leaderboard.json`.
         curves: The traces of each of its settings.
         runs: The runs that the settings name.
-        material: What else the folder holds.
+        material: What else the folders hold.
     """
     settings = document["settings"]
     methods = _methods(document)
@@ -58,7 +58,7 @@ def _methods(document: Mapping[str, Any]) -> list[str]:
 
 
 def neighbours_page(material: Material) -> Page:
-    """Lay out the page of a folder without traces."""
+    """Lay out the page of folders without traces."""
     return Page("Representations and transferability", [], [], [], _neighbours(material))
 
 

@@ -16,7 +16,7 @@ from headstart.evaluation.leaderboard.leaderboard import ACCURACY_AT, ask, rank_
 from headstart.evaluation.leaderboard.settings import read_settings
 from headstart.evaluation.report.material import find_material
 from headstart.evaluation.stored_traces import BASELINE, is_ledger
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, naming, reason_of
 from headstart.output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
 from headstart.output.printable import print_lines
 
@@ -25,7 +25,7 @@ GENERATOR, ITS_HEAD = '<meta name="generator" content="Headstart">', 500
 
 
 def report(
-    folder: str,
+    folder: str | list[str],
     output: str = "runs/report.html",
     figures: str | None = None,
     threshold: ClosedUnitInterval | None = None,
@@ -37,14 +37,14 @@ def report(
     choose: dict[str, str] | None = None,
     overwrite: bool = False,
 ) -> Path:
-    """Write what a folder holds as a page to send: one HTML file that needs no network, server or account.
+    """Write what folders hold as a page to send: one HTML file that needs no network, server or account.
 
-    It shows the leaderboard of all runs and ledgers below the folder, their learning curves, and the results of
+    It shows the leaderboard of all runs and ledgers below the folders, their learning curves, and the results of
     `headstart cka`, `transferability`, `audit` and `stability` that lie there. The leaderboard's files are written
     beside it.
 
     Args:
-        folder: Folder that holds runs, ledgers or results, at any depth.
+        folder: Folder that holds runs, ledgers or results, at any depth; or several.
         output: HTML file to write.
         figures: Folder for the charts as PNG and SVG; none by default.
         threshold: Validation accuracy that counts as reached; by default the runs' own, 0.8 of a ledger alone.
@@ -63,24 +63,25 @@ def report(
     """
     path = output_file("output", output)
     drawn = None if figures is None else output_folder("figures", figures)
-    _require_page(path)
+    folders = [folder] if isinstance(folder, str) else list(folder)
     try:
         from headstart.evaluation.report.page import comparison_page, neighbours_page
         from headstart.output.page.figures import figure_writers
         from headstart.output.page.layout import render
     except ImportError as error:
         raise UserError(f"report cannot be made ({error}); pip install 'headstart[report]'") from error
-    material = find_material(Path(folder))
-    print_lines([f"passed over: {str(path)!r} is of another kind" for path in material.foreign])
+    material = find_material(folders)
+    _require_page(path)
+    print_lines([f"passed over: {str(path)!r} is of another kind" for path in dict.fromkeys(material.foreign)])
     page, tables = neighbours_page(material), {}
     if material.traces:
         asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
-        _require_tables(path.parent, {"folders": [folder], "asked": asdict(asked)}, overwrite)
         with naming("folder", about="runs: "):
-            settings, left_out = read_settings([escape(folder)], asked)
+            settings, left_out = read_settings([escape(each) for each in folders], asked)
         runs = {str(run.folder): run for each in settings for run in each.runs if not is_ledger(run.folder)}
         settings = choose_families(settings, asked)
-        document = rank_settings(settings, left_out, [folder], asked)
+        _require_tables(path.parent, {"folders": folders, "asked": asdict(asked)}, overwrite)
+        document = rank_settings(settings, left_out, folders, asked)
         page, tables = (
             comparison_page(document, [each.curves for each in settings], [*runs.values()], material),
             texts(document),
@@ -111,4 +112,6 @@ def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]
     try:
         return write_together(folder, writers)
     except OSError as error:
-        raise UserError(f"figures: {str(folder)!r} cannot be written ({error}); choose another folder") from error
+        raise UserError(
+            f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
+        ) from error

@@ -20,7 +20,7 @@ from headstart.evaluation.tables import csv_text
 from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.metrics.ranking.win_rates import Ties
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
-from headstart.output.errors import UserError, require_different
+from headstart.output.errors import UserError, reason_of, require_different
 from headstart.output.files import output_folder, refuse_other_results, write_texts
 from headstart.output.printable import print_lines, say
 
@@ -135,7 +135,7 @@ def stability(
             study = run_study(cells, size, float(tie_tolerance), keep)
         drawn = draw_figures(study, figures, measure, folder, examples)
     except OSError as error:
-        raise UserError(f"output: {output!r} cannot be written ({error}); choose another folder") from error
+        raise UserError(f"output: {output!r} cannot be written ({reason_of(error)}); choose another folder") from error
     document = {
         **settings,
         **describe(study, counted),

@@ -8,6 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
+from inspect import isclass, signature
 from typing import Any
 
 import numpy as np
@@ -27,7 +29,7 @@ from headstart.modules.method import Method, Start
 from headstart.modules.method_contract import HOOKS
 from headstart.modules.networks.trainable_backbone import folded
 from headstart.modules.stream import Stream
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
 
 NEEDED = ("training_step", "forward", "configure_optimizers")
 UNUSED = ("validation", "test", "predict")
@@ -74,7 +76,7 @@ class OwnLightningModule(Method):
         """Make a module for every ordering; what it draws follows from the seed and the ordering's number.
 
         Raises:
-            UserError: It is none, or defines what is never called.
+            UserError: It cannot be made, is none, or defines what is never called.
         """
         # Each module has the only copy of its backbone.
         super().begin(replace(start, backbone=None))
@@ -88,7 +90,7 @@ class OwnLightningModule(Method):
         backbone = nn.Identity() if self.start.backbone is None else deepcopy(self.start.backbone)
         backbone.width = self.start.features  # type: ignore[assignment]
         with generators.in_use():
-            module = self.make_module(backbone, self.start.classes)
+            module = _call(self.make_module, backbone, self.start.classes)
         _require_usable(module)
         return module.eval()
 
@@ -217,6 +219,34 @@ class _TrainerOfOne:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.trainer, name)
+
+
+def _call(make: Callable[[nn.Module, int], LightningModule], backbone: nn.Module, classes: int) -> LightningModule:
+    """Make a module; a UserError where that takes other arguments, or fails."""
+    made = _without_parser(make)
+    name = getattr(getattr(made, "func", made), "__name__", type(made).__name__)
+    try:
+        signature(made).bind(backbone, classes)
+    except (TypeError, ValueError) as error:
+        raise UserError(
+            f"module: {name} must take the backbone and the number of classes, in this order, and need nothing else "
+            f"({error})"
+        ) from error
+    try:
+        return make(backbone, classes)
+    except (UserError, MemoryError, torch.OutOfMemoryError):
+        raise
+    except Exception as error:  # code of the user's own
+        raise UserError(
+            f"module: {name} failed with a backbone and {classes} classes: {type(error).__name__}: {reason_of(error)}"
+        ) from error
+
+
+def _without_parser(make: Callable[..., LightningModule]) -> Callable[..., LightningModule]:
+    """Give the class with its further arguments that the parser has bound to a function of its own; others as is."""
+    given = make.args if isinstance(make, partial) else ()
+    kinds = [each for each in given if isclass(each) and issubclass(each, LightningModule)]
+    return partial(kinds[0], **make.keywords) if kinds else make  # type: ignore[attr-defined]
 
 
 def _require_usable(module: object) -> None:

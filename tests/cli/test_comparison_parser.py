@@ -35,7 +35,7 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
     assert "--trainer.accelerator" not in text
     assert "optimizer" not in text
     assert "lr_scheduler" not in text
-    assert "headstart.datamodules.ClassFolders" in " ".join(text.split())
+    assert "headstart list datasets" in " ".join(text.split())
     lines = text.splitlines()
     assert any("--trainer.help" in line for line in lines[-6:])
     assert max(map(len, lines)) <= 100
@@ -48,6 +48,46 @@ def test_help_begins_with_what_is_fed_and_leaves_the_trainer_to_a_second_one(
 def test_help_of_classes_that_the_help_names(option: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert option in printed(capsys, "--help")
     assert option.partition("=")[2].rpartition(".")[2] in printed(capsys, option)
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("--help", ["Method; headstart list methods", "PhotoSource; headstart list datasets"]),
+        ("--data.help", ["PhotoSource; headstart list datasets"]),
+        ("--data.help=PhotoStream", ["PhotoSource; headstart list datasets"]),
+        ("--data.photos.help=ClassSubset", ["PhotoSource; headstart list datasets"]),
+        ("--data.photos.help=PhotoSource", ["has no options; headstart list methods, or datasets, says which there"]),
+        ("--model.baseline.help", ["has no options; headstart list methods, or datasets, says which there"]),
+        ("--model.baseline.help=NearestClassMean", ["has no options; headstart list methods"]),
+        ("--model.baseline.help=LoRA", ["one of Adafactor, Muon, Adadelta, Adagrad, Adam, AdamW,"]),
+        ("--model.methods.help=OwnLightningModule", ["(required, type: Callable[[Module, int], LightningModule])"]),
+        ("--trainer.help", ["(type: Union[str, Accelerator], default: auto, one of CPUAccelerator, CUDAAccelerator"]),
+    ],
+)
+def test_help_points_to_the_lists_of_classes(option: str, words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    text = " ".join(printed(capsys, option).split())
+    assert all(each in text for each in words)
+    assert not any(
+        each in text for each in ("known subclasses", "<class", "SplitSource", "modules.FineTuning", "DrawnObjects")
+    )
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [
+        ("--data.photos.help", "data.photos.help"),
+        ("--data.photos.help=NoSource", "data.photos.help"),
+        ("--model.baseline.help=Metod", "model.baseline.help"),
+    ],
+)
+def test_help_of_no_class(option: str, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        train.main([option])
+    assert caught.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {name}: ")
+    assert line.endswith(("headstart list methods, or datasets, says which there are", "not NoSource", "not Metod"))
 
 
 @pytest.mark.parametrize("change", [[], ["--data.batch_size=3"]])

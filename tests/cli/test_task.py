@@ -10,6 +10,7 @@ import yaml
 from headstart import train
 from headstart.cli.task import TASKS, find_task
 from headstart.output.errors import UsageError
+from headstart.sweeps.sweep_file import OF_RUNS
 
 ROOT = Path(train.__file__).parent
 
@@ -54,6 +55,8 @@ def test_help_and_configuration_of_each(task: str, capsys: pytest.CaptureFixture
     assert "usage: headstart train" in text
     printed = yaml.safe_load(text[text.rindex("# lightning.pytorch") :])
     assert printed["task"] == task
+    # What sweeps know to be options of their runs.
+    assert set(printed) <= set(OF_RUNS)
 
 
 def _required(task: str) -> list[str]:

@@ -25,8 +25,8 @@ from torch import nn
 from torchvision.models import get_model
 
 from headstart.tests.material import warm_python
+from headstart.tests.material.root import ROOT
 
-ROOT = Path(__file__).parents[2]
 TRAINING, VALIDATION = 500, 200
 WEIGHTS = {
     "mobilenet_v2-b0353104": "mobilenet_v2",

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
+from pathlib import Path
 
-from headstart.output.errors import UserError, naming
+import pytest
+import yaml
+
+from headstart.output.errors import UserError, broken_yaml, naming, reason_of
 
 
 @pytest.mark.parametrize(
@@ -25,3 +28,30 @@ def test_name_is_joined_to_the_argument(message: str, expected: str) -> None:
 def test_other_errors_pass_as_they_are() -> None:
     with pytest.raises(KeyError), naming("data"):
         dict[str, int]()["root"]
+
+
+def test_reasons_have_no_names_of_libraries_or_numbers_of_the_system(tmp_path: Path) -> None:
+    with pytest.raises(IsADirectoryError) as caught:
+        tmp_path.read_text()
+    assert reason_of(caught.value) == "Is a directory"
+    assert reason_of(OSError("of no number")) == "of no number"
+    assert reason_of(ValueError("first\nsecond")) == "first"
+    assert reason_of(KeyError()) == "KeyError"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "data: [1, 2",
+            "while parsing a flow sequence at line 1, column 7, expected ',' or ']', but got '<stream end>' at line 1, "
+            "column 12",
+        ),
+        ("a: *b", "found undefined alias 'b' at line 1, column 4"),
+        ('a: "\x07"', "unacceptable character #x0007: special characters are not allowed at position 4"),
+    ],
+)
+def test_broken_yaml_is_told_by_its_place(text: str, expected: str) -> None:
+    with pytest.raises(yaml.YAMLError) as caught:
+        yaml.safe_load(text)
+    assert broken_yaml(caught.value) == expected

@@ -117,6 +117,17 @@ def test_mistake_found_while_running(
     assert words in error_line(capsys, lambda: fit(*options), code=1)
 
 
+def test_a_mistake_that_a_method_finds_is_told_once(fit: Fit, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as caught:
+        fit("--model.methods.lora=LoRA")
+    assert caught.value.code == 1
+    told = capsys.readouterr()
+    reason = "LoRA runs a backbone of its own; feed it photos, with data=PhotoStream"
+    assert told.err.splitlines()[-1] == f"error: model.methods.lora: {reason}"
+    assert (told.out + told.err).count(reason) == 1
+    assert "INCOMPLETE: a mistake ended it, before every method was measured. Nothing is written." in told.out
+
+
 def test_missing_dashboard(fit: Fit, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("headstart.output.dashboard.find_spec", lambda name: None)
     line = error_line(capsys, lambda: fit("--trainer.logger=headstart.callbacks.DashboardLogger"), code=1)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from headstart.output.sub_commands import as_arguments, plain_arguments, switched_on
+from headstart.output.errors import UsageError
+from headstart.output.sub_commands import as_arguments, plain_arguments, switched_on, without_logger
 
 
 @pytest.mark.parametrize(
@@ -39,3 +40,19 @@ def test_several_folders_are_one_list_and_dashes_are_underscores(given: list[str
 
 def test_options_from_python_are_written_for_a_parser() -> None:
     assert as_arguments({"a.b": 8, "c": "text", "d": {"e": None}}) == ["--a.b=8", "--c=text", '--d={"e": null}']
+
+
+@pytest.mark.parametrize("option", [["--logger=false"], ["--logger", "False"], []])
+def test_a_command_that_mirrors_nothing_takes_no_logger(option: list[str]) -> None:
+    given = ["leaderboard", *option, "a", "--output", "b"]
+    assert without_logger("leaderboard", given) == ["leaderboard", "a", "--output", "b"]
+
+
+@pytest.mark.parametrize(
+    "option", [["--logger=true"], ["--logger", "true"], ["--logger"], ["--logger=false", "--logger="]]
+)
+def test_a_command_that_mirrors_nothing_is_not_asked_to(option: list[str]) -> None:
+    with pytest.raises(
+        UsageError, match=r"^logger: \w+ given, but leaderboard mirrors nothing .*; give false, or leave"
+    ):
+        without_logger("leaderboard", ["leaderboard", "a", *option])

@@ -9,11 +9,20 @@ from typing import Literal
 
 import jsonargparse
 import pytest
-from jsonargparse.typing import ClosedUnitInterval, PositiveInt
+from jsonargparse.typing import (
+    ClosedUnitInterval,
+    NonNegativeFloat,
+    NonNegativeInt,
+    OpenUnitInterval,
+    PositiveFloat,
+    PositiveInt,
+)
 
-from headstart.datamodules import PhotoSource
+from headstart.datamodules import CatsAndDogs, PhotoSource
 from headstart.output.errors import UsageError
 from headstart.output.parser import OneLineErrorParser
+
+BROKEN = "while parsing a flow sequence at line 1, column 8, did not find expected ',' or ']' at line 2, column 1"
 
 
 @pytest.mark.parametrize(
@@ -24,19 +33,30 @@ from headstart.output.parser import OneLineErrorParser
         (["--layers=fc"], "layers: expected a list, written '[a, b]', not fc"),
         (["--names=fc"], "names: expected a list, written '[a, b]', not fc"),
         (["--sizes=[1, x]"], "sizes: expected a whole number, not [1, 'x']"),
-        (["--count=0"], "count: expected a whole number (v>0), not 0"),
-        (["--count=few"], "count: expected a whole number, not few"),
-        (["--part=2"], "part: expected a number (v>=0 and v<=1), not 2"),
+        (["--count=0"], "count: expected a whole number from 1, not 0"),
+        (["--count=few"], "count: expected a whole number from 1, not few"),
+        (["--part=1.5"], "part: expected a number from 0 to 1, not 1.5"),
+        (["--rest=-1"], "rest: expected a whole number from 0, not -1"),
+        (["--rate=0"], "rate: expected a number above 0, not 0"),
+        (["--rate=nan"], "rate: expected a number above 0, not nan"),
+        (["--decay=-0.5"], "decay: expected a number from 0, not -0.5"),
+        (["--inside=1"], "inside: expected a number above 0 and below 1, not 1"),
+        (["--count=[1, 2"], "count: expected a whole number from 1, not [1, 2"),
+        (["--mapping={a: ["], "mapping: expected a mapping, written '{a: b}', not {a: ["),
         (["--share=most"], "share: expected a number or one of all, not most"),
         (["--flag=perhaps"], "flag: expected true or false, not perhaps"),
         (["--mapping=3"], "mapping: expected a mapping, written '{a: b}', not 3"),
         (["--word=3"], "word: expected one of 1, 2, auto, not 3"),
         (["--flagg=1"], "flagg: there is no such option (closest: flag)"),
+        (["--seed=1"], "seed: there is no such option (closest: seed_everything)"),
         (["--nothing_like_it"], "nothing_like_it: there is no such option"),
         (["stray"], "'stray' is no option; options are written --name=value"),
         (["--config=absent.yaml"], "config: there is no file '{folder}/absent.yaml'"),
-        (["--flag"], "flag: expected one argument"),
-        (["--count=true"], "count: expected a whole number, not true"),
+        (["--config=inner"], "config: '{folder}/inner' is no file"),
+        (["--config=broken.yaml"], f"config: broken.yaml cannot be read ({BROKEN})"),
+        (["--flag"], "flag: expected a value, written --flag=VALUE"),
+        (["--config"], "config: expected a value, written --config=VALUE"),
+        (["--count=true"], "count: expected a whole number from 1, not true"),
         (["--three=[1, 2]"], "three: expected a list of 3, written '[a, b, ...]', not [1, 2]"),
         (["--config=list.yaml"], "config: expected a mapping of options in list.yaml, such as 'data: ...'"),
         (["--config=empty.yaml"], "config: expected a mapping of options in empty.yaml, such as 'data: ...'"),
@@ -58,16 +78,31 @@ def test_types_are_said_in_words(
         mapping: dict[str, int] | None = None,
         word: Literal[1, 2] | Literal["auto"] = 1,
         three: tuple[float, float, float] = (1.0, 1.0, 1.0),
+        rest: NonNegativeInt = 0,
+        rate: PositiveFloat = 1.0,
+        decay: NonNegativeFloat = 0.0,
+        inside: OpenUnitInterval = 0.5,
+        seed_everything: int = 0,
     ) -> None:
         pytest.fail("it should not run")
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "list.yaml").write_text("[1, 2]")
     (tmp_path / "empty.yaml").touch()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
     assert mistake(command, *options) == message.replace("{folder}", str(tmp_path))
 
 
-SOURCE = "headstart.datamodules.CatsAndDogs"
+SOURCE, HERE = "headstart.datamodules.CatsAndDogs", "headstart.tests.output.test_usage"
+
+
+def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 - what is tested
+    """Give a source without saying so."""
+    return CatsAndDogs()
+
+
+bound = partial(CatsAndDogs, download=True)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +115,7 @@ SOURCE = "headstart.datamodules.CatsAndDogs"
         ),
         (
             [f"--targets.pets={SOURCE}", "--targets.pets.init_args.split_seed=x"],
-            "targets.pets.split_seed: expected a whole number, not x",
+            "targets.pets.split_seed: expected a whole number from 0, not x",
         ),
         (
             ["--targets.pets=headstart.datamodules.CatsAndDog"],
@@ -96,7 +131,7 @@ SOURCE = "headstart.datamodules.CatsAndDogs"
             "targets.pets: nowhere.Pets cannot be imported: no module 'nowhere' is installed or in this folder",
         ),
         (["--one=CatsAndDoggs"], f"one: expected a class by its import path (closest: {SOURCE}), not CatsAndDoggs"),
-        ([f"--one={SOURCE}", "--one.split_seed=null"], "one.split_seed: expected a whole number, not null"),
+        ([f"--one={SOURCE}", "--one.split_seed=null"], "one.split_seed: expected a whole number from 0, not null"),
         ([f"--one={SOURCE}", "--one.download=null"], "one.download: expected true or false, not null"),
         (
             ["--one=headstart.datamodules.ClassSubset", "--one.source=null"],
@@ -111,14 +146,37 @@ SOURCE = "headstart.datamodules.CatsAndDogs"
             "targets.mine.root: expected a text, not null",
         ),
         (["--one=headstart.datamodules.UnsplitClassFolders"], "one.root: it is required, and not given"),
+        (["--one=NoSource"], "one: expected a class by its import path, not NoSource"),
+        (["--one=Photos"], "one: expected a class by its import path, not Photos"),
+        (["--one.help=NoSource"], "one.help: expected a class by its import path, not NoSource"),
+        (["--one.help=headstart.modules.Replay"], "one.help: headstart.modules.Replay is no PhotoSource"),
+        (["--one=broken.yaml"], f"one: broken.yaml cannot be read ({BROKEN})"),
+        (
+            [f"--make={HERE}.unsaid"],
+            f"make: {HERE}.unsaid does not say that it returns a PhotoSource; annotate it with -> PhotoSource",
+        ),
+        (
+            [f"--make={HERE}.bound"],
+            f"make: {HERE}.bound is no class and no function; give one of these",
+        ),
+        (["--make=null"], "make: expected a class by its import path, not null"),
         (["--one=3"], "one: expected a class by its import path, not 3"),
-        (["--one=headstart.datamodules.CatsAndDogs", "--one.root"], "one: expected one argument"),
+        (
+            ["--one=headstart.datamodules.CatsAndDogs", "--one.root"],
+            "one.root: expected a value, written --one.root=VALUE",
+        ),
     ],
 )
-def test_mistakes_in_classes_name_the_whole_option(options: list[str], message: str) -> None:
-    def command(targets: dict[str, PhotoSource], one: PhotoSource | None = None) -> None:
+def test_mistakes_in_classes_name_the_whole_option(
+    options: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def command(
+        targets: dict[str, PhotoSource], one: PhotoSource | None = None, make: Callable[[], PhotoSource] = CatsAndDogs
+    ) -> None:
         pytest.fail("it should not run")
 
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.yaml").write_text("sizes: [1, 2")
     given = options if "--targets" in "".join(options) or not options else ["--targets={}", *options]
     assert mistake(command, *given) == message
 

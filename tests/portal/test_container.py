@@ -15,8 +15,10 @@ from pathlib import Path
 import pytest
 
 from headstart.portal.command_line import parse_settings
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[2]
+require_checkout()
+
 LINES = re.sub(r"\\\n", " ", (ROOT / "portal" / "Containerfile").read_text()).splitlines()
 # Says where the modules of everything that the container starts come from.
 MODULES = """

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from headstart.tests.material.root import ROOT, require_checkout
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="needs make")
 def test_make_portal_hands_its_options_on() -> None:
+    require_checkout()
     readme = (ROOT / "README.md").read_text()
     assert '`make portal ARGS="--port 8000"`' in readme
     # As it would be run, in a checkout whose environment is ready, and not by the make above this test.

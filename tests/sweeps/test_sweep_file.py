@@ -14,6 +14,7 @@ import yaml
 from scipy import stats
 
 from headstart.output.errors import UserError
+from headstart.sweep import main
 from headstart.sweeps.sweep_file import Sweep, read_sweep
 
 GRID: dict[str, Any] = {
@@ -200,7 +201,10 @@ def test_draws_are_those_of_the_seed_and_more_are_added(tmp_path: Path) -> None:
         (drawn({"distribution": None, "min": 0, "max": 1}), "distribution 'None'"),
         (drawn({"distribution": "inv_log_uniform_values", "min": 0, "max": 1}), "parameter a cannot be drawn"),
         ({"parameters": {"a": {"parameters": {}}}}, "parameter a has neither value"),
-        ("a: [", "is no YAML"),
+        (
+            "a: [",
+            "is no YAML (while parsing a flow node expected the node content, but found '<stream end>' at line 1, ",
+        ),
         ("- a", "holds no mapping"),
     ],
 )
@@ -212,6 +216,28 @@ def test_what_is_refused(change: Any, words: str, tmp_path: Path) -> None:
     assert "\n" not in str(refused.value)
 
 
-def test_no_file(tmp_path: Path) -> None:
-    with pytest.raises(UserError, match="cannot be read"):
-        read_sweep(tmp_path / "nowhere.yaml", 0)
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    for path, words in ((tmp_path / "nowhere.yaml", "there is no file"), (tmp_path, "cannot be read (Is a directory)")):
+        with pytest.raises(UserError) as refused:
+            read_sweep(path, 0)
+        assert words in str(refused.value)
+        assert "Errno" not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--trainer.logger=false"], "trainer.logger: it is an option of the runs; write it into the command of the"),
+        (["--data.batch_size", "3"], "data.batch_size: it is an option of the runs; write it into the command of the"),
+        (["--seed_everything=3"], "seed_everything: it is an option of the runs; write it into the command of the"),
+        (["--results.ledger=x"], "results.ledger: it is an option of the runs; give --ledger instead"),
+    ],
+)
+def test_options_of_the_runs_belong_into_the_file(
+    options: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as caught:
+        main(["configs/sweep/demo.yaml", *options])
+    assert caught.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: {words}")

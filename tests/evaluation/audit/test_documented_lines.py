@@ -15,8 +15,10 @@ import pytest
 
 from headstart import evaluate
 from headstart.evaluation.over_targets import with_interval
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[3]
+require_checkout()
+
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "accuracy_tables"
 PAPERS = SHARED / "data" / "stable_transfer"

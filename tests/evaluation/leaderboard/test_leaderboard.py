@@ -193,6 +193,24 @@ def test_a_leaderboard_of_other_options_is_kept(three: Path) -> None:
     assert (three.parent / "out" / "leaderboard.json").read_bytes() == before
 
 
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("nothing", {}, "^runs: there is no '.*nothing'; name folders"),
+        ("stored", {"methods": ["absent"]}, "^methods: 'absent' is none of"),
+        ("stored", {"where": {"batch_size": 2}}, "^where: no setting has these values"),
+        ("stored", {"choose": {"family": "f*"}}, r"^choose: 'f\*' matches fewer than two"),
+    ],
+)
+def test_mistakes_in_what_is_given_come_before_results_that_are_there(
+    name: str, options: dict[str, Any], message: str, three: Path
+) -> None:
+    output = str(three.parent / "out")
+    leaderboard(str(three), output=output)
+    with pytest.raises(UserError, match=message):
+        leaderboard(str(three.parent / name), output=output, **options)
+
+
 def test_chosen_methods_and_marks(three: Path) -> None:
     [setting] = rank(three, methods=["fast"], tuned={"fast": ["pets"]})["settings"]
     assert {each["name"]: each["tuned"] for each in setting["methods"]} == {

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.benchmarks.over_settings_coverage import over_data_sets, over_orderings
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.tests.material.ledgers import reach, store
+from headstart.tests.material.root import require_checkout
 from headstart.tests.material.runs import write_run
 
 METHODS = ("baseline", "one", "two", "three")
@@ -251,6 +251,9 @@ def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_intervals_over_settings_hold_as_often_as_stated() -> None:
+    require_checkout()
+    from headstart.benchmarks.over_settings_coverage import over_data_sets, over_orderings
+
     # Those of another estimate than the one given hold too rarely, or nearly always.
     middle, improvement = over_orderings((20, 20, 40), leaderboards=60)
     assert 0.9 <= middle <= 0.985

@@ -184,6 +184,52 @@ def test_the_page_gives_its_own_command(runs: Path, monkeypatch: pytest.MonkeyPa
     assert {path.name: path.read_bytes() for path in (runs.parent / "again").iterdir()} == before
 
 
+def test_several_folders_are_one_page_that_gives_its_own_command(
+    runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes [1].txt").touch()
+    main(["report", "runs/pets", "notes [1].txt", "runs/flowers"])
+    page = Page(tmp_path / "runs" / "report.html")
+    document = json.loads((tmp_path / "runs" / "leaderboard.json").read_text())
+    assert document["folders"] == ["runs/pets", "notes [1].txt", "runs/flowers"]
+    assert [setting["dataset"] for setting in document["settings"]] == ["pets", "flowers"]
+    [command] = [text for text in page.texts if text.startswith("headstart report")]
+    assert command == "headstart report runs/pets 'notes [1].txt' runs/flowers --baseline=baseline"
+    main([*shlex.split(command)[1:], "--output", "again/page.html"])
+    for name, other in {"report.html": "page.html", "leaderboard.json": "leaderboard.json"}.items():
+        assert (tmp_path / "again" / other).read_bytes() == (tmp_path / "runs" / name).read_bytes()
+    main(["leaderboard", "runs/pets", "notes [1].txt", "runs/flowers", "--output=own"])
+    assert (tmp_path / "own" / "leaderboard.json").read_bytes() == (tmp_path / "runs" / "leaderboard.json").read_bytes()
+
+
+def test_results_of_other_commands_come_from_all_folders(tmp_path: Path) -> None:
+    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
+    document = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "cka.json").write_text(json.dumps(document))
+        (folder / "score.json").write_text("{}")
+    page = Page(report([str(folder) for folder in [*folders, folders[0]]], output=str(tmp_path / "page.html")))
+    remarks = [text for text in page.texts if text.startswith("Mean over pairs")]
+    assert [remark.rpartition(" ")[2] for remark in remarks] == [str(folder / "cka.json") for folder in folders]
+
+
+def test_mistakes_in_what_is_given_come_before_another_leaderboard_beside_the_page(runs: Path) -> None:
+    show(runs)
+    nothing = str(runs.parent / "nothing")
+    mistakes: list[tuple[list[str], dict[str, Any], str]] = [
+        ([str(runs), nothing], {}, "^folder: there is no folder '.*nothing'"),
+        ([nothing], {}, "^folder: there is no folder '.*nothing'"),
+        ([str(runs)], {"where": {"dataset": "birds"}}, "^where: no setting has these values"),
+        ([str(runs)], {"choose": {"mine": "t*"}}, "^choose: "),
+    ]
+    for given, options, message in mistakes:
+        with pytest.raises(UserError, match=message):
+            report(given, output=str(runs.parent / "page.html"), **options)
+
+
 def test_the_measure_and_what_differs_are_told(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     for size in (1, 2):
@@ -387,6 +433,15 @@ def test_figures_are_files_of_their_own(runs: Path) -> None:
     assert {"mine", "third", "fourth"} <= texts
     with Image.open(runs.parent / "figures" / "setting-1-learning_curves.png") as picture:
         assert picture.width > 1000
+
+
+def test_several_folders_that_hold_nothing_are_all_named(tmp_path: Path) -> None:
+    given = [str(tmp_path / name) for name in "ab"]
+    for folder in given:
+        Path(folder).mkdir()
+    with pytest.raises(UserError, match=r"^folder: '.*a', '.*b' hold no run of headstart train"):
+        report(given, output=str(tmp_path / "out" / "page.html"))
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,23 @@ from headstart.evaluation.sources_report import sources_report as command
 from headstart.evaluation.sources_report.files import MARKDOWN, over_targets_rows
 from headstart.output.tables import markdown_table
 from headstart.tests.material.mistakes import error_of
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "stable_transfer"
-PAGE = (ROOT / "docs" / "sources_report.md").read_text(encoding="utf-8")
-COMMANDS = re.findall(r"^headstart (.*)$", PAGE, re.MULTILINE)
 MEASURES = ["weighted_kendall", "kendall", "pearson", "rel_at_1"]
 FILES = {f"sources_report.{kind}" for kind in ("json", "md", "tex")} | {"over_targets.csv", "by_target.csv"}
 NAMES = ["gbc", "x & y_1 {50} % $2^3$ ~ # \\end{tabular}", "[5pt] naïve 方法", "a|b *c*", "=1"]
+
+
+@pytest.fixture
+def page() -> str:
+    require_checkout()
+    return (ROOT / "docs" / "sources_report.md").read_text(encoding="utf-8")
+
+
+def commands(page: str) -> list[str]:
+    return re.findall(r"^headstart (.*)$", page, re.MULTILINE)
 
 
 def write_table(path: Path, metrics: list[str], sources: int = 6, shift: float = 0.0, seed: int = 0) -> Path:
@@ -251,23 +259,23 @@ def test_a_report_of_another_table_is_not_replaced_unasked(tmp_path: Path, capsy
     run(other, tmp_path / "out", "--overwrite")
 
 
-def test_the_first_command_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_command_of_the_page(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(tmp_path / "scores.csv", ["gbc", "own"])
-    evaluate.main([*COMMANDS[0].split(), "--logger=false"])
+    evaluate.main([*commands(page)[0].split(), "--logger=false"])
     assert {path.name for path in (tmp_path / "runs" / "sources_report").iterdir()} == FILES
 
 
 @pytest.mark.skipif(not TABLES.is_dir(), reason="needs the released tables of HEADSTART_SHARED, by default ../shared")
-def test_the_page_has_the_papers_two_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_has_the_papers_two_tables(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for path in TABLES.glob("*.csv"):
         (tmp_path / path.name).symlink_to(path)
     monkeypatch.chdir(tmp_path)
-    assert len(COMMANDS) == 3
-    for command_line in COMMANDS[1:]:
+    assert len(commands(page)) == 3
+    for command_line in commands(page)[1:]:
         evaluate.main([*command_line.split(), "--logger=false"])
         output = Path(command_line.split()[-1])
         document = json.loads((output / "sources_report.json").read_text(encoding="utf-8"))
         table = markdown_table(over_targets_rows(document, MARKDOWN))
-        assert "\n".join(table) in PAGE
+        assert "\n".join(table) in page
         assert not any(best["not_compared"] for best in document["best"].values())

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from headstart.benchmarks.target_intervals import count_held
 from headstart.evaluation.stability.components import moves_most, moves_most_in_words, setup_stability_interval
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.outcome_agreement import AgreementsByTarget, MeanAgreement
+from headstart.tests.material.root import require_checkout
 
 PERFORMANCES = np.array([0.1, 0.3, 0.6, 0.8])
 
@@ -49,6 +49,9 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
 
 def test_intervals_and_ties_hold_in_most_tables() -> None:
     """They are to hold in 95 of 100; 28 or fewer of 40 tables have a probability of less than 1 in 10⁶ then."""
+    require_checkout()
+    from headstart.benchmarks.target_intervals import count_held
+
     assert min(count_held(np.random.default_rng(1), 9, 40)) > 28
 
 

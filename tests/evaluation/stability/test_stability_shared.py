@@ -18,11 +18,10 @@ from headstart.evaluation.stability.paper_examples import EXAMPLES
 from headstart.evaluation.stability.stability import PRESETS
 from headstart.evaluation.stability.table import read_table
 from headstart.metrics.ranking.ranking_measures import MEASURES, measure_pools
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[3]
 SHARED = Path(os.environ.get("HEADSTART_SHARED", ROOT.parent / "shared"))
 TABLES = SHARED / "data" / "stable_transfer"
-PAGE = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
 
 pytestmark = pytest.mark.skipif(
     not TABLES.is_dir(), reason="needs the released tables of HEADSTART_SHARED, by default ../shared"
@@ -78,12 +77,14 @@ def test_experiments_and_setup_stability_are_those_published(study: tuple[str, P
 def test_the_page_says_how_sure_it_is_that_the_target_moves_the_outcome_most(
     study: tuple[str, Path, dict[str, Any]],
 ) -> None:
+    require_checkout()
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
     preset, _, found = study
     intervals = " | ".join("[{:.2f}, {:.2f}]".format(*ends) for ends in found["setup_stability_ci95"].values())
-    assert f"| {preset.replace('o1', 'o 1').replace('o2', 'o 2')}, interval | {intervals} |" in PAGE
+    assert f"| {preset.replace('o1', 'o 1').replace('o2', 'o 2')}, interval | {intervals} |" in page
     most = found["moves_most"]
     assert (most["component"], most["next"], most["unless_without"]) == ("target", "measure", [])
-    assert "{:.2f} [{:.2f}, {:.2f}]".format(most["difference"], *most["ci95"]) in PAGE
+    assert "{:.2f} [{:.2f}, {:.2f}]".format(most["difference"], *most["ci95"]) in page
 
 
 def test_all_cells_of_the_win_rates_are_those_published(study: tuple[str, Path, dict[str, Any]]) -> None:

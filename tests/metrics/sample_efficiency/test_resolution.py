@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.benchmarks.resolution_coverage import FIELDS, OTHERS, attained_power, interval_coverage, rank_coverage
 from headstart.metrics.sample_efficiency.resolution import (
     MOST,
     compare_all_pairs,
@@ -18,6 +17,7 @@ from headstart.metrics.sample_efficiency.resolution import (
     rank_intervals,
 )
 from headstart.metrics.sample_efficiency.scores import sign_flip_p_values
+from headstart.tests.material.root import require_checkout
 
 
 def step_down(values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -130,6 +130,9 @@ def test_orderings_needed_of_what_does_not_differ() -> None:
 
 
 def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
+    require_checkout()
+    from headstart.benchmarks.resolution_coverage import FIELDS, rank_coverage
+
     found = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
     assert found["false finds"] <= 0.1
     assert found["all, tests"] >= 0.9
@@ -139,6 +142,9 @@ def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
 
 @pytest.mark.slow
 def test_power_is_attained_and_intervals_hold() -> None:
+    require_checkout()
+    from headstart.benchmarks.resolution_coverage import OTHERS, attained_power, interval_coverage
+
     for others in OTHERS:
         _, power = attained_power((20, 25, *others), observed=500, pilots=5, experiments=200)
         assert power == pytest.approx(0.8, abs=0.1)

@@ -11,7 +11,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from headstart.benchmarks.interval_coverage import coverage
 from headstart.metrics.sample_efficiency.scores import (
     FEW_ORDERINGS,
     compare,
@@ -23,6 +22,7 @@ from headstart.metrics.sample_efficiency.scores import (
     sign_flip_p_values,
     t_interval,
 )
+from headstart.tests.material.root import require_checkout
 from headstart.tests.material.runs import reaching
 
 INF = np.inf
@@ -209,6 +209,9 @@ def test_relative_interval_of_one_ordering_is_undefined() -> None:
 
 @pytest.mark.parametrize("ratio", [1 / 3, 1.75, 3])
 def test_relative_interval_covers_the_ratio(ratio: float) -> None:
+    require_checkout()
+    from headstart.benchmarks.interval_coverage import coverage
+
     assert 0.935 < coverage(ratio, correlation=0.8, limit=250, comparisons=2_000) < 0.965
 
 

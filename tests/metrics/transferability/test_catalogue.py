@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs, Pool
 from headstart.metrics.transferability.source_facts import SourceFacts
+from headstart.tests.material.root import ROOT, require_checkout
 
-ROOT = Path(__file__).parents[3]
 # Metrics that live with the one that they are a variant of.
 VARIANTS = {
     "h_score_shrunk": "h_score",
@@ -58,6 +58,7 @@ def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str)
     module = VARIANTS.get(name, name)
     importlib.import_module(f"headstart.metrics.transferability.{module}")
     assert (Path(__file__).parent / f"test_{module}.py").is_file()
+    require_checkout()
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"| `{name}` |")]
     assert f"| {METRICS[name].title} |" in line
@@ -65,6 +66,7 @@ def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str)
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.function])
 def test_the_documentation_has_the_options_of_a_metric(name: str) -> None:
+    require_checkout()
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"- `{name}`: ")]
     function = METRICS[name].function

@@ -213,9 +213,34 @@ class WithoutLoss(Probe):
         return {"accuracy": 1.0}
 
 
+class WithoutArguments(Probe):
+    def __init__(self) -> None:
+        super().__init__(nn.Identity(), 2)
+
+
+class Wide(Probe):
+    def __init__(self, backbone: nn.Module, classes: int, width: int) -> None:
+        super().__init__(backbone, classes)
+        if width != 6:
+            raise ValueError(f"width must be 6,\nnot {width}")
+
+
+def of_three(backbone: nn.Module, classes: int, lr: float) -> LightningModule:
+    return Probe(backbone, classes, lr)
+
+
+TAKES = "must take the backbone and the number of classes, in this order, and need nothing else"
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
+        (WithoutArguments, rf"^module: WithoutArguments {TAKES} \(too many positional arguments\)$"),
+        (Wide, rf"^module: Wide {TAKES} \(missing a required argument: 'width'\)$"),
+        (of_three, rf"^module: of_three {TAKES} \(missing a required argument: 'lr'\)$"),
+        (partial(of_three, rate=3), rf"^module: of_three {TAKES} \("),  # type: ignore[call-arg]
+        (lambda: None, rf"^module: <lambda> {TAKES}"),
+        (partial(Wide, width=3), "^module: Wide failed with a backbone and 5 classes: ValueError: width must be 6,$"),
         (Manual, "module: Manual sets automatic_optimization to False"),
         (WithHook, "module: WithHook defines on_train_epoch_end, which is never called"),
         (WithSetup, "module: WithSetup defines setup, which is never called"),

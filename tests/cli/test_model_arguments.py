@@ -1,0 +1,93 @@
+"""Arguments of a model belong to that model, whichever is named in a configuration and on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from headstart import train
+from headstart.datamodules import DrawnPets
+from headstart.tests.material.blank_figures import blank_figures
+
+SOURCE = "--config=source_training.yaml"  # of a MobileNetV2 with an argument of its own
+NARROW = {"width_mult": 0.35}
+
+
+def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    with pytest.raises(SystemExit):
+        train.main([*options, "--print_config"])
+    data = yaml.safe_load(capsys.readouterr().out)["data"]
+    found: dict[str, Any] = data.get("init_args", data)["backbone"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "arguments"),
+    [
+        ([], NARROW),
+        (["--data.backbone.name=mobilenet_v2"], NARROW),
+        (["--data.backbone.name=resnet18"], {}),
+        (["--data.backbone={name: resnet18}"], {}),
+        (["--data.backbone=configs/backbone/imagenet.yaml"], NARROW),
+        (["--data.backbone.name=resnet18", "--data.backbone.model_args={groups: 2}"], {"groups": 2}),
+        (["--data.backbone.model_args={groups: 2}", "--data.backbone.name=resnet18"], {"groups": 2}),
+    ],
+)
+def test_another_model_begins_with_its_own(
+    options: list[str], arguments: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert backbone(capsys, SOURCE, *options)["model_args"] == arguments
+
+
+def test_of_a_configuration_that_refers_to_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "data.yaml").write_text(
+        "class_path: FeatureStream\ninit_args: {photos: DrawnPets, backbone: backbone.yaml}"
+    )
+    (tmp_path / "backbone.yaml").write_text("{name: mobilenet_v2, weights: random, model_args: {width_mult: 0.35}}")
+    (tmp_path / "mine.yaml").write_text("data: data.yaml\nmodel: {baseline: GradientDescent}")
+    assert backbone(capsys, "--config=mine.yaml")["model_args"] == NARROW
+    assert backbone(capsys, "--config=mine.yaml", "--data.backbone.name=resnet18")["model_args"] == {}
+
+
+def test_the_demo_takes_other_weights_and_networks(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    small = ["--data.photos.train_size=20", "--data.photos.validation_size=8", "--data.max_samples=12"]
+    more = ["--data.orderings=1", "--data.num_workers=0", "--trainer.logger=false"]
+    other = ["--data.backbone.name=resnet18", "--data.backbone.weights=random"]
+    with blank_figures():
+        train.main(["--config=demo.yaml", *small, *more, *other, "--trainer.default_root_dir=run"])
+    assert "resnet18" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        train.main(["--config=demo.yaml", "--data.backbone.name=resnet18"])
+    line = capsys.readouterr().err
+    assert (
+        line
+        == "error: data.backbone.weights: embedded are those of mobilenet_v2, not of resnet18; name others or random\n"
+    )
+
+
+def test_quickstart_takes_a_folder_of_photos(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    photos = DrawnPets(train_size=140, validation_size=2).train()
+    for index, label in enumerate(photos.labels):
+        path = tmp_path / "photos" / photos.classes[label] / f"{index}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        photos.read(index).save(path)
+    with blank_figures():
+        train.main(
+            [
+                "--config=quickstart.yaml",
+                "--data.backbone.weights=embedded",
+                "--data.orderings=2",
+                "--trainer.logger=false",
+            ]
+        )
+    assert (tmp_path / "runs" / "quickstart" / "results.json").is_file()
