@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -22,7 +23,7 @@ accept_other_names()
 
 # The module of Lightning's class for the user's mistakes, and its name there.
 LIGHTNINGS = ("lightning.fabric.utilities.exceptions", "MisconfigurationException")
-INTERRUPTED = 130
+INTERRUPTED, CLOSED = 130, 141
 
 
 class OneLineErrorParser(jsonargparse.ArgumentParser):
@@ -106,13 +107,20 @@ def mistakes_of_users() -> Iterator[None]:
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option; Ctrl-C has 130, SIGTERM 143."""
+    """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option; Ctrl-C has 130, SIGTERM 143.
+
+    Where nobody reads the output any more, as behind `| head`, the command ends without a word.
+    """
     try:
         with _raising_on_sigterm(), mistakes_of_users():
             yield
         return
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
+    except BrokenPipeError:
+        # Python writes what is left in its buffer at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(CLOSED) from None
     except KeyboardInterrupt:
         message, code = "interrupted", INTERRUPTED
     except Terminated as error:

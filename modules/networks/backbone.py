@@ -225,7 +225,7 @@ class BackboneSpec:
             library = CUSTOM
         if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
             raise UserError(
-                f"weights: {EMBEDDED} are those of {EMBEDDED_MODEL}, not of {self.name}; name others or {RANDOM}"
+                f"name: {self.name!r} given, but the weights are {EMBEDDED}, those of {EMBEDDED_MODEL}; give others"
             )
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
         named = None if self.weights == RANDOM else self.weights

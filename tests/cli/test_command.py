@@ -99,6 +99,16 @@ def test_configurations_of_the_suite_are_found_from_any_folder(
     )
 
 
+def test_a_reader_that_has_gone_ends_it_quietly(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "headstart", "list", "configs"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
 def test_names_and_metrics_need_no_torch(tmp_path: Path) -> None:
     code = (
         "import sys, json, headstart\nfrom headstart.metrics import linear_cka, cka_null, log_me\n"

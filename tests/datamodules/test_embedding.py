@@ -79,7 +79,11 @@ def test_what_is_stored_is_not_computed_again(folder: Path, monkeypatch: pytest.
         ([__file__], EMBEDDED, r"photos: .*test_embedding.py cannot be decoded \(no picture of a known format\)"),
         (["absent.png"], {"wieghts": "embedded"}, r"backbone.wieghts: there is no such option \(closest"),
         (["absent.png"], "resnet19", "backbone.name: torchvision has no model 'resnet19'"),
-        (["absent.png"], {"name": "resnet18", "weights": "embedded"}, "backbone.weights: embedded are those of mobil"),
+        (
+            ["absent.png"],
+            {"name": "resnet18", "weights": "embedded"},
+            "backbone.name: 'resnet18' given, but the weights are embedded",
+        ),
     ],
 )
 def test_mistakes(photos: Any, backbone: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
