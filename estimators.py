@@ -113,6 +113,8 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: They are no features and classes, or an argument of the constructor is wrong.
         """
+        # Whatever fails from here on, nothing is left of what was learnt before.
+        vars(self).pop("_method", None)
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
         self._begin(np.unique(labels))
@@ -171,21 +173,24 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Make the method and let it begin, as the comparison does."""
         if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
             raise ValueError(f"batch_size: expected a whole number above 0, not {self.batch_size!r}")
-        self.classes_ = classes
+        self.classes_, self._seen = classes, 0
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
         self._generators = GlobalGenerators(self._start.seed, "cpu")
-        self._method, self._constructed = self._make()
+        # Those of a method that is pickled are these, whatever is set afterwards.
+        self._made_from = self.method, dict(self._hyperparameters)
+        method, self._constructed = self._make()
         with deterministic(), self._generators.in_use():
-            self._method.begin(self._start)
-            self._optimizers = self._method.build_optimizers()
-        self._seen = 0
+            method.begin(self._start)
+            self._optimizers = method.build_optimizers()
+        self._method = method
 
     def _make(self) -> tuple[Method, dict[str, Any]]:
         """Make the method of its arguments, checked as on the command line, and copy what its constructor left."""
-        kind = _find(self.method)
+        name, hyperparameters = self._made_from
+        kind = _find(name)
         parser = OneLineErrorParser()
         parser.add_class_arguments(kind, fail_untyped=False)
-        given = parser.parse_object(self._hyperparameters)
+        given = parser.parse_object(hyperparameters)
         method: Method = kind(**parser.instantiate_classes(given))
         return method, copy_attributes(method, vars(method))
 
@@ -207,7 +212,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @torch.no_grad()
     def _logits(self, X: ArrayLike) -> torch.Tensor:  # noqa: N803 - as above
-        check_is_fitted(self)
+        check_is_fitted(self, "_method")
         features = validate_data(self, X, dtype=np.float32, reset=False)
         with deterministic(), self._generators.in_use():
             logits: torch.Tensor = self._method(torch.from_numpy(features))[0]

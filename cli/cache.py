@@ -28,6 +28,9 @@ from headstart.store.segments import JOURNAL
 # Folders of the cache whose content is removed piece by piece; what is beside them is removed as a whole.
 FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
+# Of running sweeps, in the cache.
+LENT = "lent"
+LEDGER = (*(f"{ledger.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS, "checkpoints")
 DAY = 24 * 3600
 DIGITS = 12
 
@@ -40,6 +43,7 @@ class Entry:
         kind: One of `features`, `downloads`, `ledgers` and `others`.
         name: What it is asked for by; features have the first digits of their digest.
         path: The file or folder.
+        parts: What is removed: itself, or of a ledger the files that are its own.
         size: Bytes.
         written: When a file of it was last written, in seconds since 1970.
         content: What it holds, in some words.
@@ -48,6 +52,7 @@ class Entry:
     kind: str
     name: str
     path: Path
+    parts: tuple[Path, ...]
     size: int
     written: float
     content: str = ""
@@ -61,8 +66,10 @@ def cache(
 ) -> list[Entry]:
     """Show what is stored on this machine, or remove some of it.
 
-    Features that were removed are computed again when they are needed, and downloads are fetched again. The traces of
-    a ledger are results: to measure them again takes as long as it took first.
+    Features that were removed are computed again when they are needed, and downloads are fetched again; that a run
+    is reading a download cannot be seen. The traces of a ledger are results: to measure them again takes as long as it
+    took first. Others are scores that are computed again, digests of files, and widths that were measured first, to
+    which later ones are held.
 
     Args:
         remove: What is removed, by names or by kinds: features, downloads, ledgers, others.
@@ -79,12 +86,12 @@ def cache(
     """
     folder = cache_folder(cache_dir)
     found = sorted(_entries(folder, Path(ledgers)), key=lambda entry: (KINDS.index(entry.kind), -entry.size))
-    found = [entry for entry in found if entry.written <= time.time() - older_than * DAY]
+    asked = found if remove is None else _choose(found, [remove] if isinstance(remove, str) else remove)
+    chosen = [entry for entry in asked if not older_than or entry.written < time.time() - older_than * DAY]
     if remove is None:
-        _show(found, folder)
-        return found
+        _show(chosen, folder)
+        return chosen
 
-    chosen = _choose(found, [remove] if isinstance(remove, str) else remove)
     for entry in chosen:
         _require_idle(entry)
     for entry in chosen:
@@ -96,14 +103,16 @@ def cache(
 
 def _entries(folder: Path, runs: Path) -> Iterator[Entry]:
     for path in _visible(folder / FOLDERS["features"]):
-        yield Entry("features", path.name[:DIGITS], path, *_measure(path), _describe_table(path))
+        yield Entry("features", path.name[:DIGITS], path, (path,), *_measure([path]), _describe_table(path))
     for path in _visible(folder / FOLDERS["downloads"]):
-        yield Entry("downloads", path.name, path, *_measure(path))
+        yield Entry("downloads", path.name, path, (path,), *_measure([path]))
     for path in _visible(folder):
-        if path.name not in FOLDERS.values():
-            yield Entry("others", path.name, path, *_measure(path))
+        if path.name not in (*FOLDERS.values(), LENT):
+            yield Entry("others", path.name, path, (path,), *_measure([path]))
     for path in _ledgers(runs):
-        yield Entry("ledgers", str(path), path, *_measure(path), _describe_ledger(path))
+        # Anything may lie beside them.
+        own = [path / name for name in LEDGER if (path / name).exists()]
+        yield Entry("ledgers", str(path), path, tuple(own), *_measure(own), _describe_ledger(path))
 
 
 def _visible(folder: Path) -> list[Path]:
@@ -117,12 +126,13 @@ def _ledgers(runs: Path) -> list[Path]:
     return sorted({path.parent.absolute(): path.parent for path in found if path.is_file()}.values())
 
 
-def _measure(path: Path) -> tuple[int, float]:
-    """Give the bytes that a file or folder takes, and when something in it was last written."""
+def _measure(parts: Sequence[Path]) -> tuple[int, float]:
+    """Give the bytes that files and folders take, and when something in them was last written."""
     states = []
-    for each in (path, *path.rglob("*")):
-        with suppress(FileNotFoundError):  # of a process that is at work
-            states.append(each.lstat())
+    for part in parts:
+        for each in (part, *part.rglob("*")):
+            with suppress(FileNotFoundError):  # of a process that is at work
+                states.append(each.lstat())
     return sum(state.st_size for state in states), max((state.st_mtime for state in states), default=0.0)
 
 
@@ -130,7 +140,7 @@ def _describe_table(path: Path) -> str:
     """Say how many rows a table has and of what, by its journals; one that cannot be read is left out."""
     rows, model = 0, ""
     for journal in path.glob(f"*{JOURNAL}"):
-        with suppress(OSError, ValueError, KeyError):
+        with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
             first, *said = map(json.loads, journal.read_text().splitlines())
             model = first["key"].get("network", {}).get("model", "")
             rows += sum(each["count"] for each in said if "count" in each)
@@ -154,8 +164,13 @@ def _show(entries: list[Entry], folder: Path) -> None:
         print_table("Stored on this machine", rows, "days: since it was last written")
 
     sizes = {kind: sum(entry.size for entry in entries if entry.kind == kind) for kind in KINDS}
-    total = ", ".join(f"{kind} {_readable(size)}" for kind, size in sizes.items() if size)
-    print_lines([f"{folder}: {total or 'nothing'}"])
+    places = {kind: folder / inside for kind, inside in FOLDERS.items()} | {"others": folder}
+    total = ", ".join(
+        f"{kind} {_readable(size)}" + (f" in {places[kind]}" if kind in places else "")
+        for kind, size in sizes.items()
+        if size
+    )
+    print_lines([total or f"nothing is stored in {folder}"])
 
 
 def _choose(entries: Iterable[Entry], asked: list[str]) -> list[Entry]:
@@ -169,7 +184,9 @@ def _choose(entries: Iterable[Entry], asked: list[str]) -> list[Entry]:
 
 def _require_idle(entry: Entry) -> None:
     """Refuse what a process is using: it holds a lock in it."""
-    for path in entry.path.rglob("*lock"):
+    beside = entry.path.with_name(f".{entry.path.name}.lock")  # of what is being fetched
+    locks = [path for part in entry.parts for path in part.rglob("*lock")]
+    for path in (*locks, *([beside] if beside.exists() else [])):
         try:
             with FileLock(path, timeout=0):
                 pass
@@ -179,11 +196,14 @@ def _require_idle(entry: Entry) -> None:
 
 def _delete(entry: Entry) -> None:
     try:
-        if entry.path.is_dir() and not entry.path.is_symlink():
-            # Whatever ends this command, what is left has a name by which nothing is found.
-            shutil.rmtree(entry.path.rename(entry.path.with_name(f".removed-{entry.path.name}")))
-        else:
-            entry.path.unlink()
+        for part in entry.parts:
+            if part.is_dir() and not part.is_symlink():
+                # Whatever ends this command, what is left has a name by which nothing is found.
+                shutil.rmtree(part.rename(part.with_name(f".removed-{part.name}")))
+            else:
+                part.unlink()
+        if entry.path not in entry.parts and not any(entry.path.iterdir()):
+            entry.path.rmdir()
     except OSError as error:
         raise UserError(f"remove: {str(entry.path)!r} cannot be removed ({reason_of(error)})") from error
 

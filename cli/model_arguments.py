@@ -2,32 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from headstart.output.usage import configs_of
+from headstart.output.shipped_files import CONFIG, find_file
 
 BACKBONE = "--data.backbone"
 FORGET = f"{BACKBONE}.model_args={{}}"
 
 
 def forget_arguments_of_others(args: Sequence[str]) -> list[str]:
-    """Leave out a configuration's arguments of a model where the options name another model.
+    """Leave out arguments of a model where a later configuration or option names another model.
 
     Args:
         args: Options of a task.
     """
-    named = [_named(arg) for arg in args]
-    chosen = [name for name in named if name is not None]
-    configured = [name for path in configs_of(args) if (name := _name_in(path)) is not None]
-    if not chosen or not configured or chosen[-1] == configured[-1]:
-        return list(args)
-    # Before all options of the backbone, among which may be arguments of the model that they name.
-    first = next(index for index, arg in enumerate(args) if arg.startswith(BACKBONE))
-    return [*args[:first], FORGET, *args[first:]]
+    found: list[str] = []
+    current, first = None, None
+    for arg in _joined(args):
+        is_config = arg.startswith(f"{CONFIG}=")
+        name = _name_in(str(find_file(arg.removeprefix(f"{CONFIG}=")))) if is_config else _named(arg)
+        first = None if is_config else len(found) if first is None and arg.startswith(BACKBONE) else first
+        if name is not None and current is not None and name != current:
+            # Before other options of the backbone, among which may be arguments of this model.
+            found.insert(len(found) if first is None else first, FORGET)
+        current = name or current
+        found.append(arg)
+    return found
+
+
+def _joined(args: Sequence[str]) -> Iterator[str]:
+    """Join options with the values behind them, of those that may name a model."""
+    rest = iter(args)
+    for arg in rest:
+        value = next(rest, None) if arg in (CONFIG, BACKBONE, f"{BACKBONE}.name") else None
+        yield arg if value is None else f"{arg}={value}"
 
 
 def _named(arg: str) -> str | None:

@@ -22,7 +22,7 @@ from headstart.datamodules.rows import rows
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.build import choose_model
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, naming, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
 
@@ -69,7 +69,10 @@ def embed(
     """
     settle_arithmetic()
     pictures = _read(photos)
-    place = torch.device(device_kind(device) if device == "auto" else device)
+    try:
+        place = torch.device(device_kind(device) if device == "auto" else device)
+    except RuntimeError as error:
+        raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
     chosen = _read_spec(backbone)
     with naming("backbone"):
         spec, network = build_chosen(chosen, seed, place)

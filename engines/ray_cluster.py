@@ -20,8 +20,6 @@ from headstart.engines.task import Outcome, Started, Task, perform
 from headstart.output.errors import UserError, reason_of
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import say
-from headstart.store.cache import cache_folder
-from headstart.store.json_digest import digest_of
 
 # Tasks that Ray knows of: more than any cluster has room for shows its autoscaler what is needed.
 SUBMITTED = 1000
@@ -212,17 +210,17 @@ def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link_to_checkout() -> Path:
-    """Give a folder in which the checkout has the name of the package, whatever its own is; in the user's cache."""
-    folder = cache_folder() / "checkouts" / digest_of({"root": str(ROOT)})
+    """Give a folder in which the checkout has the name of the package; in the checkout, so that all machines see it."""
+    folder = ROOT / ".import"
     link = folder / "headstart"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
+            folder.mkdir(exist_ok=True)
             with suppress(FileExistsError):  # another command was faster
-                link.symlink_to(ROOT, target_is_directory=True)
+                link.symlink_to("..", target_is_directory=True)
     except OSError as error:
-        raise UserError(f"ray: {str(folder)!r} cannot be written ({reason_of(error)}); set HEADSTART_CACHE") from error
-    return folder.absolute()
+        raise UserError(f"ray: {str(folder)!r} cannot be written ({reason_of(error)}); make it writable") from error
+    return folder
 
 
 class _Mailbox:

@@ -78,12 +78,15 @@ def _is_own(path: str) -> bool:
 
 
 def import_from_working_folder() -> None:
-    """Let the user's own modules in the working folder be imported, after libraries, however a command was begun."""
+    """Let the user's own modules in the working folder be imported, after libraries, however a command was begun.
+
+    Where Python itself imports from there, as in a notebook, the order is Python's.
+    """
     if "" in sys.path:
         return
     # Python begins with the folder of the script, and after `-m` with the working folder.
     script = getattr(sys.modules["__main__"], "__file__", None) or ""
-    first = Path.cwd() if script == str(ROOT / "__main__.py") else Path(script).parent
+    first = Path.cwd() if Path(script).resolve() == ROOT / "__main__.py" else Path(script).parent
     if _is_own(script) and sys.path and Path(sys.path[0]) == first:
         del sys.path[0]
     sys.path.append("")

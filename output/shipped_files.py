@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from itertools import pairwise
@@ -27,7 +28,9 @@ def find_file(named: str | Path) -> Path:
     """
     path = expand_home(named)
     inside = path.relative_to("configs") if path.parts[:1] == ("configs",) else path
-    return CONFIGS / inside if not path.exists() and (CONFIGS / inside).is_file() else path
+    # These are False for what no file can be called, too, such as a whole configuration in one line.
+    is_shipped = not os.path.exists(path) and os.path.isfile(CONFIGS / inside)  # noqa: PTH110, PTH113
+    return CONFIGS / inside if is_shipped else path
 
 
 def find_configurations(args: Sequence[str]) -> list[str]:

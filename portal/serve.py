@@ -93,7 +93,7 @@ class WorkerProcess(threading.Thread):
     def __init__(self, database: Database, args: Sequence[str]) -> None:
         super().__init__(daemon=True)
         self._database = database
-        self._command = [sys.executable, "-m", "headstart", "portal", "worker", *args]
+        self._command = [sys.executable, "-P", "-m", "headstart", "portal", "worker", *args]
         self._stopping = threading.Event()
         self._process: subprocess.Popen[bytes] | None = None
         self._lock = threading.Lock()

@@ -62,7 +62,7 @@ def _draw(datasets: Path, dataset: str, catalog: str, count: int, seed: int) -> 
 
 def _run(name: str, *options: str) -> None:
     """Run a command of the suite."""
-    command = [sys.executable, "-m", "headstart", name, *options]
+    command = [sys.executable, "-P", "-m", "headstart", name, *options]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         reason = " ".join(done.stderr.split()).removeprefix("error: ")

@@ -128,6 +128,18 @@ def test_mistakes(make: Callable[[], object], message: str) -> None:
         make()
 
 
+def test_what_is_set_later_changes_nothing_that_was_learnt() -> None:
+    features, names = samples()
+    classifier = HeadstartClassifier("streaming_lda").fit(features, names)
+    expected = classifier.predict_proba(features)
+    classifier.set_params(method="kernel_ridge", ridge=2.0)
+    assert np.array_equal(pickle.loads(pickle.dumps(classifier)).predict_proba(features), expected)
+    with pytest.raises(ValueError, match="ridge"):
+        classifier.set_params(ridge=-1).fit(features[:, :2], names)
+    with pytest.raises(NotFittedError):
+        classifier.predict(features[:, :2])
+
+
 def test_before_it_is_fitted() -> None:
     with pytest.raises(NotFittedError):
         HeadstartClassifier().predict(samples()[0])

@@ -14,8 +14,7 @@ ROOT = Path(__file__).parent.parent
 # From the ground up; a folder imports from those of lower floors, and itself, alone.
 FLOORS = (
     ("output", "metrics"),
-    ("store",),
-    ("engines",),
+    ("store", "engines"),
     ("modules",),
     ("contract",),
     ("datamodules",),

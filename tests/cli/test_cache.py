@@ -52,7 +52,7 @@ def test_what_is_shown(stored: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert [(entry.name, entry.content) for entry in shown["ledgers"]] == [("runs/ledger", "4 traces")]
     text = capsys.readouterr().out
     assert all(entry.name in text for entries in shown.values() for entry in entries)
-    assert f"{stored}: features" in text.replace("\n", "")
+    assert str(stored / "rows") in text.replace("\n", "").replace(" ", "")
 
 
 def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,8 +65,14 @@ def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture
     assert not (stored / "datasets" / "mine").exists()
     assert Path("runs/ledger").exists()
     assert "are free again" in capsys.readouterr().out
+    Path("runs/ledger/results.json").touch()
     cache(remove="runs/ledger")
-    assert not Path("runs/ledger").exists()
+    # Only what is the ledger's own.
+    assert [path.name for path in Path("runs/ledger").iterdir()] == ["results.json"]
+    with Ledger(Path("runs/other")) as ledger:
+        ledger.write({TraceKey("stream", "method", 0): Trace(np.arange(3))})
+    cache(remove="ledgers")
+    assert not Path("runs/other").exists()
 
 
 def test_removed_by_age(stored: Path) -> None:
@@ -87,6 +93,19 @@ def test_what_is_in_use_stays(stored: Path) -> None:
     ):
         cache(remove=["features"])
     assert len(list((stored / "rows").iterdir())) == 2
+    with FileLock(stored / "datasets" / ".mine.lock"), pytest.raises(ValueError, match="a process is using 'mine'"):
+        cache(remove="mine")
+    (stored / "lent").mkdir()
+    assert not {entry.name for entry in cache()} & {"lent", ".mine.lock"}
+
+
+def test_what_is_damaged_can_be_removed(stored: Path) -> None:
+    table = by_kind(cache())["features"][0]
+    (journal,) = table.path.glob("*.journal")
+    for content in ("[1]", '{"key": {"network": null}}', "{"):
+        journal.write_text(content)
+        assert len(by_kind(cache())["features"]) == 2
+    assert [entry.path for entry in cache(remove=table.name)] == [table.path]
 
 
 def test_mistakes_and_an_empty_cache(
@@ -94,7 +113,7 @@ def test_mistakes_and_an_empty_cache(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     main(["cache"])
-    assert capsys.readouterr().out.replace("\n", "").endswith("cache: nothing")
+    assert capsys.readouterr().out.replace("\n", "").startswith("nothing is stored in ")
     with pytest.raises(SystemExit) as caught:
         main(["cache", "--remove=nothing"])
     assert caught.value.code == 1

@@ -29,7 +29,12 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
     [
         ([], NARROW),
         (["--data.backbone.name=mobilenet_v2"], NARROW),
+        (["--data.backbone.name", "mobilenet_v2"], NARROW),
         (["--data.backbone.name=resnet18"], {}),
+        (["--data.backbone.name", "resnet18"], {}),
+        (["--config=other.yaml"], {}),
+        (["--config", "other.yaml"], {}),
+        (["--config=other.yaml", "--data.backbone.name=mobilenet_v2"], {}),
         (["--data.backbone={name: resnet18}"], {}),
         (["--data.backbone=configs/backbone/imagenet.yaml"], NARROW),
         (["--data.backbone.name=resnet18", "--data.backbone.model_args={groups: 2}"], {"groups": 2}),
@@ -37,8 +42,14 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
     ],
 )
 def test_another_model_begins_with_its_own(
-    options: list[str], arguments: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    options: list[str],
+    arguments: dict[str, Any],
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.yaml").write_text("data: {backbone: {name: resnet18}}")
     assert backbone(capsys, SOURCE, *options)["model_args"] == arguments
 
 
