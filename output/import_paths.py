@@ -66,7 +66,7 @@ def hide_own_names() -> None:
 
 
 def _find_own_folder(path: str) -> _OwnFolder:
-    if not _is_own(path):
+    if not (_is_own(path) and Path(path).is_dir()):
         raise ImportError(path)  # by which Python asks the next hook
     folder = str(Path(path).resolve())
     return _OwnFolder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, SOURCE_SUFFIXES))

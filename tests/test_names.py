@@ -152,6 +152,11 @@ def test_files_of_the_suite_have_one_name_each(tmp_path: Path) -> None:
     assert run_python(f"import importlib.util as u; u.find_spec('nothing')\n{code}", ROOT, ROOT, ROOT / "modules") == ""
 
 
+def test_a_door_is_run_in_a_process_that_has_the_suite(tmp_path: Path) -> None:
+    code = f"import headstart, runpy, sys; sys.argv[1:] = ['--version']; runpy.run_path({str(ROOT / 'sweep.py')!r}, "
+    assert run_python(f"{code}run_name='__main__')", tmp_path).startswith("headstart ")
+
+
 def test_other_files_beside_the_suite_are_found(tmp_path: Path) -> None:
     for name in ("__init__.py", "output/__init__.py", "output/import_paths.py"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
