@@ -114,7 +114,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: They are no features and classes, or an argument of the constructor is wrong.
         """
         # Whatever fails from here on, nothing is left of what was learnt before.
-        vars(self).pop("_method", None)
+        self.__dict__.pop("_method", None)
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
         self._begin(np.unique(labels))
