@@ -16,6 +16,7 @@ import yaml
 
 from headstart.output.class_help import LISTS
 from headstart.output.errors import broken_yaml
+from headstart.output.import_paths import OWN
 from headstart.output.shipped_files import find_configurations
 
 WORDS = {
@@ -43,7 +44,7 @@ UNKNOWN = re.compile(
     r"(?:Group '(?P<group>[\w.]+)' does not accept option|Option|unrecognized arguments: --) ?'?(?P<name>[^\s='\"]+)"
 )
 HELP = re.compile(r"--(?P<name>[\w.]+\.help): (?P<reason>.*)")
-NO_VALUE = re.compile(r"argument (?:-\w/)?--(?P<name>[\w.]+): expected one argument")
+NO_VALUE = re.compile(r"argument (?:-\w/)?--(?P<name>[\w.]+)(?:/--\S+)?: expected one argument")
 REQUIRED = re.compile(r"the following arguments are required: (?P<name>[^\s,]+)")
 UNION = re.compile(
     r"(?:- .*? - )?Does not validate against any of the Union subtypes Subtypes: .*? Errors: - (?P<errors>.*) "
@@ -254,7 +255,10 @@ def _class_problem(error: str, given: str) -> str:
         close = difflib.get_close_matches(name, getattr(loaded, "__all__", dir(loaded)), n=1)
         return f"there is no {module}.{name}" + _suggest(f"{module}.{close[0]}" if close else "")
     if found := re.match(r"No module named '([\w.]+)'", error):
-        return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder"
+        close = _suggest(_exported(given.rpartition(".")[2])) if found[1] in OWN else ""
+        return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder{close}"
+    if found := re.match(r"(.+ \(\S+\.py, line \d+\))", error):  # of a syntax error
+        return f"{given} cannot be imported: {found[1]}"
     if found := re.match(r"Import path ?([\w.]*) does not correspond to a subclass of (\w+)", error):
         return f"{found[1] or given} is no {found[2]}"
     for pattern, words in OF_CLASSES:

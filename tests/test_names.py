@@ -210,12 +210,21 @@ def test_every_name_of_a_method(name: str, capsys: pytest.CaptureFixture[str]) -
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("modules.LoRAA", "modules.LoRAA cannot be imported: no module 'modules' is installed or in this folder"),
+        (
+            "modules.LoRAA",
+            "modules.LoRAA cannot be imported: no module 'modules' is installed or in this folder "
+            "(closest: headstart.modules.LoRA)",
+        ),
+        ("broken.Mine", "broken.Mine cannot be imported: invalid syntax (broken.py, line 2)"),
         ("headstart.modules.LoRAA", "there is no headstart.modules.LoRAA (closest: headstart.modules.LoRA)"),
         ("modules.method", "modules.method cannot be imported: no module 'modules' is installed or in this folder"),
     ],
 )
-def test_names_that_lead_nowhere(name: str, line: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_names_that_lead_nowhere(
+    name: str, line: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "broken.py").write_text("class Mine:\n    def (self):\n        pass\n")
     with pytest.raises(SystemExit) as caught:
         train.main(["--config=demo.yaml", f"--model.methods.x={name}"])
     assert caught.value.code == 2
