@@ -51,7 +51,7 @@ class Study:
     def commands(self) -> list[str]:
         """Give the commands of the page, in order."""
         text = (ROOT / "docs" / self.page).read_text(encoding="utf-8")
-        blocks = re.findall(r"^```\n(python .*?)```", text, flags=re.DOTALL | re.MULTILINE)
+        blocks = re.findall(r"^```\n(headstart .*?)```", text, flags=re.DOTALL | re.MULTILINE)
         return [line for block in blocks for line in block.splitlines()]
 
 
@@ -114,13 +114,20 @@ STUDIES = [
 
 def begin(command: str, checkout: Path, cache: Path) -> subprocess.Popen[bytes]:
     named = "drawn_objects, 12 classes", "drawn_objects, 3 classes"
-    first, *words = shlex.split(command.replace(*named))
-    assert first == "python"
+    first, name, *words = shlex.split(command.replace(*named))
+    assert first == "headstart"
+    # The doors of this checkout.
+    door = [f"{name}.py"] if name in ("train", "sweep") else ["evaluate.py", name]
     environment = {**os.environ, "HEADSTART_CACHE": str(cache), "WANDB_MODE": "disabled"}
     environment.pop("HEADSTART_LEDGER", None)
     with (checkout / "log").open("ab") as log:
         return subprocess.Popen(
-            [sys.executable, *words], cwd=checkout, env=environment, stdout=log, stderr=log, start_new_session=True
+            [sys.executable, *door, *words],
+            cwd=checkout,
+            env=environment,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,
         )
 
 

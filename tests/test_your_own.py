@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
-from headstart import evaluate, train
-from headstart.scripts import write_photos
+from headstart.__main__ import main
 from headstart.tests.material.root import ROOT, require_checkout
 
 FEWER = {
-    "train.py": ["--data.orderings=2", "--data.max_samples=20", "--data.num_workers=0", "--trainer.logger=false"],
-    "evaluate.py": ["--models=[drawn_objects, random]", "--extraction.num_workers=0"],
+    "train": ["--data.orderings=2", "--data.max_samples=20", "--data.num_workers=0", "--trainer.logger=false"],
+    "transferability": ["--models=[drawn_objects, random]", "--extraction.num_workers=0"],
     "runs/tiny": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
     "runs/entry": ["--data.photos.train_size=40", "--data.photos.validation_size=20"],
     "runs/photos": ["--data.orderings=1", "--data.photos.train_size=40", "--data.photos.validation_size=20"],
@@ -27,16 +26,13 @@ FEWER = {
 
 
 def run(command: str) -> None:
-    python, script, *options = shlex.split(command)
-    assert python == "python"
-    if script == "-m":
-        assert options.pop(0) == "headstart.scripts.write_photos"
-        write_photos.main(options)
-    elif script in FEWER:
-        fewer = [*FEWER[script], *FEWER.get(options[-1].partition("=")[2], [])]
-        {"train.py": train, "evaluate.py": evaluate}[script].main([*options, *fewer])
+    program, *words = shlex.split(command)
+    if program == "headstart":
+        name = words[0]
+        main([*words, *FEWER.get(name, []), *(FEWER.get(words[-1].partition("=")[2], []) if name in FEWER else [])])
     else:
-        runpy.run_path(script)
+        assert program == "python"
+        runpy.run_path(words[0])
 
 
 @pytest.mark.slow
@@ -49,7 +45,6 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(tmp_path)
     # Pictures would take a third of the time.
     monkeypatch.setattr(Figure, "savefig", lambda self, path, **options: Path(path).touch())
-    (tmp_path / "configs").symlink_to(ROOT / "configs")
     page = (ROOT / "docs" / "your_own.md").read_text()
     ran = 0
     for kind, block in re.findall(r"^```(\w*)\n(.*?)^```", page, flags=re.DOTALL | re.MULTILINE):
