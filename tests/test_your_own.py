@@ -28,8 +28,7 @@ FEWER = {
 def run(command: str) -> None:
     program, *words = shlex.split(command)
     if program == "headstart":
-        name = words[0]
-        main([*words, *FEWER.get(name, []), *(FEWER.get(words[-1].partition("=")[2], []) if name in FEWER else [])])
+        main([*words, *FEWER.get(words[0], []), *FEWER.get(words[-1].partition("=")[2], [])])
     else:
         assert program == "python"
         runpy.run_path(words[0])
