@@ -255,8 +255,8 @@ def _class_problem(error: str, given: str) -> str:
         close = difflib.get_close_matches(name, getattr(loaded, "__all__", dir(loaded)), n=1)
         return f"there is no {module}.{name}" + _suggest(f"{module}.{close[0]}" if close else "")
     if found := re.match(r"No module named '([\w.]+)'", error):
-        close = _suggest(_exported(given.rpartition(".")[2])) if found[1] in OWN else ""
-        return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder{close}"
+        ours = _suggest(_exported(given.rpartition(".")[2])) if found[1] in OWN else ""
+        return f"{given} cannot be imported: no module {found[1]!r} is installed or in this folder{ours}"
     if found := re.match(r"(.+ \(\S+\.py, line \d+\))", error):  # of a syntax error
         return f"{given} cannot be imported: {found[1]}"
     if found := re.match(r"Import path ?([\w.]*) does not correspond to a subclass of (\w+)", error):
