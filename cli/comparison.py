@@ -20,7 +20,7 @@ from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
 from headstart.datamodules.registry_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
 from headstart.store.ledger import Ledger
 
@@ -181,6 +181,6 @@ def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options
     """Name the weights of a backbone, which the entry of a registry says in place of the options."""
     if backbone.registry is None:
         return str(backbone.weights)
-    with naming("data.backbone"):
+    with prefix_errors("data.backbone"):
         network, _ = read_network(BackboneSpec(**vars(backbone)), backbone.registry, seed=0)
     return str(network.weights or RANDOM)

@@ -36,7 +36,7 @@ from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.photo_training import ACCURACY
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.source_training import SourceTraining
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
 from headstart.output.printable import say
 from headstart.store.ledger import Ledger
@@ -118,7 +118,7 @@ class SourceTrainingCLI(TrainingCLI):
         batches: PhotoBatches = self.datamodule
         batches.prepare_data()
         batches.setup("fit")
-        with naming("data.backbone"):
+        with prefix_errors("data.backbone"):
             spec, network, preprocessing, width = build_classifier(self._named(), len(batches.classes))
         made_from = self._made_from(spec, preprocessing)
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)

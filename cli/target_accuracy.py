@@ -28,7 +28,7 @@ from headstart.modules.networks.build import choose_model
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
-from headstart.output.errors import naming
+from headstart.output.errors import prefix_errors
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import TOLD, Ledger, parts_of
@@ -99,7 +99,7 @@ class TargetAccuracyCLI(TrainingCLI):
         batches: TargetBatches = self.datamodule
         batches.setup("fit")
         device = self.trainer.strategy.root_device
-        with naming("data.backbone"):
+        with prefix_errors("data.backbone"):
             spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
         preprocessing, loaded = self.backbone.preprocessing, self.backbone.digest()
         self.spec = replace(spec, model=choose_model(spec), preprocessing=preprocessing, loaded=loaded)

@@ -19,7 +19,7 @@ from headstart.contract.stimulus_table import StimulusTable
 from headstart.contract.untrusted_json import parse_json, read_limited, read_lines
 from headstart.contract.versions import REGISTRIES, check_versioned
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, naming_model
+from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, NetworkSpec, Terms, prefix_model_errors
 from headstart.modules.networks.taps import PIXELS
 from headstart.output.errors import UserError
 from headstart.output.home import expand_home
@@ -70,7 +70,7 @@ class Registry:
         """
         found = {}
         for name in names:
-            with naming_model(name):
+            with prefix_model_errors(name):
                 key = name, seed, random_weights, *allowed_modules
                 entry = self.entries[name].model_copy(update={"weights": None} if random_weights else {})
                 found[name] = self._networks.get(key) or self._network(entry, seed, allowed_modules)

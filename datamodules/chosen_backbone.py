@@ -7,7 +7,7 @@ from dataclasses import replace
 import torch
 
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
-from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 from headstart.output.errors import UserError
 
 
@@ -42,7 +42,7 @@ def build_chosen(
         raise UserError(f"name: {chosen.name!r} classifies pixels, where photos have one class each; choose another")
     spec = replace(spec, pixels=of_pixels)
     backbone = build_backbone(spec).to(device)
-    with naming_model(chosen.name):
+    with prefix_model_errors(chosen.name):
         backbone.try_out(spec)
     require_features(chosen.name, tap, backbone)
     return spec, backbone

@@ -22,7 +22,7 @@ from headstart.datamodules.rows import rows
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.build import choose_model
-from headstart.output.errors import UserError, naming, reason_of
+from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
 
@@ -74,7 +74,7 @@ def embed(
     except RuntimeError as error:
         raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
     chosen = _read_spec(backbone)
-    with naming("backbone"):
+    with prefix_errors("backbone"):
         spec, network = build_chosen(chosen, seed, place)
     found = replace(spec, model=choose_model(spec), preprocessing=network.preprocessing, loaded=network.digest())
 

@@ -19,7 +19,7 @@ from headstart.datamodules.row_policy import Means
 from headstart.datamodules.rows import label_maps, pixels
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.output.errors import naming
+from headstart.output.errors import prefix_errors
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 
@@ -93,7 +93,7 @@ class PhotoBatches(PhotoData):
             return
         settle_arithmetic()
         self.train_photos, self.validation_photos = self.read_splits()
-        with naming("data.photos"):
+        with prefix_errors("data.photos"):
             for photos in (self.train_photos, self.validation_photos):
                 photos.digests(cache_folder(self.cache_dir))
         self.classes = self.train_photos.classes

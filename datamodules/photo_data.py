@@ -13,7 +13,7 @@ from torch import Tensor
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_policy import Means
 from headstart.modules.networks.backbone import BackboneSpec
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
@@ -63,7 +63,7 @@ class PhotoData(LightningDataModule):
 
     def prepare_data(self) -> None:
         """Fetch what is missing of the data set."""
-        with naming("data.photos"):
+        with prefix_errors("data.photos"):
             self.photos.prepare(cache_folder(self.cache_dir))
 
     def read_splits(self) -> tuple[Photos, Photos]:
@@ -72,7 +72,7 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: They cannot be found or read, or there are fewer than two classes of them.
         """
-        with naming("data.photos"):
+        with prefix_errors("data.photos"):
             train, validation = self.photos.train(), self.photos.validation()
             for photos, split in ((train, "training"), (validation, "validation")):
                 if photos.maps is None or not self.takes_maps:
@@ -97,12 +97,12 @@ class PhotoData(LightningDataModule):
         """
         means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
         try:
-            with naming("data.photos"):
+            with prefix_errors("data.photos"):
                 photos.digests(means.cache)
             with (
-                naming("data", about="num_workers: "),
-                naming("data.backbone", about="model "),
-                naming("data.photos", about=photos.kind),
+                prefix_errors("data", about="num_workers: "),
+                prefix_errors("data.backbone", about="model "),
+                prefix_errors("data.photos", about=photos.kind),
             ):
                 found = find(means)
         except StoreError as error:

@@ -20,7 +20,7 @@ from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
 from headstart.modules.networks.freeze_boundary import Cut, cut
 from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
 
 # Of which thumbnails are made, in a processor's cache.
@@ -103,7 +103,7 @@ class PhotoStream(SampleStream):
     def rows(self, photos: Pictures, means: Means) -> StoredRows:
         """Find or prepare the photos of one split, or find or compute their activations at the freeze boundary."""
         # First, lest a part that cannot be trained be found out after photos were decoded.
-        with naming("data"):
+        with prefix_errors("data"):
             self.trainable_backbone()
         if self._cut is None:
             return pixels(self.backbone.preprocessing, photos, means)

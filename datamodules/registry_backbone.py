@@ -12,7 +12,7 @@ from headstart.modules.networks.backbone import Backbone, BackboneSpec
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
 from headstart.modules.networks.taps import PENULTIMATE, Tap
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 
 NAMED = ("name", "registry")
 
@@ -34,7 +34,7 @@ def read_network(backbone: BackboneSpec, registry: str, seed: int) -> tuple[Netw
     for option in fields(backbone):
         if option.name not in NAMED and getattr(backbone, option.name) != getattr(BackboneSpec(), option.name):
             raise UserError(f"{option.name}: not allowed beside a registry, whose entry says it; leave it out")
-    with naming("registry"):
+    with prefix_errors("registry"):
         known = read_registry(registry_path(registry))
     if backbone.name not in known.entries:
         close = ", ".join(get_close_matches(backbone.name, known.entries)) or ", ".join(known.entries)

@@ -19,13 +19,13 @@ from headstart.datamodules.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import Means, Policy, Precision, batch_size, device_kind, pass_size, share_memory
 from headstart.modules.arithmetic import deterministic
-from headstart.modules.memory_errors import naming_memory
+from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.build import build
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import Tap
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError
@@ -89,12 +89,12 @@ def load(spec: NetworkSpec, taps: Sequence[Tap], policy: Policy, boundary: str =
     """
     device = require_device(policy)
     if taps:
-        with naming_model(spec.name):
+        with prefix_model_errors(spec.name):
             network, preprocessing = build(spec)
         assert preprocessing is not None
         layers = LayerEmbedding(spec.name, network, taps, preprocessing, spec.forward_args).to(device)
         return FrozenNetwork(spec.name, layers, layers.device, layers.widths, weights_digest(network))
-    with naming_model(spec.name):
+    with prefix_model_errors(spec.name):
         backbone = build_backbone(spec).to(device)
         digest = backbone.digest()
         if spec.loaded not in {None, digest}:
@@ -297,7 +297,7 @@ class ComputedRows:
         """Run the network on one chunk."""
         batch = f"a pass of {self.size} pictures of {pixels.shape[-1]} x {pixels.shape[-1]} pixels"
         with (
-            naming_memory(f"model {frozen.name!r}: {batch}", "take a smaller crop or a smaller network"),
+            explain_memory_errors(f"model {frozen.name!r}: {batch}", "take a smaller crop or a smaller network"),
             torch.autocast(frozen.device.type, torch.bfloat16, enabled=self.policy.precision == "bfloat16"),
         ):
             rows = torch.cat([self._pass(frozen, part) for part in pixels.split(self.size)])

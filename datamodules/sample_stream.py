@@ -29,7 +29,7 @@ from headstart.modules.networks.backbone import RANDOM
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.processors import count_processors
 from headstart.store.row_store import StoredRows
 
@@ -131,7 +131,7 @@ class SampleStream(PhotoData):
                     f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
                     f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
                 )
-        with naming("data.backbone"):
+        with prefix_errors("data.backbone"):
             spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         self.weights_digest = self.backbone.digest()
         self.spec = replace(

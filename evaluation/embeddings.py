@@ -23,7 +23,7 @@ from headstart.engines.ray_cluster import Needs
 from headstart.engines.task import Ask, Task
 from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.output.processors import count_processors, processors
 from headstart.store.cache import cache_folder
 from headstart.store.first_measured import first_measured
@@ -196,7 +196,7 @@ def embed(
     check = partial(_check_measured_widths, network, taps, cache / MEASURED_WIDTHS)
     means = Means(cache, title, options.num_workers, only_stored, before, after, check)
     try:
-        with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
+        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
             found = rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
         check(found.notes["widths"])
     except StoreError as error:

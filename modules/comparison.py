@@ -16,13 +16,13 @@ from torch import Tensor, nn
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.checkpoint import put_back, state_of
 from headstart.modules.global_generators import GlobalGenerators
-from headstart.modules.memory_errors import naming_memory
+from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method, Start
 from headstart.modules.method_contract import (
     BASELINE,
     copy_attributes,
-    naming_method,
     option_of,
+    prefix_method_errors,
     require_finite,
     require_logits,
     require_method,
@@ -225,8 +225,8 @@ class Comparison(LightningModule):
         shared = self._shared
         assert shared is not None
         before, versions = [tensor._version for tensor in given], shared.versions()
-        with naming_method(name):
-            with naming_memory(work, LOWER), self._generators[name].in_use():
+        with prefix_method_errors(name):
+            with explain_memory_errors(work, LOWER), self._generators[name].in_use():
                 yield
             if before != [tensor._version for tensor in given]:
                 raise UserError(CHANGES_INPUTS)
@@ -245,7 +245,7 @@ class Comparison(LightningModule):
             given = [each.clone() if own is None else each[own] for each in (inputs, labels, places)]
             batch_of = f"data.batch_size: a batch of {tuple(inputs.shape)} for {name}"
             turn = self._turn(name, "a batch", *given, closely=self.samples_seen == self._skipped)
-            with turn, naming_memory(batch_of, f"lower data.batch_size, {LOWER}"):
+            with turn, explain_memory_errors(batch_of, f"lower data.batch_size, {LOWER}"):
                 method.places = given[2]
                 method.adapt(*given[:2])
         self.samples_seen += labels.shape[1]
@@ -295,7 +295,7 @@ class Comparison(LightningModule):
         exact = torch.autocast(torch.device(self.device).type, enabled=False)
         with self._turn(name, "an evaluation", closely=self._is_first_evaluation), folded(self._method(name)), exact:
             for inputs, labels in chunks:
-                with naming_memory(f"an evaluation of {tuple(inputs.shape)}", LOWER):
+                with explain_memory_errors(f"an evaluation of {tuple(inputs.shape)}", LOWER):
                     counts = counts + self._count_chunk(name, inputs.to(self.device), labels.to(self.device))
         return counts
 
@@ -340,7 +340,7 @@ class Comparison(LightningModule):
             UserError: A network has diverged, which would be trained and evaluated in vain.
         """
         for name, is_finite in self._finite.items():
-            with naming_method(name):
+            with prefix_method_errors(name):
                 require_finite(self._method(name), is_finite, self.samples_seen)
         correct, not_finite = np.zeros((2, len(self.names), len(self.stream.orderings)), dtype=np.int64)
         correct[:, self._columns], not_finite[:, self._columns] = self.counts.cpu().numpy()

@@ -14,7 +14,7 @@ WANTED = re.compile(r"tried to allocate ([\d.]+ \w+)", re.IGNORECASE)
 
 
 @contextmanager
-def naming_memory(batch: str, remedy: str) -> Iterator[None]:
+def explain_memory_errors(batch: str, remedy: str) -> Iterator[None]:
     """Say what memory does not suffice for, where torch says that it has none left.
 
     Args:

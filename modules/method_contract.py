@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from headstart.modules.checkpoint import FUNCTIONS
 from headstart.modules.method import Method
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 
 BASELINE = "baseline"
 # How a message begins that names an option by itself.
@@ -35,7 +35,7 @@ def option_of(name: str) -> str:
 
 
 @contextmanager
-def naming_method(name: str) -> Iterator[None]:
+def prefix_method_errors(name: str) -> Iterator[None]:
     """Put the option that chooses a method before the user's mistakes that it finds, unless they name another option.
 
     Args:
@@ -46,7 +46,7 @@ def naming_method(name: str) -> Iterator[None]:
     except UserError as error:
         if OPTION.match(str(error)):
             raise
-        with naming(option_of(name)):
+        with prefix_errors(option_of(name)):
             raise
 
 

@@ -13,7 +13,7 @@ from torch.optim import Optimizer
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.checkpoint import digest_of_state, own_attributes, put_back, why_not
-from headstart.modules.memory_errors import naming_memory
+from headstart.modules.memory_errors import explain_memory_errors
 from headstart.modules.method import Method
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError
@@ -96,7 +96,7 @@ class PastStates:
         left = [*vars(method.start).values(), *optimizers, *backbones, method]
         for module in method.modules():
             left += [value for value in vars(module).values() if isinstance(value, WeakTensorKeyDictionary)]
-        memory = naming_memory(
+        memory = explain_memory_errors(
             f"criterion.evaluation: a copy of {type(method).__name__}, of up to ten,",
             "give every, or a smaller network",
         )

@@ -19,7 +19,7 @@ class UserError(ValueError):
     """A mistake of the user, whose message is one line that says how to mend it; the entries print it alone.
 
     The message begins with the argument that is wrong, by the name that it has where the mistake is found. Whoever
-    knows the option by which that was given puts its name before it, with `naming`.
+    knows the option by which that was given puts its name before it, with `prefix_errors`.
 
     Attributes:
         code: The exit code of a command that ends by it.
@@ -61,7 +61,7 @@ def broken_yaml(said: object) -> str:
 
 
 @contextmanager
-def naming(option: str, about: str = "") -> Iterator[None]:
+def prefix_errors(option: str, about: str = "") -> Iterator[None]:
     """Put an option's name before the user's mistakes that are found within.
 
     Args:

@@ -10,7 +10,7 @@ from typing import Any
 
 from headstart.output.files import write_together
 from headstart.store.json_digest import digest_of
-from headstart.store.segments import naming
+from headstart.store.segments import explain_os_errors
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
@@ -33,6 +33,6 @@ def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
         return int(json.loads(path.read_text() if path.is_file() else "")["number"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
         text = json.dumps({"number": number, "key": dict(key)}) + "\n"
-        with naming(folder, "written"):
+        with explain_os_errors(folder, "written"):
             write_together(folder, {path.name: partial(Path.write_text, data=text)})
         return number

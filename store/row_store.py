@@ -13,7 +13,15 @@ from filelock import FileLock
 from numpy.typing import NDArray
 
 from headstart.store.json_digest import digest_of
-from headstart.store.segments import DamagedError, RowSource, Segment, SegmentWriter, drop, naming, open_segments
+from headstart.store.segments import (
+    DamagedError,
+    RowSource,
+    Segment,
+    SegmentWriter,
+    drop,
+    explain_os_errors,
+    open_segments,
+)
 
 log = logging.getLogger(__name__)
 
@@ -74,12 +82,12 @@ class RowStore:
         computed = 0
         damaged: set[Path] = set()
         while True:
-            with naming(table, "read"):
+            with explain_os_errors(table, "read"):
                 segments = _open_checked(table, set(names), damaged)
                 missing = _missing(names, {name for segment in segments for name in segment.names})
                 if not missing:
                     return _gather(names, segments, computed)
-            with naming(table, "written"):
+            with explain_os_errors(table, "written"):
                 writer, places, other = _share(table, key, names, missing, damaged)
             if writer is not None:
                 with writer:
@@ -91,7 +99,7 @@ class RowStore:
                     writer.write(source(places))
             elif other is not None:
                 log.warning("another process is computing the same rows in %s; waiting for it", table)
-                with naming(table, "written"):
+                with explain_os_errors(table, "written"):
                     other.wait()
 
 

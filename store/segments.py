@@ -228,7 +228,7 @@ class SegmentWriter:
         if len(source) != len(self.names):
             raise ValueError(f"the source was asked for {len(self.names)} rows and promises {len(source)}")
         for rows in source:
-            with naming(self.path.parent, "written"):
+            with explain_os_errors(self.path.parent, "written"):
                 self._append(np.ascontiguousarray(rows), source)
         if self.done != len(self.names):
             raise ValueError(f"the source promised {len(self.names)} rows and gave {self.done}")
@@ -300,7 +300,7 @@ def drop(journal: Path, reason: Exception | None = None) -> None:
 
 
 @contextmanager
-def naming(path: Path, verb: str) -> Iterator[None]:
+def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
     """Say which file or folder an error of the system was about."""
     try:
         yield

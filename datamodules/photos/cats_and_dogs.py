@@ -12,7 +12,7 @@ from headstart.datamodules.photos.class_folders import find_base, list_others, l
 from headstart.datamodules.photos.download import FetchedSource, unpack_from
 from headstart.datamodules.photos.held_out import SplitSource, hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 
 CLASSES = ("cats", "dogs")
 PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filtered.zip"
@@ -84,7 +84,7 @@ class CatsAndDogs(FetchedSource, SplitSource):
         names, labels = [f"train/{photo}" for photo in photos], [_label(photo) for photo in photos]
         left_out = {f"train/{name}": kind for name, kind in list_others(base / "train").items()}
         whole = PhotoFiles(base, names, labels, CLASSES, left_out)
-        with naming(f"root: {base / 'train'}"):
+        with prefix_errors(f"root: {base / 'train'}"):
             held = hold_out(photos, whole.labels, CLASSES, self.validation_fraction, self.split_seed)
         return whole.subset(np.flatnonzero(~held)), whole.subset(np.flatnonzero(held))
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 
 MOST_NAMED = 20
 
@@ -34,7 +34,7 @@ class ClassSubset(PhotoSource):
             cache: The cache folder.
         """
         self._check()
-        with naming("source"):
+        with prefix_errors("source"):
             self.source.prepare(cache)
 
     def train(self) -> Photos:
@@ -51,7 +51,7 @@ class ClassSubset(PhotoSource):
 
     def _select(self, read: Callable[[], Photos]) -> Photos:
         self._check()
-        with naming("source"):
+        with prefix_errors("source"):
             photos = read()
         unknown = [name for name in self.kept if name not in photos.classes]
         if unknown:

@@ -15,7 +15,7 @@ from headstart.evaluation.alignment.registry_entries import make_entry
 from headstart.evaluation.embeddings import choose_taps
 from headstart.modules.networks.build import build
 from headstart.modules.networks.layer_embedding import LayerEmbedding
-from headstart.modules.networks.spec import naming_model
+from headstart.modules.networks.spec import prefix_model_errors
 from headstart.output.errors import UserError, require_different
 from headstart.output.files import output_file, rewrite_text, write_text
 from headstart.output.printable import printable, say
@@ -122,7 +122,7 @@ def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str
     entry = known.entries[name]
     spec = known.networks([name], seed=0, allowed_modules=allowed, random_weights=random_weights)[name]
     try:
-        with naming_model(name):
+        with prefix_model_errors(name):
             network, preprocessing = build(spec)
     except UserError as error:
         hint = "; --random_weights=true checks without" if "could not be downloaded" in str(error) else ""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
 from headstart.evaluation.alignment.held_out import HeldOut, hold_out
-from headstart.evaluation.alignment.scoring import RowsByModel, conditions, naming_models, represent
+from headstart.evaluation.alignment.scoring import RowsByModel, conditions, explain_embedding_errors, represent
 from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_of
 from headstart.evaluation.embeddings import Extraction
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
@@ -88,7 +88,7 @@ def cka_search(
     stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
     names = list(known.entries)
     pool, things = (len(names), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
-    with naming_models(names):
+    with explain_embedding_errors(names):
         check_size(int(size), pool, things)
     datasets = [stimulus.dataset_name for stimulus in stimuli.stimuli]
     divided = hold_out(held_out, team, datasets if team == "blue" else names, int(seed))
@@ -115,7 +115,7 @@ def cka_search(
     rows = represent(names, stimuli.stimuli, known, extraction).rows
     seen, unseen = (rows, rows) if divided is None else _divide(rows, divided)
     search = _Search(measure, int(size), int(seed), time_budget)
-    with naming_models(list(seen)):
+    with explain_embedding_errors(list(seen)):
         if team == "blue":
             best, state = search.models(seen), None
         else:
@@ -124,7 +124,7 @@ def cka_search(
     if divided is not None:
         score = search.score(team, rows, best.chosen)
         told = {"held_out": divided.describe(best.value, search.score(team, unseen, best.chosen))}
-    with naming_models(names):
+    with explain_embedding_errors(names):
         draws = search.random(team, rows)
     document, written = files.write(
         best.chosen,
@@ -200,7 +200,7 @@ class _Search:
             compared = {names[i]: rows[names[i]] for i in chosen}
         else:
             compared = {name: each[list(chosen)] for name, each in rows.items()}
-        with naming_models(list(compared)):
+        with explain_embedding_errors(list(compared)):
             mean = mean_over_pairs(self._similarity(compared))
         return mean if team == "blue" else 1 - mean
 

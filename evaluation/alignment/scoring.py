@@ -83,7 +83,7 @@ def represent(
 
 
 @contextmanager
-def naming_models(names: Sequence[str]) -> Iterator[None]:
+def explain_embedding_errors(names: Sequence[str]) -> Iterator[None]:
     """Turn what mathematics refuses into the user's mistake, which names the model.
 
     Args:
@@ -195,7 +195,7 @@ def _describe(
     """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
     certainty: dict[str, Any] = {}
-    with naming_models(list(found.rows)):
+    with explain_embedding_errors(list(found.rows)):
         if measure == DEFAULT_MEASURE:
             biased, debiased, certainty = cka_and_certainty(found.rows.values())
         else:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import Stimulus
 from headstart.contract.submissions import Submission
-from headstart.evaluation.alignment.scoring import RowsByModel, naming_models, represent
+from headstart.evaluation.alignment.scoring import RowsByModel, explain_embedding_errors, represent
 from headstart.evaluation.embeddings import Engines, Extraction
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.cka_null import calibrated_cka
@@ -129,7 +129,7 @@ def _key(stimulus: Stimulus) -> tuple[str, str]:
 def _matrices(measure: str, rows: RowsByModel) -> Matrices | str:
     """Compute all readings of one measure on models, or tell why it is undefined."""
     try:
-        with naming_models(list(rows)):
+        with explain_embedding_errors(list(rows)):
             if measure == DEFAULT_MEASURE:
                 found = calibrated_cka(rows.values())
                 kinds = {"": found.biased, "_debiased": found.debiased, "_calibrated": found.calibrated}

@@ -16,7 +16,7 @@ from headstart.evaluation.leaderboard.leaderboard import ACCURACY_AT, ask, rank_
 from headstart.evaluation.leaderboard.settings import read_settings
 from headstart.evaluation.report.material import find_material
 from headstart.evaluation.stored_traces import BASELINE, is_ledger
-from headstart.output.errors import UserError, naming, reason_of
+from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
 from headstart.output.printable import print_lines
 
@@ -76,7 +76,7 @@ def report(
     page, tables = neighbours_page(material), {}
     if material.traces:
         asked = ask(threshold, consecutive, where, baseline, methods, tuned, choose)
-        with naming("folder", about="runs: "):
+        with prefix_errors("folder", about="runs: "):
             settings, left_out = read_settings([escape(each) for each in folders], asked)
         runs = {str(run.folder): run for each in settings for run in each.runs if not is_ledger(run.folder)}
         settings = choose_families(settings, asked)

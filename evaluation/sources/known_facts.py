@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from headstart.evaluation.sources.scores import Metrics
 from headstart.metrics.transferability.source_facts import SourceFacts
-from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 
 
 def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[str, SourceFacts]:
@@ -31,6 +31,6 @@ def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[s
 
     facts = {}
     for name, network in networks.items():
-        with naming_model(name):
+        with prefix_model_errors(name):
             facts[name] = SourceFacts(count_parameters(network), known_accuracy(network))
     return facts

@@ -16,7 +16,7 @@ from headstart.evaluation.embeddings import Job
 from headstart.evaluation.sources.source_features import SourceFeatures
 from headstart.evaluation.sources.targets import Target
 from headstart.modules.networks.preprocessing import NO_CLASS
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import RowStore, StoredRows
 from headstart.store.segments import RowSource, StoreError
@@ -93,7 +93,7 @@ def _require_readable(pictures: Pictures, found: StoredRows) -> StoredRows:
 def _naming(target: str) -> Iterator[None]:
     """Say what a mistake is about: an option of the extraction, or the target."""
     try:
-        with naming("extraction", about="device: "), naming("extraction", about="num_workers: "):
+        with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
             yield
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error

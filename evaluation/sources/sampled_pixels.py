@@ -16,7 +16,7 @@ from headstart.metrics.transferability.pixel_sampling import count_pixels, sampl
 from headstart.modules.arithmetic import deterministic
 from headstart.modules.networks.backbone import build_backbone
 from headstart.modules.networks.preprocessing import NO_CLASS
-from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 from headstart.output.errors import UserError
 from headstart.output.progress import Progress
 
@@ -60,7 +60,7 @@ class SampledPixels:
 
     def _parts(self) -> Iterator[NDArray[np.float32]]:
         device = require_device(self.policy)
-        with naming_model(self.network.name):
+        with prefix_model_errors(self.network.name):
             backbone = build_backbone(self.network).to(device)
             backbone.try_out(self.network)
         self.notes = {"width": backbone.width, "weights": backbone.digest()}

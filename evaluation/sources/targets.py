@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from headstart.datamodules.photos.duplicates import count_once, quote
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.output.errors import naming
+from headstart.output.errors import prefix_errors
 
 Split = Literal["train", "validation"]
 # What messages and reports call the photos of a split.
@@ -73,7 +73,7 @@ def read_target(name: str, source: PhotoSource, split: Split, cache: Path, optio
     Raises:
         UserError: The photos cannot be found or read, or there are fewer than two classes of them.
     """
-    with naming(option):
+    with prefix_errors(option):
         source.prepare(cache)
         photos = source.train() if split == "train" else source.validation()
         if photos.maps is None:

@@ -14,7 +14,7 @@ from headstart.evaluation.stability.paper_examples import EXAMPLES, Example, Par
 from headstart.evaluation.stability.study import Study
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.ranking_measures import MEASURES, Measure
-from headstart.output.errors import UserError, naming
+from headstart.output.errors import UserError, prefix_errors
 
 Values = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ class FigureChoice:
             for option, name, known in FigureChoice(**EXAMPLES[self.example][1]).unknown_names(table):
                 there = f"the study has {_list(known)}"
                 raise UserError(f"figures.example: {self.example} has {name!r} among its {option}, and {there}")
-        with naming("figures"):
+        with prefix_errors("figures"):
             for option, name, known in self.unknown_names(table):
                 raise UserError(f"{option}: {name!r} is not in the study, which has {_list(known)}")
             for option in ("metrics", "targets", "measures"):

@@ -17,7 +17,7 @@ from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from headstart.modules.networks.weights import linear_heads, weights_digest
-from headstart.output.errors import UserError, naming, reason_of
+from headstart.output.errors import UserError, prefix_errors, reason_of
 
 TIMM_PREFIX = "timm/"
 RANDOM = "random"
@@ -215,7 +215,7 @@ class BackboneSpec:
             UserError: The preprocessing cannot be carried out, or the embedded weights are not of this network.
         """
         if self.preprocessing is not None:
-            with naming("preprocessing"):
+            with prefix_errors("preprocessing"):
                 self.preprocessing.check()
         library: LibraryName = "torchvision"
         model = self.name

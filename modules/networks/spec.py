@@ -128,7 +128,7 @@ class NetworkSpec:
 
 
 @contextmanager
-def naming_model(name: str) -> Iterator[None]:
+def prefix_model_errors(name: str) -> Iterator[None]:
     """Put a model's name before the user's mistakes that are found within."""
     try:
         yield

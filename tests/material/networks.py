@@ -11,7 +11,7 @@ from torch import nn
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry, Preprocess
 from headstart.modules.networks.build import build
-from headstart.modules.networks.spec import NetworkSpec, naming_model
+from headstart.modules.networks.spec import NetworkSpec, prefix_model_errors
 
 
 def name_network(
@@ -38,5 +38,5 @@ def name_network(
 
 def build_network(name: str, source: str = "torchvision", weights: str | None = None, **fields: Any) -> nn.Module:
     network = name_network(name, source, weights, **fields)
-    with naming_model(name):
+    with prefix_model_errors(name):
         return build(network)[0]

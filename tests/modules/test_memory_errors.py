@@ -5,20 +5,20 @@ from __future__ import annotations
 import pytest
 import torch
 
-from headstart.modules.memory_errors import naming_memory
+from headstart.modules.memory_errors import explain_memory_errors
 from headstart.output.errors import UserError
 
 
 def test_memory_that_is_not_there() -> None:
     message = r"^data: a batch of 4 does not fit into memory \(4000000000000000 bytes more are wanted\); take fewer$"
-    with pytest.raises(UserError, match=message), naming_memory("data: a batch of 4", "take fewer"):
+    with pytest.raises(UserError, match=message), explain_memory_errors("data: a batch of 4", "take fewer"):
         torch.empty(10**15)
 
 
 def test_memory_of_a_gpu() -> None:
     told = "CUDA out of memory. Tried to allocate 20.00 GiB. GPU 0 has a total capacity of 79.19 GiB\nand so on"
     message = r"^a batch of 4 does not fit into memory \(20.00 GiB more are wanted\); take fewer$"
-    with pytest.raises(UserError, match=message), naming_memory("a batch of 4", "take fewer"):
+    with pytest.raises(UserError, match=message), explain_memory_errors("a batch of 4", "take fewer"):
         raise torch.OutOfMemoryError(told)
 
 
@@ -28,13 +28,13 @@ def test_memory_of_a_gpu() -> None:
 def test_other_words_for_it(error: Exception) -> None:
     with (
         pytest.raises(UserError, match=r"^it does not fit into memory; take fewer$"),
-        naming_memory("it", "take fewer"),
+        explain_memory_errors("it", "take fewer"),
     ):
         raise error
 
 
 @pytest.mark.parametrize("error", [RuntimeError("shape mismatch"), ValueError("out of memory"), KeyboardInterrupt()])
 def test_other_errors_pass(error: BaseException) -> None:
-    with pytest.raises(type(error)) as caught, naming_memory("it", "take fewer"):
+    with pytest.raises(type(error)) as caught, explain_memory_errors("it", "take fewer"):
         raise error
     assert caught.value is error

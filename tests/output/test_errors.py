@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from headstart.output.errors import UserError, broken_yaml, naming, reason_of
+from headstart.output.errors import UserError, broken_yaml, prefix_errors, reason_of
 
 
 @pytest.mark.parametrize(
@@ -20,13 +20,13 @@ from headstart.output.errors import UserError, broken_yaml, naming, reason_of
     ],
 )
 def test_name_is_joined_to_the_argument(message: str, expected: str) -> None:
-    with pytest.raises(UserError) as caught, naming("data"), naming("photos"):
+    with pytest.raises(UserError) as caught, prefix_errors("data"), prefix_errors("photos"):
         raise UserError(message)
     assert str(caught.value) == expected
 
 
 def test_other_errors_pass_as_they_are() -> None:
-    with pytest.raises(KeyError), naming("data"):
+    with pytest.raises(KeyError), prefix_errors("data"):
         dict[str, int]()["root"]
 
 
