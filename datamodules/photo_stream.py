@@ -19,7 +19,7 @@ from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
 from headstart.modules.networks.freeze_boundary import Cut, cut
-from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
 
@@ -47,7 +47,6 @@ class PhotoStream(SampleStream):
         dropout: Whether dropout is on while the backbone is trained.
         views: Views of each training photo: the photo as it is, and so many less one that are augmented, a random
             resized crop and flip each. Which of them an ordering feeds is drawn.
-        compile: Whether torch compiles the network for evaluations.
     """
 
     trainer_precisions = ("32-true", "bf16-mixed")
@@ -59,7 +58,6 @@ class PhotoStream(SampleStream):
         batch_norm: Literal["frozen", "trained"] = "frozen",
         dropout: bool = False,
         views: PositiveInt = 1,
-        compile: bool = False,  # noqa: A002 - the option's name
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -68,7 +66,6 @@ class PhotoStream(SampleStream):
         self.batch_norm = batch_norm
         self.dropout = dropout
         self.views = views
-        self.compile = compile
         if batch_norm == "trained":
             self._require_batches()
 
@@ -119,11 +116,10 @@ class PhotoStream(SampleStream):
 
     @cached_property
     def _trainable(self) -> TrainableBackbone:
-        evaluation = Evaluation(self.arithmetic, self.compile, self.validation_chunk)
         if self._cut is not None:
-            return TrainableBackbone(self._cut.tail, None, evaluation, self.batch_norm, self.dropout)
+            return TrainableBackbone(self._cut.tail, None, self.arithmetic, self.batch_norm, self.dropout)
         network, normalize = self.backbone.network, self.backbone.normalize
-        return TrainableBackbone(network, normalize, evaluation, self.batch_norm, self.dropout)
+        return TrainableBackbone(network, normalize, self.arithmetic, self.batch_norm, self.dropout)
 
     def trainable_backbone(self) -> TrainableBackbone:
         """Give the backbone, or the part behind the boundary, of which every method makes its own copy."""
@@ -144,6 +140,5 @@ class PhotoStream(SampleStream):
             "batch_norm": self.batch_norm,
             "dropout": self.dropout,
             "views": self.views,
-            "compile": self.compile,
             "photos_at_once": self.validation_chunk,
         }

@@ -33,12 +33,14 @@ class FoldedNetwork:
 
     Attributes:
         module: What runs.
+        is_verified: Whether `verify` was called.
     """
 
     def __init__(self, network: nn.Module, precision: torch.dtype) -> None:
         self._parts = _parts(network)
         self._precision = precision
         self._layers: list[_Layer] = []
+        self.is_verified = False
         self.module = network
         try:
             graph = trace(network)
@@ -85,6 +87,7 @@ class FoldedNetwork:
         if not are_same(given, expected):
             self.module, self._layers = network, []
         self._convert(self._precision)
+        self.is_verified = True
 
     def _convert(self, precision: torch.dtype) -> None:
         for layer in self._layers:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import torch
@@ -12,24 +11,10 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from headstart.modules.networks.folding import FoldedNetwork
-from headstart.output.errors import UserError, reason_of
+from headstart.output.errors import UserError
 
 BatchNorm = Literal["frozen", "trained"]
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """How a backbone that is trained runs while it is evaluated.
-
-    Attributes:
-        precision: Of products, by autocast.
-        compiled: Whether torch compiles it, for batches of one size.
-        batch: That size; smaller ones are filled up.
-    """
-
-    precision: Literal["float32", "bfloat16"] = "float32"
-    compiled: bool = False
-    batch: int = 1
+Precision = Literal["float32", "bfloat16"]
 
 
 class TrainableBackbone(nn.Module):
@@ -41,7 +26,7 @@ class TrainableBackbone(nn.Module):
     Args:
         network: The network, without a classifier.
         normalize: What turns photos into what the network takes; None where it takes activations.
-        evaluation: How it runs in `folded`.
+        precision: Of products in `folded`, by autocast.
         batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
             batch, with which it brings its stored ones up to date.
         dropout: Whether dropout, and what else is random in training, is on. Of the network's own outermost code it is
@@ -55,19 +40,19 @@ class TrainableBackbone(nn.Module):
         self,
         network: nn.Module,
         normalize: nn.Module | None = None,
-        evaluation: Evaluation = Evaluation(),
+        precision: Precision = "float32",
         batch_norm: BatchNorm = "frozen",
         dropout: bool = False,
     ) -> None:
         super().__init__()
         self.network = network
         self.normalize = normalize
-        self.evaluation = evaluation
+        self.precision = precision
         self.batch_norm = batch_norm
         self.dropout = dropout
         if batch_norm == "trained" and not any(isinstance(module, _BatchNorm) for module in network.modules()):
             raise UserError("batch_norm: trained is given, but there is none in what is trained; leave it out")
-        self._folded: tuple[FoldedNetwork, Any] | None = None
+        self._folded: FoldedNetwork | None = None
         self._is_evaluated = False
         self.train()
 
@@ -95,7 +80,7 @@ class TrainableBackbone(nn.Module):
         """
         return self._evaluate(inputs) if self._is_evaluated else self._run(self.network, inputs)
 
-    def _run(self, network: Any, inputs: Tensor) -> Tensor:  # noqa: ANN401 - a module, or a compiled one
+    def _run(self, network: nn.Module, inputs: Tensor) -> Tensor:
         if self.normalize is not None:
             values: Tensor = self.normalize(inputs)
         elif torch.is_autocast_enabled(inputs.device.type):
@@ -126,40 +111,18 @@ class TrainableBackbone(nn.Module):
             self.train()
 
     def _fold(self) -> FoldedNetwork:
-        if self._folded is None or not self._folded[0].fits(self.network):
-            precision = torch.bfloat16 if self.evaluation.precision == "bfloat16" else torch.float32
-            self._folded = FoldedNetwork(self.network, precision), None
-        return self._folded[0]
-
-    def _verified(self, inputs: Tensor) -> Any:  # noqa: ANN401 - a module, or a compiled one
-        assert self._folded is not None
-        folded, network = self._folded
-        if network is None:
-            folded.verify(self.network, self._run, inputs[:1])
-            network = torch.compile(folded.module, dynamic=False) if self.evaluation.compiled else folded.module
-            self._folded = folded, network
-        return network
+        if self._folded is None or not self._folded.fits(self.network):
+            self._folded = FoldedNetwork(self.network, getattr(torch, self.precision))
+        return self._folded
 
     def _evaluate(self, inputs: Tensor) -> Tensor:
-        network, is_rounded = self._verified(inputs), self.evaluation.precision == "bfloat16"
-        kind = inputs.device.type
+        assert self._folded is not None
+        if not self._folded.is_verified:
+            self._folded.verify(self.network, self._run, inputs[:1])
         # A cache would outlive a change of the weights, where training runs by autocast, too.
-        with torch.autocast(kind, torch.bfloat16, enabled=is_rounded, cache_enabled=False):
-            if not self.evaluation.compiled:
-                return self._run(network, inputs).float()
-            parts = inputs.split(self.evaluation.batch)
-            return torch.cat([self._run_compiled(network, part) for part in parts]).float()
-
-    def _run_compiled(self, network: Any, inputs: Tensor) -> Tensor:  # noqa: ANN401
-        count, batch = len(inputs), self.evaluation.batch
-        if count < batch:
-            inputs = torch.cat([inputs, inputs[:1].expand(batch - count, *inputs.shape[1:])])
-        try:
-            return self._run(network, inputs)[:count]
-        except torch._dynamo.exc.TorchDynamoException as error:
-            raise UserError(
-                f"data.compile: torch cannot compile the network ({reason_of(error)}); leave it out"
-            ) from error
+        is_rounded = self.precision == "bfloat16"
+        with torch.autocast(inputs.device.type, torch.bfloat16, enabled=is_rounded, cache_enabled=False):
+            return self._run(self._folded.module, inputs).float()
 
 
 @contextmanager

@@ -22,7 +22,7 @@ from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.folding import FoldedNetwork
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.tests.material.absent_gpu import GPU, absent_gpu, to_gpu
 from headstart.tests.material.cut_networks import build_cut
 from headstart.tests.material.streams import WIDTH, draw_photos, draw_samples, tiny_backbone
@@ -113,7 +113,7 @@ def test_a_folded_tail_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> Non
     backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
     parts = cut(backbone, "features.14")
     # In full precision: torch casts automatically on devices that are there alone.
-    tail = TrainableBackbone(parts.tail, None, Evaluation(), batch_norm="trained")
+    tail = TrainableBackbone(parts.tail, batch_norm="trained")
     with absent_gpu() as waits:
         to_gpu(tail)
         inputs = torch.zeros(4, *parts.shape, dtype=torch.bfloat16, device=GPU)

@@ -16,17 +16,16 @@ from headstart.modules.networks.backbone import Backbone
 from headstart.modules.networks.folding import FoldedNetwork
 from headstart.modules.networks.freeze_boundary import cut
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.trainable_backbone import Evaluation, TrainableBackbone
+from headstart.modules.networks.trainable_backbone import Precision, TrainableBackbone
 from headstart.output.errors import UserError
 from headstart.tests.material.cut_networks import CUTS, SIDE, build_cut, draw_photos
 
 MOBILE = CUTS[0][:2]
-FLOAT32, BFLOAT16 = Evaluation(), Evaluation("bfloat16")
 
 
-def whole(evaluation: Evaluation = FLOAT32, **options: Any) -> TrainableBackbone:
+def whole(precision: Precision = "float32", **options: Any) -> TrainableBackbone:
     backbone = build_cut(*MOBILE)
-    return TrainableBackbone(backbone.network, backbone.normalize, evaluation, **options)
+    return TrainableBackbone(backbone.network, backbone.normalize, precision, **options)
 
 
 def evaluate(backbone: TrainableBackbone, inputs: Tensor) -> Tensor:
@@ -45,7 +44,7 @@ def test_folded_is_unfolded_to_rounding(name: str, arguments: dict[str, Any], bo
     for network, normalize, inputs in ((backbone.network, backbone.normalize, photos), (parts.tail, None, activations)):
         before = inputs.clone()
         for precision, tolerance in (("float32", 1e-5), ("bfloat16", 2e-2)):
-            features = evaluate(TrainableBackbone(network, normalize, Evaluation(precision)), inputs)  # type: ignore[arg-type]
+            features = evaluate(TrainableBackbone(network, normalize, precision), inputs)  # type: ignore[arg-type]
             assert features.dtype == torch.float32
             assert (features - expected).norm() < tolerance * expected.norm()
             assert torch.equal(features, expected) == (tolerance < 1e-4 and not _norms(network) and name != CUTS[-1][0])
@@ -81,12 +80,12 @@ class Repeated(Small):
         return features
 
 
-def assert_folded_is_plain(network: nn.Module, evaluation: Evaluation = FLOAT32) -> None:
-    backbone = TrainableBackbone(network, None, evaluation)
+def assert_folded_is_plain(network: nn.Module, precision: Precision = "float32") -> None:
+    backbone = TrainableBackbone(network, None, precision)
     images = torch.rand(5, 3, 8, 8, generator=torch.Generator().manual_seed(0))
     with torch.no_grad():
         expected = backbone(images)
-    tolerance = 1e-5 if evaluation is FLOAT32 else 2e-2
+    tolerance = 1e-5 if precision == "float32" else 2e-2
     assert (evaluate(backbone, images) - expected).norm() <= tolerance * expected.norm()
 
 
@@ -96,10 +95,10 @@ def test_a_batch_norm_that_is_called_twice_stays() -> None:
     assert _norms(FoldedNetwork(network, torch.float32).module) == 1
 
 
-@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
 @pytest.mark.parametrize("name", ["convolution", "norm", "linear"])
 @pytest.mark.parametrize("how", ["hook", "pre-hook", "forward"])
-def test_a_layer_that_does_something_else_stays(name: str, how: str, evaluation: Evaluation) -> None:
+def test_a_layer_that_does_something_else_stays(name: str, how: str, precision: Precision) -> None:
     network = Small()
     layer = network.get_submodule(name)
     if how == "hook":
@@ -108,7 +107,7 @@ def test_a_layer_that_does_something_else_stays(name: str, how: str, evaluation:
         layer.register_forward_pre_hook(lambda _, inputs: inputs[0] * 3)
     else:
         layer.forward = lambda inputs: type(layer).forward(layer, inputs) * 3
-    assert_folded_is_plain(network, evaluation)
+    assert_folded_is_plain(network, precision)
     folded = FoldedNetwork(network, torch.float32).module
     assert folded.get_submodule(name) is layer
 
@@ -120,9 +119,9 @@ class Undecided(Small):
         return super().forward(images) * (1.0 if isinstance(images, Tensor) else 5.0)
 
 
-@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
-def test_code_that_tracing_does_not_see_runs_as_it_is(evaluation: Evaluation) -> None:
-    assert_folded_is_plain(Undecided(), evaluation)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_code_that_tracing_does_not_see_runs_as_it_is(precision: Precision) -> None:
+    assert_folded_is_plain(Undecided(), precision)
 
 
 @pytest.mark.parametrize("network", [Undecided(), Small()])
@@ -139,17 +138,17 @@ def test_all_batch_norm_is_folded() -> None:
         backbone = TrainableBackbone(build_cut(name, arguments).network)
         evaluate(backbone, torch.rand(1, 3, SIDE, SIDE))
         assert backbone._folded is not None
-        module = backbone._folded[0].module
+        module = backbone._folded.module
         assert _norms(backbone.network)
         assert not _norms(module)
 
 
-@pytest.mark.parametrize("evaluation", [FLOAT32, BFLOAT16])
-def test_weights_are_those_of_the_beginning(evaluation: Evaluation) -> None:
-    backbone, photos = whole(evaluation), draw_photos(2)
+@pytest.mark.parametrize("precision", ["float32", "bfloat16"])
+def test_weights_are_those_of_the_beginning(precision: Precision) -> None:
+    backbone, photos = whole(precision), draw_photos(2)
     before = evaluate(backbone, photos)
     assert backbone._folded is not None
-    folded = backbone._folded[0]
+    folded = backbone._folded
     changed = deepcopy(backbone)
     for name, tensor in chain(changed.network.named_parameters(), changed.network.named_buffers()):
         if tensor.is_floating_point():
@@ -157,7 +156,7 @@ def test_weights_are_those_of_the_beginning(evaluation: Evaluation) -> None:
             own = dict(chain(backbone.network.named_parameters(), backbone.network.named_buffers()))[name]
             own.data.copy_(tensor.data)
     after = evaluate(backbone, photos)
-    assert backbone._folded[0] is folded
+    assert backbone._folded is folded
     assert not torch.equal(before, after)
     assert torch.equal(after, evaluate(changed, photos))
 
@@ -202,7 +201,7 @@ def test_a_layer_that_is_exchanged_is_seen() -> None:
 
 
 def test_nothing_is_left_of_an_evaluation() -> None:
-    backbone, photos = whole(BFLOAT16, dropout=True, batch_norm="trained"), draw_photos(4)
+    backbone, photos = whole("bfloat16", dropout=True, batch_norm="trained"), draw_photos(4)
     modes = [module.training for module in backbone.modules()]
     assert True in modes
     state = {name: value.clone() for name, value in backbone.state_dict().items()}
@@ -221,8 +220,8 @@ def test_nothing_is_left_of_an_evaluation() -> None:
 
 def test_evaluations_do_not_depend_on_the_precision_of_training() -> None:
     photos = draw_photos(2)
-    for evaluation in (FLOAT32, BFLOAT16):
-        backbone = whole(evaluation)
+    for precision in ("float32", "bfloat16"):
+        backbone = whole(precision)
         alone = evaluate(backbone, photos)
         with torch.autocast("cpu", torch.bfloat16):
             assert torch.equal(evaluate(backbone, photos), alone)
@@ -284,47 +283,3 @@ def test_a_network_that_cannot_be_traced_runs_as_it_is() -> None:
     # Some processors round otherwise where no gradients are asked for.
     torch.testing.assert_close(features, deepcopy(network).eval()(inputs).detach())
     assert network[2].training
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("samples", [2, 3, 7])
-def test_compiled_is_not_compiled_to_rounding(samples: int) -> None:
-    layers = nn.Conv2d(3, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(144, 5)
-    network = nn.Sequential(*layers)
-    inputs = torch.rand(samples, 3, 8, 8, generator=torch.Generator().manual_seed(0))
-    compiled = TrainableBackbone(network, None, Evaluation(compiled=True, batch=3))
-    for scale in (1.0, 1.5):
-        layers[0].weight.data *= scale
-        torch.testing.assert_close(evaluate(compiled, inputs), evaluate(TrainableBackbone(network), inputs))
-
-
-@pytest.mark.parametrize("samples", [2, 3, 7])
-def test_what_is_compiled_gets_batches_of_one_size(samples: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    sizes = []
-
-    def compiled(module: nn.Module, dynamic: bool) -> Any:
-        assert not dynamic
-
-        def run(inputs: Tensor) -> Any:
-            sizes.append(len(inputs))
-            return module(inputs)
-
-        return run
-
-    monkeypatch.setattr(torch, "compile", compiled)
-    network = nn.Sequential(nn.Linear(4, 2), nn.Tanh())
-    inputs = torch.rand(samples, 4, generator=torch.Generator().manual_seed(0))
-    features = evaluate(TrainableBackbone(network, None, Evaluation(compiled=True, batch=3)), inputs)
-    assert sizes == [3] * -(-samples // 3)
-    torch.testing.assert_close(features, network(inputs))
-
-
-def test_what_cannot_be_compiled_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(_: Tensor) -> Any:
-        raise torch._dynamo.exc.InternalTorchDynamoError("No working C++ compiler found\nand much more")
-
-    monkeypatch.setattr(torch, "compile", lambda *_, **__: fail)
-    backbone = TrainableBackbone(nn.Linear(3, 4), None, Evaluation(compiled=True, batch=5))
-    message = r"^data\.compile: torch cannot compile the network \(No working C\+\+ compiler found\); leave it out$"
-    with pytest.raises(UserError, match=message):
-        evaluate(backbone, torch.ones(5, 3))
