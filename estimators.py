@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import io
 from importlib import import_module
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -31,7 +32,7 @@ except ImportError as error:
 CLASSIFIERS = {
     method.name: name
     for name, method in METHODS.items()
-    if "features" in method.inputs and name not in ("SemanticClassMean", "LearnedSemanticPrior")
+    if "features" in method.inputs and not method.needs_source_head
 }
 # Methods take as much memory as samples have come, up to this many.
 MOST_SAMPLES = 2**31
@@ -115,6 +116,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         # Whatever fails from here on, nothing is left of what was learnt before.
         self.__dict__.pop("_method", None)
+        self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
         self._begin(np.unique(labels))
@@ -131,6 +133,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             ValueError: As for `fit`; or a class comes that was not among `classes`.
         """
+        self._require_whole_numbers()
         is_first = not hasattr(self, "_method")
         features, labels = validate_data(self, X, y, dtype=np.float32, reset=is_first)
         if is_first:
@@ -169,10 +172,14 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.classifier_tags.poor_score = self.method == "gradient_descent"
         return tags
 
+    def _require_whole_numbers(self) -> None:
+        for name, least in (("batch_size", 1), ("random_state", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < least:
+                raise ValueError(f"{name}: expected a whole number of {least} or more, not {value!r}")
+
     def _begin(self, classes: NDArray[Any]) -> None:
         """Make the method and let it begin, as the comparison does."""
-        if not isinstance(self.batch_size, int | np.integer) or self.batch_size < 1:
-            raise ValueError(f"batch_size: expected a whole number above 0, not {self.batch_size!r}")
         self.classes_, self._seen = classes, 0
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
         self._generators = GlobalGenerators(self._start.seed, "cpu")

@@ -1,12 +1,14 @@
 """Data: photos, the stream of frozen features and the stream of photos.
 
-What is exported is imported when it is asked for: to name a data set takes no torch, to feed a stream does.
+Exported names are imported when they are first used: naming a data set needs no torch, feeding a stream does.
 """
 
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from headstart.datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
@@ -30,39 +32,12 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders as UnsplitClassFolders
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
-HOMES = {
-    "AntsAndBees": "photos.ants_and_bees",
-    "CatsAndDogs": "photos.cats_and_dogs",
-    "ClassFolders": "photos.class_folders",
-    "ClassSubset": "photos.class_subset",
-    "CsvPhotos": "photos.csv_photos",
-    "DrawnObjects": "drawings.drawn_photos",
-    "DrawnPets": "drawings.drawn_photos",
-    "DrawnScenes": "drawings.drawn_scenes",
-    "FeatureStream": "feature_stream",
-    "HuggingFaceDataset": "photos.hugging_face_dataset",
-    "MapFolders": "photos.label_maps",
-    "OxfordPets": "photos.oxford_pets",
-    "PhotoFiles": "photos.photo_source",
-    "PhotoSource": "photos.photo_source",
-    "PhotoStream": "photo_stream",
-    "Photos": "photos.photo_source",
-    "SampleStream": "sample_stream",
-    "TorchvisionDataset": "photos.torchvision_dataset",
-    "TorchvisionSegmentation": "photos.label_maps",
-    "UnsplitClassFolders": "photos.unsplit_class_folders",
-}
-
+HOMES, __getattr__ = lazy_exports(__name__)
 __all__ = list(HOMES)
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
-    if name not in HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{HOMES[name]}"), name)
 
 
 def import_photo_sources() -> None:
     """Import every source of photos that is exported: a class is known by its bare name once it is imported."""
-    for home in sorted({home for home in HOMES.values() if home.startswith(("photos.", "drawings."))}):
-        import_module(f"{__name__}.{home}")
+    for home in sorted(set(HOMES.values())):
+        if home.startswith((f"{__name__}.photos.", f"{__name__}.drawings.")):
+            import_module(home)

@@ -15,7 +15,7 @@ from headstart.output.shipped_files import CONFIGS
 
 Kind = Literal["methods", "metrics", "measures", "models", "datasets", "configs"]
 # The module of the classes that data sets derive from.
-BASE = "photos.photo_source"
+BASE = "headstart.datamodules.photos.photo_source"
 
 
 def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
@@ -47,8 +47,9 @@ def _list_models(registry: str | None) -> dict[str, str]:
 
 
 def _list_datasets() -> dict[str, str]:
-    homes = {name: home for name, home in datamodules.HOMES.items() if "." in home and home != BASE}
-    return {name: first_line(f"{datamodules.__name__}.{home}", name) for name, home in homes.items()}
+    folders = tuple(f"{datamodules.__name__}.{folder}." for folder in ("photos", "drawings"))
+    homes = {name: home for name, home in datamodules.HOMES.items() if home.startswith(folders) and home != BASE}
+    return {name: first_line(home, name) for name, home in homes.items()}
 
 
 def _list_methods() -> dict[str, str]:

@@ -1,13 +1,14 @@
 """Pure functions: the criterion and its curves, the alignment of embeddings, transferability, and rankings.
 
-What is exported is imported when it is asked for: the functions take numpy arrays and need no torch, the torchmetrics
-classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and do.
+Exported names are imported when they are first used: the functions take numpy arrays and need no torch, the
+torchmetrics classes (`LinearCKA`, `ClassStatistics`, `GBC`, `HScore`, `LEEP`, `LogME`) take batches of tensors and do.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from headstart.metrics.ranking.ranking_measures import MEASURES as MEASURES
@@ -53,55 +54,5 @@ if TYPE_CHECKING:
     from headstart.metrics.transferability.transferability_metrics import HScore as HScore
     from headstart.metrics.transferability.transferability_metrics import LogME as LogME
 
-_HOMES = {
-    "CalibratedCka": "similarity.cka_null",
-    "CkaIntervals": "similarity.cka_jackknife",
-    "CkaNull": "similarity.cka_null",
-    "ClassStatistics": "transferability.transferability_metrics",
-    "FeatureStatistics": "transferability.feature_statistics",
-    "GBC": "transferability.transferability_metrics",
-    "HScore": "transferability.transferability_metrics",
-    "LEEP": "transferability.transferability_metrics",
-    "LinearCKA": "similarity.linear_cka_metric",
-    "LogME": "transferability.transferability_metrics",
-    "MEASURES": "ranking.ranking_measures",
-    "biased_and_debiased_cka": "similarity.cka",
-    "calibrated_cka": "similarity.cka_null",
-    "cka_intervals": "similarity.cka_jackknife",
-    "cka_null": "similarity.cka_null",
-    "count_pixels": "transferability.pixel_sampling",
-    "etran": "transferability.etran",
-    "etran_terms": "transferability.etran",
-    "gbc": "transferability.gbc",
-    "h_score": "transferability.h_score",
-    "kendall": "ranking.ranking_measures",
-    "knn_accuracy": "transferability.knn",
-    "leep": "transferability.leep",
-    "linear_cka": "similarity.cka",
-    "linear_probe_accuracy": "transferability.linear_probe",
-    "log_me": "transferability.log_me",
-    "mean_pairwise_cka": "similarity.cka",
-    "measure_pools": "ranking.ranking_measures",
-    "n_leep": "transferability.n_leep",
-    "nce": "transferability.leep",
-    "ncti": "transferability.ncti",
-    "ncti_terms": "transferability.ncti",
-    "num_classes": "transferability.num_classes",
-    "pactran": "transferability.pactran",
-    "pairwise_cka": "similarity.cka",
-    "parc": "transferability.parc",
-    "pearson": "ranking.ranking_measures",
-    "rel_at_1": "ranking.ranking_measures",
-    "sample_pixels": "transferability.pixel_sampling",
-    "sfda": "transferability.sfda",
-    "trans_rate": "transferability.trans_rate",
-    "weighted_kendall": "ranking.ranking_measures",
-}
-
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+HOMES, __getattr__ = lazy_exports(__name__)
+__all__ = list(HOMES)

@@ -1,14 +1,13 @@
 """Backbones, transfer methods and the comparison of methods.
 
-What is exported is imported when it is asked for: what names a network needs no torch, and what trains one does.
+Exported names are imported when they are first used: naming a network needs no torch, training one does.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from headstart.modules.methods.catalogue import METHODS
+from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
     from headstart.modules.comparison import Comparison as Comparison
@@ -46,23 +45,5 @@ if TYPE_CHECKING:
     from headstart.modules.networks.backbone import BackboneSpec as BackboneSpec
     from headstart.modules.networks.preprocessing import Preprocessing as Preprocessing
 
-_HOMES = {
-    **{name: method.module for name, method in METHODS.items()},
-    "Backbone": "headstart.modules.networks.backbone",
-    "BackboneSpec": "headstart.modules.networks.backbone",
-    "Comparison": "headstart.modules.comparison",
-    "FineTuning": "headstart.modules.methods.fine_tuning",
-    "Method": "headstart.modules.method",
-    "Preprocessing": "headstart.modules.networks.preprocessing",
-    "SamplesSeen": "headstart.modules.methods.samples_seen",
-    "Start": "headstart.modules.method",
-    "linear_logits": "headstart.modules.method",
-}
-
-__all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever is exported under the name
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+HOMES, __getattr__ = lazy_exports(__name__)
+__all__ = list(HOMES)

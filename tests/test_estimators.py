@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import pickle
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ import pytest
 from numpy.typing import NDArray
 
 import headstart
+from headstart import modules
 from headstart.datamodules import CatsAndDogs, DrawnPets, PhotoSource
 from headstart.datamodules.draws import draw_ordering
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -53,6 +56,12 @@ def samples(count: int = 60, classes: int = 3) -> tuple[NDArray[np.float64], NDA
 def test_all_methods_on_features_without_a_source_head_are_there() -> None:
     on_features = {method.name for method in METHODS.values() if "features" in method.inputs}
     assert on_features - CLASSIFIERS.keys() == {"semantic_class_mean", "learned_semantic_prior"}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_argument_of_a_method_is_called_as_one_of_the_classifier(name: str) -> None:
+    arguments = inspect.signature(getattr(modules, name)).parameters
+    assert not {"method", "batch_size", "random_state"} & arguments.keys()
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -107,6 +116,10 @@ def test_pickled_it_goes_on_as_it_would_have(method: str) -> None:
     assert np.array_equal(whole.predict_proba(features), copy.predict_proba(features))
 
 
+def set_and_fit(**arguments: Any) -> HeadstartClassifier:
+    return HeadstartClassifier(**arguments).fit(*samples())
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [
@@ -117,7 +130,15 @@ def test_pickled_it_goes_on_as_it_would_have(method: str) -> None:
         (lambda: HeadstartClassifier("semantic_class_mean").fit(*samples()), "method: 'semantic_class_mean' is no"),
         (lambda: HeadstartClassifier("kernel_ridge", ridge=-1).fit(*samples()), "ridge: expected a number"),
         (lambda: HeadstartClassifier("kernel_ridge", rigde=1).fit(*samples()), "rigde: there is no such option"),
-        (lambda: HeadstartClassifier(batch_size=0).fit(*samples()), "batch_size: expected a whole number above 0"),
+        *(
+            (partial(set_and_fit, **{name: value}), f"{name}: expected a whole number of {least} or more, not {value}")
+            for name, least, value in (
+                ("batch_size", 1, 0),
+                ("batch_size", 1, 1.5),
+                ("random_state", 0, -1),
+                ("random_state", 0, None),
+            )
+        ),
         (lambda: HeadstartClassifier().set_params(ridge=1), "ridge: gaussian_discriminant_analysis has no such"),
         (lambda: HeadstartClassifier().partial_fit(*samples()), "classes: must be passed"),
         (lambda: HeadstartClassifier().partial_fit(*samples(), classes=["ant"]), "y: 'bee' is none of the classes"),

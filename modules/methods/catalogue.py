@@ -1,4 +1,4 @@
-"""The methods that come with the suite, by the name of their class; to read it imports none of them."""
+"""The methods of the suite by the names of their classes; reading the catalogue imports none of them."""
 
 from __future__ import annotations
 
@@ -13,80 +13,62 @@ class ShippedMethod:
     """One method of the suite.
 
     Attributes:
+        name: Its name in tables, that of its class with underscores: `gaussian_discriminant_analysis`.
         title: What it does, in one line.
-        module: The module that defines its class.
         inputs: What it can be fed: the features of a frozen backbone, photos for a backbone of its own.
+        needs_source_head: Whether it learns from the backbone's classifier of source classes.
     """
 
+    name: str
     title: str
-    module: str
     inputs: tuple[Inputs, ...] = ("features", "photos")
+    needs_source_head: bool = False
 
     @property
-    def name(self) -> str:
-        """What tables call it, the name of its class with underscores: `gaussian_discriminant_analysis`."""
-        return self.module.rpartition(".")[2]
+    def module(self) -> str:
+        """The module that defines its class."""
+        return f"headstart.modules.methods.{self.name}"
 
 
 METHODS = {
-    "GradientDescent": ShippedMethod("gradient descent, the baseline", "headstart.modules.methods.gradient_descent"),
-    "NearestClassMean": ShippedMethod("nearest class mean", "headstart.modules.methods.nearest_class_mean"),
-    "ShrunkenClassMean": ShippedMethod(
-        "nearest class mean, means shrunk to their common mean", "headstart.modules.methods.shrunken_class_mean"
-    ),
-    "StreamingLDA": ShippedMethod("streaming linear discriminant analysis", "headstart.modules.methods.streaming_lda"),
+    "GradientDescent": ShippedMethod("gradient_descent", "gradient descent, the baseline"),
+    "NearestClassMean": ShippedMethod("nearest_class_mean", "nearest class mean"),
+    "ShrunkenClassMean": ShippedMethod("shrunken_class_mean", "nearest class mean, means shrunk to their common mean"),
+    "StreamingLDA": ShippedMethod("streaming_lda", "streaming linear discriminant analysis"),
     "GaussianDiscriminantAnalysis": ShippedMethod(
-        "Gaussian discriminant analysis, precision by empirical Bayes",
-        "headstart.modules.methods.gaussian_discriminant_analysis",
+        "gaussian_discriminant_analysis", "Gaussian discriminant analysis, precision by empirical Bayes"
     ),
-    "RecursiveLeastSquares": ShippedMethod(
-        "ridge regression, updated per batch", "headstart.modules.methods.recursive_least_squares"
-    ),
-    "RandomProjection": ShippedMethod(
-        "ridge regression on random features, updated per batch", "headstart.modules.methods.random_projection"
-    ),
-    "KernelRidge": ShippedMethod(
-        "kernel ridge regression, refitted on all samples seen", "headstart.modules.methods.kernel_ridge"
-    ),
-    "LogisticRegression": ShippedMethod(
-        "logistic regression, refitted on all samples seen", "headstart.modules.methods.logistic_regression"
-    ),
+    "RecursiveLeastSquares": ShippedMethod("recursive_least_squares", "ridge regression, updated per batch"),
+    "RandomProjection": ShippedMethod("random_projection", "ridge regression on random features, updated per batch"),
+    "KernelRidge": ShippedMethod("kernel_ridge", "kernel ridge regression, refitted on all samples seen"),
+    "LogisticRegression": ShippedMethod("logistic_regression", "logistic regression, refitted on all samples seen"),
     "ScikitLearnClassifier": ShippedMethod(
+        "scikit_learn_classifier",
         "a classifier with scikit-learn's interface, TabICL by default, refitted on all samples seen",
-        "headstart.modules.methods.scikit_learn_classifier",
     ),
-    "CosineClassifier": ShippedMethod(
-        "cosine classifier with imprinted weights", "headstart.modules.methods.cosine_classifier"
-    ),
-    "Replay": ShippedMethod("gradient descent with replay", "headstart.modules.methods.replay"),
+    "CosineClassifier": ShippedMethod("cosine_classifier", "cosine classifier with imprinted weights"),
+    "Replay": ShippedMethod("replay", "gradient descent with replay"),
     "SemanticClassMean": ShippedMethod(
-        "nearest class mean among source classes", "headstart.modules.methods.semantic_class_mean"
+        "semantic_class_mean", "nearest class mean among source classes", needs_source_head=True
     ),
     "LearnedSemanticPrior": ShippedMethod(
+        "learned_semantic_prior",
         "semantic prior and linear discriminant analysis, weighted by evidence",
-        "headstart.modules.methods.learned_semantic_prior",
+        needs_source_head=True,
     ),
     "LinearProbeThenFineTune": ShippedMethod(
-        "linear probing, then fine-tuning", "headstart.modules.methods.linear_probe_then_fine_tune", ("photos",)
+        "linear_probe_then_fine_tune", "linear probing, then fine-tuning", ("photos",)
     ),
-    "HeadOnly": ShippedMethod("the head alone, on photos", "headstart.modules.methods.head_only", ("photos",)),
+    "HeadOnly": ShippedMethod("head_only", "the head alone, on photos", ("photos",)),
     "GradualUnfreezing": ShippedMethod(
-        "fine-tuning from the last stage to the first", "headstart.modules.methods.gradual_unfreezing", ("photos",)
+        "gradual_unfreezing", "fine-tuning from the last stage to the first", ("photos",)
     ),
-    "BiasOnly": ShippedMethod("fine-tuning of the biases", "headstart.modules.methods.bias_only", ("photos",)),
-    "NormalizationOnly": ShippedMethod(
-        "fine-tuning of the normalisation layers", "headstart.modules.methods.normalization_only", ("photos",)
-    ),
-    "L2SP": ShippedMethod(
-        "fine-tuning pulled back to the pre-trained weights", "headstart.modules.methods.l2_sp", ("photos",)
-    ),
-    "LoRA": ShippedMethod("fine-tuning by changes of low rank", "headstart.modules.methods.lora", ("photos",)),
+    "BiasOnly": ShippedMethod("bias_only", "fine-tuning of the biases", ("photos",)),
+    "NormalizationOnly": ShippedMethod("normalization_only", "fine-tuning of the normalisation layers", ("photos",)),
+    "L2SP": ShippedMethod("l2_sp", "fine-tuning pulled back to the pre-trained weights", ("photos",)),
+    "LoRA": ShippedMethod("lora", "fine-tuning by changes of low rank", ("photos",)),
     "SideTuning": ShippedMethod(
-        "discriminant analysis on the frozen network, and a fine-tuned one beside it",
-        "headstart.modules.methods.side_tuning",
-        ("photos",),
+        "side_tuning", "discriminant analysis on the frozen network, and a fine-tuned one beside it", ("photos",)
     ),
-    "OwnLightningModule": ShippedMethod(
-        "a LightningModule of your own", "headstart.modules.methods.own_lightning_module"
-    ),
+    "OwnLightningModule": ShippedMethod("own_lightning_module", "a LightningModule of your own"),
 }

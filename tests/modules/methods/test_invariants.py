@@ -169,7 +169,7 @@ def test_every_method_is_documented_and_tested() -> None:
     rows = re.findall(r"^\| ([^|]+) \| `(\w+)` \|", page, re.MULTILINE)
     assert rows == [(method.title, name) for name, method in METHODS.items()]
     for method in METHODS.values():
-        assert (Path(__file__).parent / f"test_{method.module.rpartition('.')[2]}.py").exists()
+        assert (Path(__file__).parent / f"test_{method.name}.py").exists()
 
 
 @each_case

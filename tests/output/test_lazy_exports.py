@@ -1,0 +1,33 @@
+"""Packages export what they import for type checkers, and import it when it is first used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from headstart.modules.methods.catalogue import METHODS
+
+PACKAGES = ("headstart", "headstart.datamodules", "headstart.metrics", "headstart.modules")
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_every_name_is_exported_from_the_module_that_defines_it(name: str) -> None:
+    package = import_module(name)
+    for export in package.__all__:
+        value = getattr(package, export)
+        assert getattr(value, "__module__", name) == package.HOMES.get(export, name) or not callable(value)
+    with pytest.raises(AttributeError, match=rf"^module '{name}' has no attribute 'nothing'$"):
+        _ = package.nothing
+
+
+def test_every_method_of_the_catalogue_is_exported() -> None:
+    homes = import_module("headstart.modules").HOMES
+    assert {name: method.module for name, method in METHODS.items()}.items() <= homes.items()
+
+
+def test_a_package_alone_imports_no_torch() -> None:
+    code = f"import sys, {', '.join(PACKAGES)}; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
