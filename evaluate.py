@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from importlib.util import module_from_spec, spec_from_file_location
-from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +46,7 @@ def main(args: Sequence[str] | None = None) -> None:
         # Importing what is not asked for would cost seconds, and a list of the sub-commands needs none of them.
         commands: dict[str, Any] = {name: load(command.home) for name, command in EVALUATIONS.items() if name in given}
         chosen = next((arg for arg in given if arg in commands), None)
-        if chosen is not None and "logger" not in signature(commands[chosen]).parameters:
+        if chosen is not None and "logger" not in OneLineErrorParser().add_function_arguments(commands[chosen]):
             given = without_logger(chosen, given)
         jsonargparse.auto_cli(
             commands or {name: placeholder(command.summary) for name, command in EVALUATIONS.items()},

@@ -32,6 +32,7 @@ from headstart.modules.provenance import provenance
 from headstart.output.errors import UserError
 from headstart.output.files import alone_in, output_folder
 from headstart.output.printable import print_lines, say
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 from headstart.output.tables import print_scores
 from headstart.output.version import git_revision
 from headstart.store.json_digest import digest_of
@@ -60,6 +61,7 @@ class Results(LedgerResults):
         ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
             `ledger` beside the run's folder.
         accuracy_at: Numbers of samples at which the accuracy is given.
+        figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
     """
 
     def __init__(
@@ -68,10 +70,12 @@ class Results(LedgerResults):
         recompute: bool = False,
         ledger: str | None = None,
         accuracy_at: list[PositiveInt] = ACCURACY_AT,
+        figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     ) -> None:
         super().__init__(overwrite, ledger)
         self.recompute = recompute
         self.accuracy_at = accuracy_at
+        self.figure_formats = figure_formats
         self.document: dict[str, Any] = {}
 
     @property
@@ -209,7 +213,7 @@ class Results(LedgerResults):
         self.criterion.log_rest(trainer)
         curves = self._curves(complete, measured)
         document = self._document(trainer, complete, curves, traces.diverged[:, measured])
-        paths = write_run(self.folder, self.config, curves, document)
+        paths = write_run(self.folder, self.config, curves, document, self.figure_formats)
         self.document = document
         for logger in trainer.loggers:
             if isinstance(logger, Publisher):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,15 @@ from typing import Any
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_together
+from headstart.output.results_folder import FigureFormat
 
 RESULTS = "results.json"
 CONFIG = "config.yaml"
 
 
-def write_run(folder: Path, config: str, curves: Curves, document: dict[str, Any]) -> list[Path]:
+def write_run(
+    folder: Path, config: str, curves: Curves, document: dict[str, Any], figure_formats: Sequence[FigureFormat]
+) -> list[Path]:
     """Write the files of a run, which appear together.
 
     Args:
@@ -24,6 +27,7 @@ def write_run(folder: Path, config: str, curves: Curves, document: dict[str, Any
         config: Its configuration, YAML.
         curves: Its traces; without learning curves where they were evaluated lazily.
         document: Its results.
+        figure_formats: File formats of the figures.
 
     Returns:
         The files.
@@ -41,8 +45,8 @@ def write_run(folder: Path, config: str, curves: Curves, document: dict[str, Any
     files: dict[str, Callable[[Path], object]] = {
         CONFIG: lambda path: path.write_text(config),
         "curves.npz": curves.save,
-        **({} if curves.is_lazy else writers("learning_curves", draw_learning_curves(*shown))),
-        **writers("criterion_reached", draw_criterion_reached(*shown)),
+        **({} if curves.is_lazy else writers("learning_curves", draw_learning_curves(*shown), figure_formats)),
+        **writers("criterion_reached", draw_criterion_reached(*shown), figure_formats),
         RESULTS: lambda path: path.write_text(text),
     }
     try:

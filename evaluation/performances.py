@@ -20,10 +20,11 @@ from headstart.evaluation.accuracies import (
     task_of,
 )
 from headstart.evaluation.runs import Run, find_folders, read_runs, require_different_orderings, require_same
-from headstart.evaluation.tables import PERFORMANCE_COLUMNS, csv_text
+from headstart.evaluation.tables import PERFORMANCE_COLUMNS
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 from headstart.output.files import output_file, write_text
+from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, print_table
 from headstart.store.ledger import LedgerError

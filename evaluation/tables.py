@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,19 +11,13 @@ from typing import Any
 
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import write_texts
+from headstart.output.markup import csv_text
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # The plain layout of what `headstart stability` reads.
 SCORE_COLUMNS = ("metric", "source", "target", "score", "performance", "seconds")
 # The same with the ends of the 95 % intervals of scores.
 SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
-
-
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write a table as CSV, with numbers at full precision and None as an empty cell."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
-    return text.getvalue()
 
 
 def finite_number(text: str, name: str) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache, partial
 from pathlib import Path
@@ -20,7 +20,6 @@ from matplotlib.ticker import FuncFormatter
 
 INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
 DPI = 120
-FORMATS = ("png", "svg", "pdf")
 LONGEST_NAME = 32
 # Common ones of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
 FALLBACK_FONTS = (
@@ -93,7 +92,7 @@ def drawing() -> Iterator[None]:
 
 
 def save(figure: Figure, path: Path, form: str = "png") -> None:
-    """Write a figure in one of `FORMATS`; the same one gives the same bytes."""
+    """Write a figure as PNG, PDF or SVG; the same figure gives the same bytes."""
     times = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
     figure.set_dpi(DPI)
     make_legible(figure)
@@ -103,9 +102,9 @@ def save(figure: Figure, path: Path, form: str = "png") -> None:
         getattr(canvas, f"print_{form}")(path, metadata=times.get(form))
 
 
-def writers(name: str, figure: Figure) -> dict[str, Callable[[Path], None]]:
-    """Give what writes a figure in every format, by file names that begin with `name`."""
-    return {f"{name}.{form}": partial(save, figure, form=form) for form in FORMATS}
+def writers(name: str, figure: Figure, formats: Iterable[str]) -> dict[str, Callable[[Path], None]]:
+    """Return what writes a figure in each of the formats, by file names that begin with `name`."""
+    return {f"{name}.{form}": partial(save, figure, form=form) for form in formats}
 
 
 def make_legible(figure: Figure) -> None:

@@ -1,9 +1,11 @@
-"""Texts that CSV, Markdown and LaTeX show as they are, and tables in LaTeX."""
+"""Tables in CSV and LaTeX, and texts that CSV, Markdown and LaTeX show as they are."""
 
 from __future__ import annotations
 
+import csv
+import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 LATEX = {
@@ -38,6 +40,13 @@ def escape_latex(text: str) -> str:
 def escape_cell(value: Any) -> Any:  # noqa: ANN401 - of a table
     """Keep a spreadsheet from taking a text for a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Write a table as CSV, with numbers at full precision and None as an empty cell."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([columns, *rows])
+    return text.getvalue()
 
 
 def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False) -> str:

@@ -82,8 +82,8 @@ def check_what_is_named(checkout: Path, shell: Shell) -> None:
             continue
         lazy = json.loads(results.read_text())["criterion"]["evaluation"] == "lazy"
         drawn = ("criterion_reached",) if lazy else ("learning_curves", "criterion_reached")
-        pictures = {f"{name}{end}" for name in drawn for end in (".png", ".svg", ".pdf")}
-        assert {"curves.npz", "config.yaml", *pictures} <= {path.name for path in results.parent.iterdir()}
+        figures = {f"{name}.png" for name in drawn}
+        assert {"curves.npz", "config.yaml", *figures} <= {path.name for path in results.parent.iterdir()}
     for kind in re.findall(r"`(\w+)`", README.partition("`headstart list` knows")[2].partition(".")[0]):
         assert run(shell, f"headstart list {kind}").count("\n") > 1
     options = run(shell, "headstart cka --help")

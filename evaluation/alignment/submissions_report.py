@@ -19,12 +19,11 @@ from headstart.evaluation.alignment.scoring import conditions
 from headstart.evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
 from headstart.evaluation.alignment.submission_scores import readings, score_submissions
 from headstart.evaluation.embeddings import Engines, Extraction
-from headstart.evaluation.tables import csv_text
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, refuse_other_results, write_texts
 from headstart.output.home import expand_home
-from headstart.output.markup import escape_cell
+from headstart.output.markup import csv_text, escape_cell
 from headstart.output.printable import print_written, printable
 
 FILES = ("submissions.json", "submissions.csv", "agreement.csv", "submissions.md")

@@ -18,10 +18,10 @@ from headstart.evaluation.audit.rankers import require_distinct, telling
 from headstart.evaluation.audit.report import audit_report, print_audit
 from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.stability.table import read_table
-from headstart.evaluation.tables import csv_text
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
 from headstart.output.errors import UserError, reason_of, require_different
 from headstart.output.files import digest_file, output_folder, refuse_other_results, write_texts
+from headstart.output.markup import csv_text
 from headstart.output.printable import print_written, say
 
 JSON, REPORT = "audit.json", "report.md"

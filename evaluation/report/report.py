@@ -19,6 +19,7 @@ from headstart.evaluation.stored_traces import BASELINE, is_ledger
 from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.files import output_file, output_folder, refuse_other_results, write_texts, write_together
 from headstart.output.printable import print_lines
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
 
 # Stands in the first bytes of every page, by which one is known that may be replaced.
 GENERATOR, ITS_HEAD = '<meta name="generator" content="Headstart">', 500
@@ -28,6 +29,7 @@ def report(
     folder: str | list[str],
     output: str = "runs/report.html",
     figures: str | None = None,
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     threshold: ClosedUnitInterval | None = None,
     consecutive: PositiveInt | None = None,
     where: dict[str, Any] | None = None,
@@ -46,7 +48,8 @@ def report(
     Args:
         folder: Folder that holds runs, ledgers or results, at any depth; or several.
         output: HTML file to write.
-        figures: Folder for the charts as PNG and SVG; none by default.
+        figures: Folder for the charts; none by default.
+        figure_formats: File formats of the charts in that folder, such as '[png, pdf, svg]'.
         threshold: Validation accuracy that counts as reached; by default the runs' own, 0.8 of a ledger alone.
         consecutive: Evaluations in a row at which it must be reached; by default the runs' own, 10 of a ledger alone.
         where: Which settings, by what differs between them: --where.batch_size=8.
@@ -88,7 +91,7 @@ def report(
         )
     html = render(page)
     if drawn is not None:
-        print_lines([f"wrote {len(_write_figures(drawn, figure_writers(page)))} figures into {drawn}"])
+        print_lines([f"wrote {len(_write_figures(drawn, figure_writers(page, figure_formats)))} figures into {drawn}"])
     print_lines([f"wrote {', '.join(map(str, write_texts(path.parent, {**tables, path.name: html})))}"])
     return path
 

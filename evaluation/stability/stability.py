@@ -16,12 +16,12 @@ from headstart.evaluation.stability.paper_examples import Example
 from headstart.evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
 from headstart.evaluation.stability.study import choose_pool_size, run_study
 from headstart.evaluation.stability.table import TransferTable, read_table
-from headstart.evaluation.tables import csv_text
 from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.metrics.ranking.win_rates import Ties
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
 from headstart.output.errors import UserError, reason_of, require_different
 from headstart.output.files import output_folder, refuse_other_results, write_texts
+from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 
 CSV_FILES = {"setup_stability": "setup_stability.csv", "win_rates": "win_rates.csv"}

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from vl_convert import vegalite_to_png, vegalite_to_svg
+from vl_convert import vegalite_to_pdf, vegalite_to_png, vegalite_to_svg
 
 from headstart.output.figures import INK, LINE_STYLES, PALE
 from headstart.output.page.charts import Palette, definitions
 from headstart.output.page.layout import FONT, Figure, Page
+from headstart.output.results_folder import FigureFormat
 
 ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE, legend=True)
 # Pixels, and how many dots each becomes in a PNG.
@@ -21,25 +22,26 @@ AXIS = {"labelFontSize": FONT, "titleFontSize": FONT, "titleFontWeight": "normal
 CONFIG = {"axis": AXIS, "legend": {"labelFontSize": FONT}, "title": {"fontSize": FONT, "fontWeight": "normal"}}
 
 
-def figure_writers(page: Page) -> dict[str, Callable[[Path], object]]:
-    """Give what writes each chart of a page as PNG and SVG, by file name.
+def figure_writers(page: Page, formats: Iterable[FigureFormat]) -> dict[str, Callable[[Path], object]]:
+    """Return what writes each chart of a page in each of the formats, by file name.
 
     Lines are those that the page shows when it is opened.
     """
     charts = {name: chart.to_dict() for name, chart in definitions(len(page.methods), ON_PAPER).items()}
-    writers: dict[str, Callable[[Path], object]] = {}
-    for figure in page.figures:
-        writers[f"{figure.name}.png"] = partial(_write_png, charts[figure.chart], page, figure)
-        writers[f"{figure.name}.svg"] = partial(_write_svg, charts[figure.chart], page, figure)
-    return writers
+    return {
+        f"{figure.name}.{form}": partial(_write, _fill(charts[figure.chart], page, figure), form)
+        for figure in page.figures
+        for form in formats
+    }
 
 
-def _write_png(chart: dict[str, Any], page: Page, figure: Figure, path: Path) -> None:
-    path.write_bytes(vegalite_to_png(_fill(chart, page, figure), scale=SCALE))
-
-
-def _write_svg(chart: dict[str, Any], page: Page, figure: Figure, path: Path) -> None:
-    path.write_text(vegalite_to_svg(_fill(chart, page, figure)), encoding="utf-8")
+def _write(chart: dict[str, Any], form: FigureFormat, path: Path) -> None:
+    if form == "png":
+        path.write_bytes(vegalite_to_png(chart, scale=SCALE))
+    elif form == "pdf":
+        path.write_bytes(vegalite_to_pdf(chart))
+    else:
+        path.write_text(vegalite_to_svg(chart), encoding="utf-8")
 
 
 def _fill(chart: dict[str, Any], page: Page, figure: Figure) -> dict[str, Any]:

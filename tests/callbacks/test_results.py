@@ -22,7 +22,7 @@ from headstart.store.ledger import Ledger, Trace
 from headstart.tests.callbacks.test_configuration import CONFIG, OTHER, SAME
 
 Script = Callable[..., Any]
-PICTURES = {f"{name}.{form}" for name in ("learning_curves", "criterion_reached") for form in ("png", "svg", "pdf")}
+PICTURES = {"learning_curves.png", "criterion_reached.png"}
 NAMES = {"config.yaml", "curves.npz", "results.json", *PICTURES}
 COUNTS = np.where(np.random.default_rng(0).random((2, 3, 12)) < 0.8, 16, 15)
 

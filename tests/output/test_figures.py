@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from itertools import combinations
 from pathlib import Path
+from typing import get_args
 
 import matplotlib
 import numpy as np
@@ -17,7 +18,6 @@ from PIL import Image
 from headstart.output.figures import (
     ALARM,
     DARK_PAPER,
-    FORMATS,
     GREY,
     LINE_STYLES,
     ON_DARK,
@@ -27,6 +27,7 @@ from headstart.output.figures import (
     shorten,
     writers,
 )
+from headstart.output.results_folder import FigureFormat
 
 # Machado, Oliveira and Fernandes, "A Physiologically-based Model for Simulation of Color Vision Deficiency", IEEE
 # Transactions on Visualization and Computer Graphics, 2009, severity 1, in linear RGB.
@@ -118,11 +119,11 @@ def draw() -> Figure:
 def test_files_of_every_format_and_the_same_bytes_again(tmp_path: Path) -> None:
     contents = []
     for _ in range(2):
-        for name, write in writers("picture", draw()).items():
+        for name, write in writers("picture", draw(), get_args(FigureFormat)).items():
             write(tmp_path / name)
         contents.append({path.name: path.read_bytes() for path in tmp_path.iterdir()})
     assert contents[0] == contents[1]
-    assert set(contents[0]) == {f"picture.{form}" for form in FORMATS}
+    assert set(contents[0]) == {f"picture.{form}" for form in get_args(FigureFormat)}
     assert contents[0]["picture.pdf"].startswith(b"%PDF")
     assert b"<svg" in contents[0]["picture.svg"]
     with Image.open(tmp_path / "picture.png") as picture:

@@ -420,7 +420,7 @@ def test_files_of_other_programs_are_passed_over(runs: Path, capsys: pytest.Capt
 
 @pytest.mark.slow
 def test_figures_are_files_of_their_own(runs: Path) -> None:
-    show(runs, figures=str(runs.parent / "figures"))
+    show(runs, figures=str(runs.parent / "figures"), figure_formats=["png", "svg"])
     names = {path.name for path in (runs.parent / "figures").iterdir()}
     kinds = ("learning_curves", "reached", "improvement")
     expected = {f"setting-{number}-{kind}" for number in (1, 2) for kind in kinds} | {

@@ -16,8 +16,8 @@ import pytest
 from scipy import stats
 
 from headstart import evaluate
-from headstart.evaluation.sources_report import sources_report as command
 from headstart.evaluation.sources_report.files import MARKDOWN, over_targets_rows
+from headstart.output import results_folder
 from headstart.output.tables import markdown_table
 from headstart.tests.material.mistakes import error_of
 from headstart.tests.material.root import ROOT, require_checkout
@@ -216,7 +216,7 @@ def test_very_many_targets_are_left_to_the_csv_table(tmp_path: Path, capsys: pyt
 
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
     table = write_table(tmp_path / "table.csv", ["gbc", "own"])
     evaluate.main(["sources-report", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
     [(options, result, folder)] = published

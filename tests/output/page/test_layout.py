@@ -43,9 +43,10 @@ def test_methods_look_different() -> None:
 def test_charts_are_drawn_on_paper_as_on_the_page(tmp_path: Path, name: str) -> None:
     figure = Figure("mine", name, "seen", "about", Series(NUMBERS[name], height=120))
     shown = page(Part(figures=[figure]))
-    writers = figure_writers(shown)
+    writers = figure_writers(shown, ("png", "pdf", "svg"))
     for file, writer in writers.items():
         writer(tmp_path / file)
+    assert (tmp_path / "mine.pdf").read_bytes().startswith(b"%PDF")
     svg = (tmp_path / "mine.svg").read_text()
     assert ">about<" in svg
     assert "</script>" not in svg

@@ -1,0 +1,154 @@
+"""The folder of a command's results, with the options for it that commands share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from headstart.output.dashboard import Dashboard, Result, Tables, check_dashboard, publish
+from headstart.output.errors import UserError, reason_of
+from headstart.output.files import output_folder, refuse_other_results, write_together
+from headstart.output.markup import csv_text
+from headstart.output.printable import print_written
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+FigureFormat = Literal["png", "pdf", "svg"]
+FIGURE_FORMATS: list[FigureFormat] = ["png"]
+
+
+class ResultsFolder:
+    """The folder that a command writes its results to.
+
+    A command passes its own `**options` on to this class, or to one derived from it. The arguments that it does not
+    pass itself become options of the command, with the types, defaults and help that stand here.
+
+    Args:
+        default: Folder where `output` names no other.
+        names: Names of the files; the first is the JSON document, which says what the results were made from.
+        output: Folder for the results; by default one in `runs` named after the command.
+        overwrite: Replace results of another configuration that lie in the folder.
+
+    Attributes:
+        path: The folder; writing creates it.
+        written: The files that were written.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
+
+    def __init__(self, default: str, names: Sequence[str], output: str | None = None, overwrite: bool = False) -> None:
+        self.path = output_folder("output", default if output is None else output)
+        self.names = names
+        self.overwrite = overwrite
+        self.written: list[Path] = []
+
+    def check_configuration(self, made_from: Mapping[str, Any]) -> None:
+        """Raise an error if the folder holds results of another configuration, unless `overwrite` is set.
+
+        Args:
+            made_from: What decides the results: JSON values by their paths in the document, such as `digests/catalog`.
+                None stands for a key that the document does not have, a list also for the keys of an object.
+
+        Raises:
+            UserError: One of the files exists, and the document does not or was made from something else.
+        """
+        refuse_other_results([self.path / name for name in self.names], made_from, self.overwrite)
+
+    def write(
+        self,
+        document: Mapping[str, Any],
+        tables: Tables | None = None,
+        texts: Mapping[str, str] | None = None,
+        figures: Mapping[str, Figure] | None = None,
+        figure_formats: Sequence[FigureFormat] = FIGURE_FORMATS,
+    ) -> None:
+        """Write files that appear together, the document last; none of them if one fails.
+
+        Args:
+            document: Content of the first of `names`.
+            tables: Columns and rows of CSV files, by name without the ending.
+            texts: Further texts, such as reports in Markdown or LaTeX, by file name.
+            figures: Figures, by name without the ending.
+            figure_formats: File formats of the figures.
+
+        Raises:
+            UserError: The folder cannot be written.
+        """
+        contents = {f"{name}.csv": csv_text(columns, rows) for name, (columns, rows) in (tables or {}).items()}
+        contents |= {**(texts or {}), self.names[0]: json.dumps(document, indent=1, allow_nan=False) + "\n"}
+        writers: dict[str, Callable[[Path], object]] = {}
+
+        if figures:
+            # matplotlib is slow to import.
+            from headstart.output.figures import writers as figure_writers
+
+            for name, figure in figures.items():
+                writers |= figure_writers(name, figure, figure_formats)
+        for name, text in contents.items():
+            writers[name] = partial(Path.write_text, data=text, encoding="utf-8", newline="")
+
+        with self.writable():
+            self.written += write_together(self.path, writers)
+
+    @contextmanager
+    def writable(self) -> Iterator[None]:
+        """Raise an error of the system within, such as a full disk, as a UserError that names the folder."""
+        try:
+            yield
+        except OSError as error:
+            raise UserError(
+                f"output: {str(self.path)!r} cannot be written ({reason_of(error)}); choose another folder"
+            ) from error
+
+    def print_written(self) -> None:
+        """Print the paths of the files that were written."""
+        print_written(self.written)
+
+
+class DashboardResults(ResultsFolder):
+    """A folder of results that are mirrored in Weights & Biases, too.
+
+    Args:
+        default: As for `ResultsFolder`.
+        names: As for `ResultsFolder`.
+        logger: Whether to mirror the result in Weights & Biases.
+        dashboard: Where it is mirrored.
+        **options: Options of `ResultsFolder`.
+
+    Raises:
+        UserError: The folder cannot be written, or the dashboard cannot be used.
+    """
+
+    def __init__(
+        self,
+        default: str,
+        names: Sequence[str],
+        logger: bool = True,
+        dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
+        **options: Any,
+    ) -> None:
+        super().__init__(default, names, **options)
+        self.dashboard = dashboard if logger else None
+        if logger:
+            check_dashboard(dashboard)
+
+    def publish(
+        self, job_type: str, title: str, config: Mapping[str, Any], document: Mapping[str, Any], tables: Tables
+    ) -> None:
+        """Log the result and the files that were written as a run, unless `logger` is false.
+
+        Args:
+            job_type: Kind of the run in the dashboard.
+            title: Name of the run if the options have none.
+            config: What the result was made with.
+            document: The result; its numbers, texts and truth values become the run's summary.
+            tables: Columns and rows of its tables, by name.
+        """
+        if self.dashboard is not None:
+            publish(self.dashboard, Result(job_type, title, config, document, tables, self.written), self.path)
