@@ -17,7 +17,7 @@ from headstart.output.class_names import accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
 from headstart.output.printable import printable, say
 from headstart.output.shipped_files import find_configurations
-from headstart.output.usage import MistakeWithin, describe
+from headstart.output.usage import OptionMistake, explain, file_mistake, whole_name
 
 accept_other_names()
 
@@ -64,21 +64,26 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         """Raise a mistake as a UsageError.
 
-        That of the parser of a class passes through the parser of the option that the class was given by, which knows
-        the whole name.
+        The parser of a class raises an OptionMistake instead. It passes through the parser of the option that takes
+        the class, which knows the rest of the option's name.
         """
-        if not self.exit_on_error:
-            raise MistakeWithin(message, self._names()) from ex
         causes = list(_causes(ex))
-        for error in causes:
-            if isinstance(error, UserError):
-                raise error
-        within = [error for error in causes if isinstance(error, MistakeWithin)]
-        raise UsageError(describe(message, within, getattr(self, "args", []), self._names())) from ex
+        if user_error := next((each for each in causes if isinstance(each, UserError)), None):
+            raise user_error
 
-    def _names(self) -> list[str]:
-        """Give the names of all options, those of the classes that are chosen by default among them."""
-        return [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace iterates over nothing else
+        text = " ".join(message.split())
+        args = getattr(self, "args", None) or []
+        nested = next((each for each in causes if isinstance(each, OptionMistake)), None)
+        types = {action.dest: getattr(action, "_typehint", None) for action in self._actions}
+        known = [str(key) for key in self.get_defaults(skip_validation=True).keys()]  # noqa: SIM118 - a namespace
+        mistake = explain(text, nested, types, known, args)
+        if not self.exit_on_error:
+            raise mistake from ex
+
+        mistake = whole_name(mistake, args)
+        closest = f" (closest: {mistake.closest})" if mistake.closest else ""
+        line = ": ".join(filter(None, (mistake.name, mistake.reason)))
+        raise UsageError(file_mistake(text, args) or line + closest) from ex
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:

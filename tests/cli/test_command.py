@@ -54,7 +54,7 @@ def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str])
         (["lis"], "'lis' is no command (closest: list); headstart --help lists them"),
         (["xyzzy"], "'xyzzy' is no command; headstart --help lists them"),
         (["list"], "list.kind: it is required, and not given"),
-        (["train", "--config=nowhere.yaml"], "config: there is no file"),
+        (["train", "--config=nowhere.yaml"], "config: File does not exist"),
     ],
 )
 def test_mistakes(args: list[str], line: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -137,4 +137,4 @@ def test_init_args_misspelt(fit: Fit, capsys: pytest.CaptureFixture[str], tmp_pa
         "data: {class_path: headstart.datamodules.FeatureStream, init_arg: {batch_size: 3}}"
     )
     line = error_line(capsys, lambda: fit("--config=mine.yaml"))
-    assert line == "error: data.init_arg: there is no such key (closest: init_args)"
+    assert line == "error: data.init_arg: there is no such key (closest: data.init_args)"
