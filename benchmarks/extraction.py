@@ -12,7 +12,7 @@ import torch
 
 from headstart.datamodules import CatsAndDogs
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from headstart.datamodules.row_policy import Means, Policy, Precision, pass_size
+from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
 from headstart.modules import BackboneSpec, Preprocessing
 
 REPEATS = 3
@@ -37,7 +37,7 @@ def main(
         process.start()
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     precision = best_precision(device)
-    policy, means = Policy(precision, folded=True), Means(Path(), "extraction")
+    policy, resources = Policy(precision, folded=True), Resources(Path(), "extraction")
     spec = BackboneSpec(weights=weights, preprocessing=Preprocessing()).network(0)
     frozen = load(spec, [], policy)
     train = CatsAndDogs(photos).train()
@@ -48,7 +48,7 @@ def main(
         pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
         bare.append(_bare(frozen, precision, pictures, count))
         start = time.perf_counter()
-        rows = ComputedRows(train, chosen, Preprocessing(), policy, means, frozen)
+        rows = ComputedRows(train, chosen, Preprocessing(), policy, resources, frozen)
         done = sum(len(chunk) for chunk in rows)
         whole.append(done / (time.perf_counter() - start))
     one, other = statistics.median(bare), statistics.median(whole)

@@ -17,7 +17,7 @@ from headstart.callbacks.dashboard import DashboardLogger, describe_run
 from headstart.callbacks.measurement import measure
 from headstart.cli.comparison_parser import ComparisonParser
 from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
-from headstart.datamodules.registry_backbone import read_network
+from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors

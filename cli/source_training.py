@@ -24,10 +24,10 @@ from headstart.callbacks.source_files import (
 from headstart.callbacks.training import train
 from headstart.callbacks.training_files import TrainingFiles
 from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
+from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.draws import draw_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.datamodules.photo_data import PhotoData
-from headstart.datamodules.registry_backbone import read_network
 from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.classifier import build_classifier
 from headstart.modules.networks.normalization import Normalization

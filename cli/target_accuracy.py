@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Mapping
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import yaml
@@ -24,7 +23,6 @@ from headstart.datamodules.photo_data import PhotoData
 from headstart.datamodules.target_batches import TargetBatches
 from headstart.modules.method import draw_head
 from headstart.modules.networks.backbone import RANDOM
-from headstart.modules.networks.build import choose_model
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
 from headstart.modules.target_accuracy import TargetAccuracy
@@ -100,9 +98,7 @@ class TargetAccuracyCLI(TrainingCLI):
         batches.setup("fit")
         device = self.trainer.strategy.root_device
         with prefix_errors("data.backbone"):
-            spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
-        preprocessing, loaded = self.backbone.preprocessing, self.backbone.digest()
-        self.spec = replace(spec, model=choose_model(spec), preprocessing=preprocessing, loaded=loaded)
+            self.spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
         head_alone = self.model.trained == "head"
         options = {**yaml.safe_load(self.config_text)["model"]}
         if head_alone:
@@ -116,7 +112,7 @@ class TargetAccuracyCLI(TrainingCLI):
             "trainer": deciding(self.trainer, self.config.trainer),
         }
         self.fed = {
-            **self.decided_by(self.spec, preprocessing),
+            **self.decided_by(self.spec, self.backbone.preprocessing),
             "inputs": f"features in {batches.arithmetic(device)}" if head_alone else "photos",
         }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,11 +16,10 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.photos.class_folders import list_photos, subfolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Means, Policy, device_kind
+from headstart.datamodules.row_policy import Policy, Resources, device_kind
 from headstart.datamodules.rows import rows
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.backbone import BackboneSpec
-from headstart.modules.networks.build import choose_model
 from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.parser import OneLineErrorParser
 from headstart.store.cache import cache_folder
@@ -41,8 +39,8 @@ def embed(
 ) -> NDArray[np.float32]:
     """Compute features of pictures with a frozen backbone: what enters its classifier.
 
-    They are those that a comparison feeds, from the same store: what is there already is not computed again, whether a
-    comparison or another call has computed it, and whatever the files are called.
+    They are those that a comparison feeds, from the same store: stored rows are used again, whether a
+    comparison or another call has computed them, and whatever the files are called.
 
     Args:
         photos: A folder, whose pictures come first, then those of its folders, each in the order of their names; a list
@@ -68,19 +66,18 @@ def embed(
         (4, 1280)
     """
     settle_arithmetic()
-    pictures = _read(photos)
+    pictures = _read_pictures(photos)
     try:
-        place = torch.device(device_kind(device) if device == "auto" else device)
+        target = torch.device(device_kind(device) if device == "auto" else device)
     except RuntimeError as error:
         raise UserError(f"device: {device!r} is none ({reason_of(error)}); give auto, cpu, cuda or mps") from error
     chosen = _read_spec(backbone)
     with prefix_errors("backbone"):
-        spec, network = build_chosen(chosen, seed, place)
-    found = replace(spec, model=choose_model(spec), preprocessing=network.preprocessing, loaded=network.digest())
+        spec, network = build_chosen(chosen, seed, target)
 
-    arithmetic = best_precision(place) if precision == "auto" else precision
-    policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(place), thumbnails=True)
-    stored = rows(found, [], pictures, policy, Means(cache_folder(cache_dir), "features", num_workers))
+    arithmetic = best_precision(target) if precision == "auto" else precision
+    policy = Policy(arithmetic, folded=True, unreadable="remark", device=str(target), thumbnails=True)
+    stored = rows(spec, [], pictures, policy, Resources(cache_folder(cache_dir), "features", num_workers))
     if stored.remarks:
         first, *others = stored.remarks
         raise UserError(
@@ -101,7 +98,7 @@ def _read_spec(backbone: str | Mapping[str, Any] | BackboneSpec) -> BackboneSpec
     return spec
 
 
-def _read(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures) -> Pictures:
+def _read_pictures(photos: str | Path | Sequence[Picture] | NDArray[np.uint8] | Pictures) -> Pictures:
     if isinstance(photos, Pictures):
         return photos
     if isinstance(photos, str | Path):
@@ -136,7 +133,7 @@ class _Arrays(Pictures):
         self.names = [f"array {index}" for index in range(len(arrays))]
 
     def read(self, index: int) -> Image.Image:
-        """Give one picture."""
+        """Return one picture."""
         return Image.fromarray(self.arrays[index])
 
     def digest(self, index: int) -> str:

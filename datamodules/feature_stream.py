@@ -10,7 +10,7 @@ from torch import Tensor
 
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Means, Policy
+from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.rows import rows
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
@@ -36,11 +36,11 @@ class FeatureStream(SampleStream):
         """Features that are classified at once: as many as have room for their logits in all orderings."""
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
-    def rows(self, photos: Pictures, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
         """Find or compute the features of one split and thumbnails behind them, `[samples, features + 64]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
-        return rows(self.spec, [], photos, policy, means)
+        return rows(self.spec, [], photos, policy, resources)
 
     def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
         """Tell the features from the thumbnails."""

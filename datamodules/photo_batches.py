@@ -15,7 +15,7 @@ from headstart.datamodules.held_samples import hold
 from headstart.datamodules.photo_data import PhotoData
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, Pictures
-from headstart.datamodules.row_policy import Means
+from headstart.datamodules.row_policy import Resources
 from headstart.datamodules.rows import label_maps, pixels
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -125,10 +125,10 @@ class PhotoBatches(PhotoData):
             preprocessing: How they are prepared.
             device: Where they are to be, if its memory suffices.
         """
-        self.load(lambda photos, means: pixels(preprocessing, photos, means), preprocessing, device)
+        self.load(lambda photos, resources: pixels(preprocessing, photos, resources), preprocessing, device)
 
     def load(
-        self, find: Callable[[Pictures, Means], StoredRows], preprocessing: Preprocessing, device: torch.device
+        self, find: Callable[[Pictures, Resources], StoredRows], preprocessing: Preprocessing, device: torch.device
     ) -> None:
         """Find or compute what is fed of both splits.
 
@@ -147,15 +147,15 @@ class PhotoBatches(PhotoData):
 
     def _load(
         self,
-        find: Callable[[Pictures, Means], StoredRows],
+        find: Callable[[Pictures, Resources], StoredRows],
         photos: Photos,
         preprocessing: Preprocessing,
         split: str,
     ) -> tuple[Tensor, Tensor]:
-        found, readable = self.find_rows(lambda means: find(photos, means), photos, split)
+        found, readable = self.find_rows(lambda resources: find(photos, resources), photos, split)
         inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
         if (maps := photos.maps) is not None:
-            drawn, mapped = self.find_rows(lambda means: label_maps(preprocessing, maps, means), maps, split)
+            drawn, mapped = self.find_rows(lambda resources: label_maps(preprocessing, maps, resources), maps, split)
             labels = torch.from_numpy(drawn.rows)
             readable = mapped if readable is None else readable if mapped is None else readable & mapped
         if readable is not None:

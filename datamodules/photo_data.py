@@ -11,7 +11,7 @@ from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
-from headstart.datamodules.row_policy import Means
+from headstart.datamodules.row_policy import Resources
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.cache import cache_folder
@@ -80,7 +80,7 @@ class PhotoData(LightningDataModule):
         return train, validation
 
     def find_rows(
-        self, find: Callable[[Means], StoredRows], photos: Photos, split: str
+        self, find: Callable[[Resources], StoredRows], photos: Photos, split: str
     ) -> tuple[StoredRows, Tensor | None]:
         """Find or compute the rows of one split.
 
@@ -95,16 +95,16 @@ class PhotoData(LightningDataModule):
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
-        means = Means(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
+        resources = Resources(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
         try:
             with prefix_errors("data.photos"):
-                photos.digests(means.cache)
+                photos.digests(resources.cache)
             with (
                 prefix_errors("data", about="num_workers: "),
                 prefix_errors("data.backbone", about="model "),
                 prefix_errors("data.photos", about=photos.kind),
             ):
-                found = find(means)
+                found = find(resources)
         except StoreError as error:
             raise UserError(f"data.cache_dir: {error}; choose another folder") from error
         bad = {photos.names[place % len(photos)]: reason for place, reason in found.remarks.items()}

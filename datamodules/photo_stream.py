@@ -14,7 +14,7 @@ from headstart.datamodules.activation_rows import unpack
 from headstart.datamodules.near_duplicates import thumbnails
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_computation import best_precision
-from headstart.datamodules.row_policy import Means, Policy, Precision, pass_size
+from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
 from headstart.datamodules.rows import activations, pixels
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
@@ -97,15 +97,15 @@ class PhotoStream(SampleStream):
         chunk = max(1, int(whole * self._cut.relief))
         return min(chunk, max(whole, MOST_AT_ONCE)) if self.device.type == "cpu" else chunk
 
-    def rows(self, photos: Pictures, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
         """Find or prepare the photos of one split, or find or compute their activations at the freeze boundary."""
         # First, lest a part that cannot be trained be found out after photos were decoded.
         with prefix_errors("data"):
             self.trainable_backbone()
         if self._cut is None:
-            return pixels(self.backbone.preprocessing, photos, means)
+            return pixels(self.backbone.preprocessing, photos, resources)
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
-        return activations(self.spec, self.trainable_from, photos, policy, means)
+        return activations(self.spec, self.trainable_from, photos, policy, resources)
 
     def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
         """Tell activations from thumbnails, or make the thumbnails of the photos."""

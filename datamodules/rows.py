@@ -1,7 +1,7 @@
-"""The one way from a named network and pictures to stored rows, and from pictures alone to prepared pixels.
+"""Stored rows of pictures: what a network makes of them, or prepared pictures and label maps.
 
-Rows are found by the content of each picture, so that subsets, other validation sets and other commands share them.
-What is found needs no torch.
+Missing rows are computed. A row is found by the content of its picture, so that subsets, other validation sets and
+other commands share it. Reading stored rows needs no torch.
 """
 
 from __future__ import annotations
@@ -10,115 +10,97 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.row_policy import Means, NotStoredError, Policy
+from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.modules.networks.preprocessing import Preprocessing
-from headstart.modules.networks.spec import NetworkSpec
+from headstart.modules.networks.spec import CUSTOM, NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError
-from headstart.store.row_store import Compute, RowStore, StoredRows
+from headstart.store.first_measured import first_measured
+from headstart.store.row_store import RowStore, StoredRows
 
 if TYPE_CHECKING:
     from headstart.datamodules.row_computation import ComputedRows
 
 TABLES = "rows"
+# Folder of the cache with the widths of embeddings whose output_dim the registry leaves out.
+MEASURED_WIDTHS = "measured_widths"
 # How torch's loader says, at any moment, that one of its processes was killed or found no shared memory.
 DECODING_ENDED = re.compile(r"DataLoader worker .*(is killed by|exited unexpectedly)|unable to .* shared memory")
 
 
-def rows(network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: Policy, means: Means) -> StoredRows:
-    """Give what a network makes of pictures, running it on those only that have no row yet.
+def rows(
+    network: NetworkSpec, taps: Sequence[Tap], pictures: Pictures, policy: Policy, resources: Resources
+) -> StoredRows:
+    """Return the rows that a network computes of pictures, running it only on pictures without a stored row.
 
     Args:
         network: The network, with its preprocessing.
         taps: Where embeddings are taken, which are put side by side; none for what enters the classifier.
         pictures: The pictures.
-        policy: In what way they are computed.
-        means: By what means.
+        policy: Settings that change the rows.
+        resources: Cache, decoding processes and progress.
 
     Returns:
-        Rows in float32, `[pictures, sum of widths]`. Their notes tell `widths`, columns of each tap; and `weights`,
-        the SHA-256 of the loaded weights. Unreadable pictures are remarked upon.
+        Rows in float32, `[pictures, sum of widths]`. Their notes hold `widths`, the columns of each tap; and `weights`,
+        the SHA-256 of the loaded weights. Unreadable pictures have remarks.
 
     Raises:
         StoreError: The cache folder cannot be read or written.
         UserError: The network cannot be loaded or run, a picture is refused or cannot be read at the moment, an
-            embedding is not finite, or a process that decodes was killed.
+            embedding is not finite or has another width than before, or a decoding process was killed.
+        NotStoredError: Rows are missing and `resources` forbids to compute them.
         ValueError: Batch norm is to be folded, which leaves no layers, and there are taps.
     """
     if taps and policy.folded:
         raise ValueError("folded: a network whose batch norm is folded has no layers to take embeddings at")
-    return _run(network, taps, "", {"taps": [asdict(tap) for tap in taps]}, pictures, policy, means)
+    stored = _network_rows(network, taps, "", pictures, policy, resources)
+    _check_widths(network, taps, stored.notes["widths"], resources.cache)
+    return stored
 
 
-def activations(network: NetworkSpec, boundary: str, pictures: Pictures, policy: Policy, means: Means) -> StoredRows:
-    """Give what enters a module of a network, running what comes before it on those pictures only that have no row yet.
+def activations(
+    network: NetworkSpec, boundary: str, pictures: Pictures, policy: Policy, resources: Resources
+) -> StoredRows:
+    """Return the activations that enter a module of a network, running what comes before it where rows are missing.
 
     Args:
         network: The network, with its preprocessing.
         boundary: The module's path, before which the network can be cut.
         pictures: The pictures.
-        policy: In what way they are computed, with thumbnails.
-        means: By what means.
+        policy: Settings that change the rows, with thumbnails.
+        resources: Cache, decoding processes and progress.
 
     Returns:
         Rows in uint8, `[pictures, bytes]`, which `activation_rows.unpack` takes apart by their notes. Unreadable
-        pictures are remarked upon.
+        pictures have remarks.
 
     Raises:
         StoreError: The cache folder cannot be read or written.
         UserError: As `rows`, or the network cannot be cut there.
+        NotStoredError: As `rows`.
     """
-    return _run(network, [], boundary, {"boundary": boundary}, pictures, policy, means)
+    return _network_rows(network, [], boundary, pictures, policy, resources)
 
 
-def _run(
-    network: NetworkSpec,
-    taps: Sequence[Tap],
-    boundary: str,
-    where: Mapping[str, Any],
-    pictures: Pictures,
-    policy: Policy,
-    means: Means,
-) -> StoredRows:
-    preprocessing = network.preprocessing
-    assert preprocessing is not None
-    key = {
-        "network": network.identity,
-        "preprocessing": asdict(preprocessing),
-        **where,
-        "policy": policy.identity(preprocessing.crop),
-        "torch": version("torch"),
-    }
-
-    def compute(missing: list[int]) -> ComputedRows:
-        _require_computable(means, missing)
-        from headstart.datamodules.row_computation import ComputedRows, load
-
-        loaded = load(network, taps, policy, boundary)
-        if means.check_widths is not None and loaded.widths is not None:
-            means.check_widths(loaded.widths)
-        return ComputedRows(pictures, missing, preprocessing, policy, means, loaded)
-
-    return _find(key, pictures, means, compute)
-
-
-def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> StoredRows:
-    """Give prepared pictures, decoding those only that have no row yet.
+def pixels(preprocessing: Preprocessing, pictures: Pictures, resources: Resources) -> StoredRows:
+    """Return prepared pictures, decoding only those without a stored row.
 
     Args:
-        preprocessing: Size and interpolation; the normalisation has no part in it.
-        pictures: The pictures. Unreadable ones are black, and remarked upon.
-        means: By what means they are prepared.
+        preprocessing: Size and interpolation; the normalisation does not matter.
+        pictures: The pictures. Unreadable ones are black and have remarks.
+        resources: Cache, decoding processes and progress.
 
     Returns:
         Rows in uint8, `[pictures, 3, crop, crop]`.
 
     Raises:
         StoreError: The cache folder cannot be read or written.
-        UserError: A picture cannot be read at the moment, or a process that decodes was killed.
+        UserError: A picture cannot be read at the moment, or a decoding process was killed.
+        NotStoredError: As `rows`.
     """
     policy = Policy(unreadable="remark")
     key = {
@@ -126,46 +108,70 @@ def pixels(preprocessing: Preprocessing, pictures: Pictures, means: Means) -> St
         "crop": preprocessing.crop,
         "interpolation": preprocessing.interpolation,
         "unreadable": policy.unreadable,
-        "torch": version("torch"),
-        "device": "cpu",  # wherever they are used
+        "device": "cpu",  # whichever device they are used on
     }
-
-    def compute(missing: list[int]) -> ComputedRows:
-        _require_computable(means, missing)
-        from headstart.datamodules.row_computation import ComputedRows
-
-        return ComputedRows(pictures, missing, preprocessing, policy, means)
-
-    return _find(key, pictures, means, compute)
+    return _find(key, pictures, preprocessing, policy, resources)
 
 
-def label_maps(preprocessing: Preprocessing, maps: Pictures, means: Means) -> StoredRows:
-    """Give prepared label maps, of the places of the prepared photos; otherwise as `pixels`.
+def label_maps(preprocessing: Preprocessing, maps: Pictures, resources: Resources) -> StoredRows:
+    """Return label maps prepared like the photos, whose pixels they label; otherwise as `pixels`.
 
     Args:
-        preprocessing: How the photos are prepared; a map's pixels are taken from the nearest ones.
+        preprocessing: How the photos are prepared; a map's pixels are those nearest.
         maps: The label maps, whose three channels all are the label.
-        means: By what means they are prepared.
+        resources: Cache, decoding processes and progress.
 
     Returns:
         Labels in uint8, `[maps, crop, crop]`.
     """
-    found = pixels(replace(preprocessing, interpolation="nearest"), maps, means)
-    return replace(found, rows=found.rows[:, 0].copy())
+    stored = pixels(replace(preprocessing, interpolation="nearest"), maps, resources)
+    return replace(stored, rows=stored.rows[:, 0].copy())
 
 
-def _require_computable(means: Means, missing: Sequence[int]) -> None:
-    if means.only_stored:
-        raise NotStoredError(f"{len(missing)} {means.title} are still to be passed through the network")
+def _network_rows(
+    network: NetworkSpec, taps: Sequence[Tap], boundary: str, pictures: Pictures, policy: Policy, resources: Resources
+) -> StoredRows:
+    preprocessing = network.preprocessing
+    assert preprocessing is not None
+    key = {
+        "network": network.identity,
+        "preprocessing": asdict(preprocessing),
+        **({"boundary": boundary} if boundary else {"taps": [asdict(tap) for tap in taps]}),
+        "policy": policy.identity(preprocessing.crop),
+    }
+    return _find(key, pictures, preprocessing, policy, resources, network, taps, boundary)
 
 
-def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Compute) -> StoredRows:
-    # These decode and scale.
-    versions = {package: version(package) for package in ("pillow", "torchvision")}
-    whole = {**key, "decoding": pictures.decoding, **versions}
-    digests = pictures.digests(means.cache)
+def _find(
+    key: Mapping[str, Any],
+    pictures: Pictures,
+    preprocessing: Preprocessing,
+    policy: Policy,
+    resources: Resources,
+    network: NetworkSpec | None = None,
+    taps: Sequence[Tap] = (),
+    boundary: str = "",
+) -> StoredRows:
+    """Read rows from the store, after computing the missing ones; without a network, rows are prepared pictures."""
+    # These packages decode, scale and compute.
+    versions = {package: version(package) for package in ("torch", "torchvision", "pillow")}
+    table = {**key, "decoding": pictures.decoding, **versions}
+
+    def compute(missing: list[int]) -> ComputedRows:
+        if resources.only_stored:
+            raise NotStoredError(f"{len(missing)} {resources.title} are still to be passed through the network")
+        # Torch, which stored rows do without.
+        from headstart.datamodules.row_computation import ComputedRows, load
+
+        frozen = None if network is None else load(network, taps, policy, boundary)
+        if network is not None and frozen is not None and frozen.widths is not None:
+            # Before a long computation.
+            _check_widths(network, taps, frozen.widths, resources.cache)
+        return ComputedRows(pictures, missing, preprocessing, policy, resources, frozen)
+
+    digests = pictures.digests(resources.cache)
     try:
-        return RowStore(means.cache / TABLES).get(whole, digests, compute)
+        return RowStore(resources.cache / TABLES).get(table, digests, compute)
     except RuntimeError as error:
         if not DECODING_ENDED.search(str(error)):
             raise
@@ -174,3 +180,25 @@ def _find(key: Mapping[str, Any], pictures: Pictures, means: Means, compute: Com
             f"num_workers: a process that decodes pictures came to an end ({reason}); what is computed is kept, so "
             "try again, with fewer of them or more memory"
         ) from error
+
+
+def _check_widths(network: NetworkSpec, taps: Sequence[Tap], widths: Sequence[int], cache: Path) -> None:
+    """Check that embeddings without an output_dim are as wide as they were when first measured.
+
+    What was measured is named without weights and library versions: an update that changes a width must be noticed.
+    """
+    ignored = {"weights"} if network.library == CUSTOM else {"weights", "code"}
+    identity = {name: value for name, value in network.identity.items() if name not in ignored}
+    crop = None if network.preprocessing is None else network.preprocessing.crop
+
+    # A network without a classifier has no column of the source head, the last tap.
+    for tap, width in zip(taps, widths, strict=False):
+        if tap.strategy is None or tap.width is not None:
+            continue
+        key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
+        first = first_measured(cache / MEASURED_WIDTHS, key, width)
+        if width != first:
+            raise UserError(
+                f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
+                f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
+            )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, ClassVar
 
@@ -22,11 +22,10 @@ from headstart.datamodules.photos.class_folders import tell_left_out
 from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
-from headstart.datamodules.row_policy import Means
+from headstart.datamodules.row_policy import Resources
 from headstart.modules.arithmetic import TENSOR_FLOAT_32, settle_arithmetic
 from headstart.modules.method import Start
 from headstart.modules.networks.backbone import RANDOM
-from headstart.modules.networks.build import choose_model
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.modules.networks.weights import weights_digest
 from headstart.output.errors import UserError, prefix_errors
@@ -90,12 +89,12 @@ class SampleStream(PhotoData):
         """Validation samples in one step of an evaluation."""
 
     @abstractmethod
-    def rows(self, photos: Pictures, means: Means) -> StoredRows:
+    def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
         """Find or compute the rows of one split.
 
         Args:
             photos: The split's photos, or their views.
-            means: By what means.
+            resources: Cache, decoding processes and progress.
 
         Returns:
             One row per photo or view; remarks on the unreadable ones.
@@ -132,11 +131,7 @@ class SampleStream(PhotoData):
                     f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
                 )
         with prefix_errors("data.backbone"):
-            spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
-        self.weights_digest = self.backbone.digest()
-        self.spec = replace(
-            spec, model=choose_model(spec), preprocessing=self.backbone.preprocessing, loaded=self.weights_digest
-        )
+            self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
         self.classes = train.classes
         self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
         validation, held_out = self._load_validation(validation)
@@ -175,7 +170,7 @@ class SampleStream(PhotoData):
         """Load what is fed of the readable photos, view by view, their labels, and the thumbnails of all photos."""
         views = self.views if split == "training" else 1
         pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
-        found, readable = self.find_rows(lambda means: self.rows(pictures, means), photos, split)
+        found, readable = self.find_rows(lambda resources: self.rows(pictures, resources), photos, split)
         inputs, thumbnails = self.split(found)
         labels = torch.from_numpy(photos.labels)
         if readable is not None:
@@ -244,7 +239,7 @@ class SampleStream(PhotoData):
             "classes": list(self.classes),
             "backbone": self.chosen.name,
             "weights": self.chosen.weights if self.chosen.registry is None else str(self.spec.weights or RANDOM),
-            "weights_sha256": self.weights_digest,
+            "weights_sha256": self.spec.loaded,
             "random_weights": self.spec.weights is None,
             "batch_size": self.batch_size,
             "max_samples": self.max_samples,

@@ -65,7 +65,7 @@ class TargetBatches(PhotoBatches):
         precision, with_thumbnails = self.arithmetic(device), not self.of_pixels
         policy = Policy(precision, True, unreadable="remark", device=str(device), thumbnails=with_thumbnails)
         assert source.preprocessing is not None
-        self.load(lambda photos, means: rows(source, [], photos, policy, means), source.preprocessing, device)
+        self.load(lambda photos, resources: rows(source, [], photos, policy, resources), source.preprocessing, device)
         if with_thumbnails:
             # They follow.
             self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]

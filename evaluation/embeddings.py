@@ -1,12 +1,10 @@
-"""What registry models make of pictures: rows that are read from the store, and computed where they are missing."""
+"""Embeddings of pictures by registry models: read from the store, and computed where they are missing."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,23 +13,19 @@ from jsonargparse.typing import NonNegativeInt, PositiveInt
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.row_policy import Means, NotStoredError, Policy
+from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.rows import rows
 from headstart.engines.choose import choose_engine, require_one_engine
 from headstart.engines.collect import collect
 from headstart.engines.ray_cluster import Needs
 from headstart.engines.task import Ask, Task
-from headstart.modules.networks.spec import CUSTOM, NetworkSpec
+from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.processors import count_processors, processors
 from headstart.store.cache import cache_folder
-from headstart.store.first_measured import first_measured
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
-
-# Folder in the cache, of what output_dim is where a registry leaves it out.
-MEASURED_WIDTHS = "measured_widths"
 
 
 @dataclass(frozen=True)
@@ -40,10 +34,10 @@ class Extraction:
 
     Args:
         precision: Arithmetic of the networks; float32 is the contract's.
-        device: Where the networks run; `auto` takes a GPU where there is one. Rows that are stored are those of one
-            kind of device.
+        device: Where the networks run; `auto` takes a GPU where there is one. Each kind of device has stored rows of
+            its own.
         num_workers: Processes that decode stimuli; null for one per processor that the command may use.
-        cache_dir: Folder that embeddings are kept in; by default that of HEADSTART_CACHE, else one in the user's
+        cache_dir: Folder that embeddings are stored in; by default that of HEADSTART_CACHE, else one in the user's
             cache directory.
         seed: Seed of models without weights; together with a model's name it gives its random weights.
         allow_modules: Python modules that models of source `custom` may come from; none by default.
@@ -60,19 +54,19 @@ class Extraction:
     random_weights: bool = False
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What results say of it: what scores depend on."""
+    def score_settings(self) -> dict[str, Any]:
+        """The settings on which scores depend, for results."""
         random = {"random_weights": True} if self.random_weights else {}
         return {"precision": self.precision, "seed": self.seed, **random}
 
 
 def networks_of(names: Sequence[str], registry: Registry, options: Extraction) -> dict[str, NetworkSpec]:
-    """Tell which networks entries of a registry mean; arguments and errors as of `Registry.networks`."""
+    """Return the networks of entries of a registry; arguments and errors as of `Registry.networks`."""
     return registry.networks(names, options.seed, options.allow_modules, options.random_weights)
 
 
 def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[Tap]:
-    """Tell where embeddings are taken.
+    """Return where embeddings are taken.
 
     Args:
         entry: The model, whose own layer is taken by default.
@@ -85,7 +79,7 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
 
 @dataclass(frozen=True)
 class Engines:
-    """Where networks run, but for one after the other in this process.
+    """Where networks run; by default one after the other in this process.
 
     Args:
         workers: Processes beside, each of which runs one network at a time.
@@ -101,7 +95,7 @@ HERE = Engines()
 
 @dataclass(frozen=True)
 class Job:
-    """What one network is to make of pictures: the arguments of `embed`."""
+    """Embeddings to compute: of which pictures, by which network, at which layers, and how."""
 
     network: NetworkSpec
     taps: Sequence[Tap]
@@ -110,115 +104,83 @@ class Job:
 
 
 def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows]:
-    """Give the embeddings of many networks, one after the other here, or side by side elsewhere.
+    """Compute the embeddings of many networks, one after the other here, or side by side elsewhere.
 
     Args:
-        jobs: What is to be computed, by name.
-        engines: Where.
+        jobs: The embeddings to compute, by name.
+        engines: Where networks run.
 
     Returns:
-        The rows by name. Those of a cluster are kept in the caches of its machines, others in that of this one.
+        The rows by name. Rows computed on a cluster are stored in the caches of its machines, others in the local one.
 
     Raises:
         UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
     """
     require_one_engine(engines.workers, engines.ray)
     stored = find_stored(jobs) if engines.workers else {}
-    wanted = {name: job for name, job in jobs.items() if name not in stored}
-    if engines != HERE and wanted:
-        allowed = max(1, count_processors() // engines.workers) if engines.workers else 1
-        needs = Needs(allowed, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
-        here = engines.ray is None
-        tasks = [Task(name, f"{__name__}:embed_task", (job, allowed, not here)) for name, job in wanted.items()]
+    missing = {name: job for name, job in jobs.items() if name not in stored}
+    if engines != HERE and missing:
+        processors_each = max(1, count_processors() // engines.workers) if engines.workers else 1
+        needs = Needs(processors_each, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
+        on_cluster = engines.ray is not None
+        tasks = [
+            Task(name, f"{__name__}:embed_task", (job, processors_each, on_cluster)) for name, job in missing.items()
+        ]
         outcomes = collect(choose_engine(engines.workers, engines.ray, needs), tasks, "embeddings")
-        if not here:
+        if on_cluster:
             return {name: outcome.required(name) for name, outcome in outcomes.items()}
         for name, outcome in outcomes.items():
-            # What failed beside fails here again, and says why; what ended a process might end this one.
+            # A job that failed in a worker fails below again, with its message; one that ended a worker raises here,
+            # because it might end this process too.
             if outcome.kind != "failed":
                 outcome.required(name)
-    return {
-        name: stored[name] if name in stored else embed(job.network, job.taps, job.pictures, job.options)
-        for name, job in jobs.items()
-    }
+
+    return {name: stored[name] if name in stored else embed(job) for name, job in jobs.items()}
 
 
 def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
-    """Give what needs no network to be run."""
-    found = {}
+    """Return the rows of the jobs for which no network has to run."""
+    stored = {}
     for name, job in jobs.items():
-        # What is wrong with a job is said when its turn has come.
+        # Errors of a job are raised when it is computed.
         with suppress(NotStoredError, UserError):
-            found[name] = embed(job.network, job.taps, job.pictures, job.options, only_stored=True)
-    return found
+            stored[name] = embed(job, only_stored=True)
+    return stored
 
 
 def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
     """Compute embeddings as a task.
 
     Args:
-        argument: The job, the processors that it may use, and whether the rows are to be given, because the command
-            does not share this machine's cache.
-        ask: Of no use here.
+        argument: The job, the number of processors that it may use, and whether the rows are returned, because the
+            command does not share this machine's cache.
+        ask: Unused.
     """
-    job, allowed, give = argument
-    with processors(allowed):
-        found = embed(job.network, job.taps, job.pictures, job.options)
-    return replace(found, rows=np.array(found.rows)) if give else None
+    job, processors_each, return_rows = argument
+    with processors(processors_each):
+        stored = embed(job)
+    return replace(stored, rows=np.array(stored.rows)) if return_rows else None
 
 
-def embed(
-    network: NetworkSpec,
-    taps: Sequence[Tap],
-    pictures: Pictures,
-    options: Extraction,
-    only_stored: bool = False,
-    before: int = 0,
-    after: int = 0,
-) -> StoredRows:
-    """Give the embeddings of one model, running its network on those pictures only that have no row yet.
+def embed(job: Job, only_stored: bool = False, before: int = 0, after: int = 0) -> StoredRows:
+    """Compute the embeddings of one model, running its network only on pictures without a stored row.
 
     Args:
-        network: The network.
-        taps: Where embeddings are taken.
-        pictures: The pictures.
-        options: How embeddings are computed.
-        only_stored: Whether no network is to be run.
-        before: Pictures that other networks were run on before, of which the progress tells, too.
-        after: Pictures that others are still to be run on.
+        job: The embeddings to compute.
+        only_stored: Whether missing rows raise NotStoredError.
+        before: Pictures that other networks were run on before, which the progress counts too.
+        after: Pictures that other networks are run on afterwards, which the progress counts too.
 
     Raises:
-        NotStoredError: It would have to be.
+        NotStoredError: Rows are missing, and `only_stored`.
         UserError: The model cannot be loaded or run, or a picture cannot be decoded.
     """
-    title = f"embeddings of {network.name}"
-    cache = cache_folder(options.cache_dir)
-    check = partial(_check_measured_widths, network, taps, cache / MEASURED_WIDTHS)
-    means = Means(cache, title, options.num_workers, only_stored, before, after, check)
+    options = job.options
+    cache, title = cache_folder(options.cache_dir), f"embeddings of {job.network.name}"
+    resources = Resources(cache, title, options.num_workers, only_stored, before, after)
+    policy = Policy(options.precision, device=options.device)
     try:
         with prefix_errors("extraction", about="device: "), prefix_errors("extraction", about="num_workers: "):
-            found = rows(network, taps, pictures, Policy(options.precision, device=options.device), means)
-        check(found.notes["widths"])
+            return rows(job.network, job.taps, job.pictures, policy, resources)
     except StoreError as error:
         raise UserError(f"extraction.cache_dir: {error}; choose another folder") from error
-    return found
-
-
-def _check_measured_widths(network: NetworkSpec, taps: Sequence[Tap], folder: Path, widths: Sequence[int]) -> None:
-    """Hold the embedding of an entry without output_dim to the width that was measured first.
-
-    Weights and a library's version have no part in what is measured: an update that changes a width shall be noticed.
-    """
-    of_library = {"weights"} if network.library == CUSTOM else {"weights", "code"}
-    identity = {name: value for name, value in network.identity.items() if name not in of_library}
-    crop = None if network.preprocessing is None else network.preprocessing.crop
-    for tap, width in zip(taps, widths, strict=False):
-        if tap.strategy is None or tap.width is not None:
-            continue
-        key = {"network": identity, "crop": crop, "layer": tap.layer, "embedding": tap.strategy}
-        first = first_measured(folder, key, width)
-        if width != first:
-            raise UserError(
-                f"model {network.name!r}: layer {tap.layer!r} gives {width} columns, and gave {first} when its "
-                f"output_dim, which the registry leaves out, was first measured; name the one that is meant there"
-            )

@@ -55,7 +55,7 @@ def test_medians_on_real_photos(tmp_path: Path, cache: Path, monkeypatch: pytest
         assert results["comparisons"][name]["ci95"][0] > 10, name
 
     def refuse(self: ComputedRows) -> Iterator[Any]:
-        raise AssertionError(self.means.title)
+        raise AssertionError(self.resources.title)
 
     monkeypatch.setattr(ComputedRows, "__iter__", refuse)
     again = run("cats_and_dogs.yaml", tmp_path / "again", cache, *options)

@@ -107,7 +107,7 @@ def cka_search(
             **({} if divided is None else {"held_out": {"asked": held_out}}),
         },
         {
-            "extraction": extraction.told,
+            "extraction": extraction.score_settings,
             "digests": {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
         },
     )

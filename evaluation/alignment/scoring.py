@@ -102,7 +102,7 @@ def conditions(registry: Registry, catalog: Catalog, names: Sequence[str], optio
     networks = networks_of(names, registry, options)
     return {
         "contract_version": CONTRACT_VERSION,
-        "extraction": options.told,
+        "extraction": options.score_settings,
         "digests/registry": registry.sha256,
         "digests/catalog": catalog.sha256,
         "digests/networks": {name: network.digest for name, network in networks.items()},
@@ -211,7 +211,7 @@ def _describe(
             "debiased": None if debiased is None else debiased.tolist(),
         },
         **certainty,
-        "extraction": options.told,
+        "extraction": options.score_settings,
         "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": found.weights},
         "timings": {
             "embeddings_seconds": found.seconds,

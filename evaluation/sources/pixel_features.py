@@ -10,7 +10,7 @@ from importlib.metadata import version
 import numpy as np
 
 from headstart.datamodules.photos.photo_source import Pictures
-from headstart.datamodules.row_policy import Means, Policy
+from headstart.datamodules.row_policy import Policy, Resources
 from headstart.datamodules.rows import TABLES, label_maps, pixels
 from headstart.evaluation.embeddings import Job
 from headstart.evaluation.sources.source_features import SourceFeatures
@@ -45,7 +45,7 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
     preprocessing, maps = network.preprocessing, target.photos.maps
     assert preprocessing is not None
     assert maps is not None
-    means = Means(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
+    resources = Resources(cache_folder(options.cache_dir), f"photos of {target.name}", options.num_workers)
     policy = Policy(options.precision, device=options.device)
     key = {
         "pixels": VERSION,
@@ -63,14 +63,14 @@ def pixel_features(job: Job, target: Target, per_photo: int, seed: int) -> Sourc
             SampledPixels,  # torch, which a stored sample does without
         )
 
-        photos = _require_readable(target.photos, pixels(preprocessing, target.photos, means))
-        labels = _require_readable(maps, label_maps(preprocessing, maps, means))
+        photos = _require_readable(target.photos, pixels(preprocessing, target.photos, resources))
+        labels = _require_readable(maps, label_maps(preprocessing, maps, resources))
         if (labels.rows == NO_CLASS).all():
             raise UserError("no pixel of its label maps has a class")
         return SampledPixels(network, photos.rows, labels.rows, policy, per_photo, seed, f"pixels of {target.name}")
 
     with _naming(target.name):
-        found = RowStore(means.cache / TABLES).get(key, ["sample"], compute)
+        found = RowStore(resources.cache / TABLES).get(key, ["sample"], compute)
     [rows], width = found.rows, found.notes["width"]
     logits = rows[:, width:-2]
     return SourceFeatures(

@@ -89,7 +89,7 @@ def source_features(
             names the target, or an option of the extraction.
     """
     try:
-        table = stored or embed(job.network, job.taps, job.pictures, job.options, before=before, after=after)
+        table = stored or embed(job, before=before, after=after)
     except UserError as error:
         if str(error).startswith("extraction."):
             raise

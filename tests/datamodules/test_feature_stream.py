@@ -28,7 +28,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     class Noted(row_computation.ComputedRows):
         def __iter__(self) -> Any:
-            titles.append(self.means.title)
+            titles.append(self.resources.title)
             return super().__iter__()
 
     monkeypatch.setattr(row_computation, "ComputedRows", Noted)

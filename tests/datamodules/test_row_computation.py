@@ -6,7 +6,6 @@ import contextlib
 import errno
 import hashlib
 import os
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,12 +20,12 @@ from torch import Tensor, nn
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms._presets import ImageClassification
 
-from headstart.datamodules import row_computation
+from headstart.datamodules import decoding, row_computation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
-from headstart.datamodules.row_policy import Means, Policy, Precision
+from headstart.datamodules.row_policy import Policy, Precision, Resources
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from headstart.modules.networks.layer_embedding import LayerEmbedding
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -44,13 +43,13 @@ def small(resize: int, crop: int) -> NetworkSpec:
 
 
 def feature_rows(photos: Photos, spec: NetworkSpec, precision: Precision = "float32", workers: int = 0) -> ComputedRows:
-    policy, means = Policy(precision, folded=True, device="cpu"), Means(Path(), "features", workers)
+    policy, resources = Policy(precision, folded=True, device="cpu"), Resources(Path(), "features", workers)
     assert spec.preprocessing is not None
-    return ComputedRows(photos, range(len(photos)), spec.preprocessing, policy, means, load(spec, [], policy))
+    return ComputedRows(photos, range(len(photos)), spec.preprocessing, policy, resources, load(spec, [], policy))
 
 
 def pixel_rows(pictures: Pictures, preprocessing: Preprocessing, workers: int = 0) -> ComputedRows:
-    return ComputedRows(pictures, range(len(pictures)), preprocessing, REMARK, Means(Path(), "pixels", workers))
+    return ComputedRows(pictures, range(len(pictures)), preprocessing, REMARK, Resources(Path(), "pixels", workers))
 
 
 def stack(rows: ComputedRows) -> NDArray[np.float32]:
@@ -180,7 +179,7 @@ def make_rows(pictures: Stimuli) -> MakeRows:
     def make(places: Sequence[int] = range(7), precision: Precision = "float32") -> ComputedRows:
         layers = LayerEmbedding("small", network, [Tap("layer", "flatten", 5)], PLAIN)
         frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-        return ComputedRows(pictures, places, PLAIN, Policy(precision), Means(Path(), "rows", 0), frozen)
+        return ComputedRows(pictures, places, PLAIN, Policy(precision), Resources(Path(), "rows", 0), frozen)
 
     return make
 
@@ -363,30 +362,21 @@ def test_weights_that_are_drawn_elsewhere_are_refused(
 @pytest.mark.parametrize("workers", [0, 2])
 def test_decoding_is_split_over_processes_whatever_the_pass(workers: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(row_computation, "pass_size", lambda side, kind: 12_544)
-    monkeypatch.setattr(row_computation, "batch_size", lambda side: 8)
+    monkeypatch.setattr(decoding, "batch_size", lambda side: 8)
     sizes = []
-    collate = row_computation._collate
+    collate = decoding._collate
 
     def look(samples: list[Any]) -> Any:
         sizes.append(len(samples))
         return collate(samples)
 
-    monkeypatch.setattr(row_computation, "_collate", look)
+    monkeypatch.setattr(decoding, "_collate", look)
     layers = LayerEmbedding("small", Network(), [Tap("layer", "flatten", 5)], PLAIN)
     frozen = FrozenNetwork("small", layers, torch.device("cpu"), layers.widths, "some")
-    rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Means(Path(), "rows", workers), frozen)
+    rows = ComputedRows(NumberedPhotos(50), range(50), PLAIN, REMARK, Resources(Path(), "rows", workers), frozen)
     rows.size = 20
     assert [len(chunk) for chunk in rows] == [50]
     assert sizes == ([] if workers else [8] * 6 + [2])
-
-
-def test_a_decoding_process_is_quiet_about_the_end_of_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = []
-    monkeypatch.setattr(sys, "excepthook", lambda kind, error, trace: told.append(kind))
-    row_computation._quieten(0)
-    for error in (BrokenPipeError(), ConnectionResetError(), EOFError(), ValueError()):
-        sys.excepthook(type(error), error, None)
-    assert told == [ValueError]
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,12 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 
 from headstart.datamodules import row_policy
-from headstart.datamodules.row_policy import AHEAD, Policy, batch_size, device_kind, pass_size, share_memory
+from headstart.datamodules.row_policy import Policy, device_kind, pass_size
 
 
 @pytest.mark.parametrize(
@@ -34,27 +33,6 @@ def test_kind_is_that_which_torch_would_choose() -> None:
     assert imported == "False" or torch.version.hip is not None
 
 
-@pytest.mark.parametrize("free", [0, 2**20, 8 * 2**20, 64 * 2**20, 2**30])
-@pytest.mark.parametrize("workers", [0, 1, 2, 8, 96])
-@pytest.mark.parametrize(("batch", "held"), [(16 * 3 * 224**2, 5), (16 * 3 * 224**2, 1), (75_000_000, 65)])
-def test_what_all_processes_decode_ahead_fits_into_shared_memory(
-    monkeypatch: pytest.MonkeyPatch, free: int, workers: int, batch: int, held: int
-) -> None:
-    monkeypatch.setattr("headstart.datamodules.row_policy.shutil.disk_usage", lambda folder: SimpleNamespace(free=free))
-    chosen, ahead = share_memory(workers, batch, held)
-    assert 0 <= chosen <= workers
-    assert 1 <= ahead <= AHEAD
-    assert not chosen or (chosen * ahead + held) * batch <= free / 2
-    # No more could be taken.
-    assert chosen == workers or ((chosen + 1) + held) * batch > free / 2
-    assert ahead == AHEAD or (chosen * (ahead + 1) + held) * batch > free / 2
-
-
-def test_systems_without_a_folder_of_shared_memory(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(row_policy, "SHARED_MEMORY", str(tmp_path / "none"))
-    assert share_memory(8, 2**30, 5) == (8, AHEAD)
-
-
 @pytest.mark.parametrize(("available", "kind"), [(True, "cuda"), (False, "cpu")])
 def test_torch_is_asked_where_it_is_there(monkeypatch: pytest.MonkeyPatch, available: bool, kind: str) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: available)
@@ -66,12 +44,6 @@ def test_passes_are_part_of_what_rows_depend_on() -> None:
     assert (on_cpu["device"], on_cpu["pass"]) == ("cpu", 4)
     assert (on_gpu["device"], on_gpu["pass"]) == ("cuda", 256)
     assert json.loads(json.dumps(on_cpu)) == on_cpu
-
-
-@pytest.mark.parametrize("side", [8, 32, 224, 518, 5000])
-def test_what_waits_in_shared_memory_is_bounded(side: int) -> None:
-    assert 1 <= batch_size(side) <= 64
-    assert batch_size(side) * side**2 <= 16 * 224**2 or batch_size(side) == 1
 
 
 @pytest.mark.parametrize("side", [32, 64, 224, 225, 518, 5000])

@@ -16,11 +16,11 @@ import pytest
 import torch
 from PIL import Image
 
-from headstart.datamodules import row_computation, rows
+from headstart.datamodules import decoding, row_computation, rows
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.stimuli import Stimuli
-from headstart.datamodules.row_policy import Means, Policy
+from headstart.datamodules.row_policy import Policy, Resources
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import NetworkSpec
@@ -67,7 +67,7 @@ def find(tmp_path: Path) -> Find:
         policy: Policy = ON_CPU,
         cache: str = "cache",
     ) -> StoredRows:
-        return rows.rows(network, taps, pictures, policy, Means(tmp_path / cache, "rows", 0))
+        return rows.rows(network, taps, pictures, policy, Resources(tmp_path / cache, "rows", 0))
 
     return ask
 
@@ -75,15 +75,15 @@ def find(tmp_path: Path) -> Find:
 def find_features(photos: Pictures, folder: Path, seed: int = 0) -> StoredRows:
     spec = BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, SMALL).network(seed)
     policy = Policy(folded=True, unreadable="remark", device="cpu")
-    return rows.rows(spec, [], photos, policy, Means(folder, "features", 0))
+    return rows.rows(spec, [], photos, policy, Resources(folder, "features", 0))
 
 
 def find_pixels(photos: Pictures, folder: Path, preprocessing: Preprocessing = SMALL) -> StoredRows:
-    return rows.pixels(preprocessing, photos, Means(folder, "pixels", 0))
+    return rows.pixels(preprocessing, photos, Resources(folder, "pixels", 0))
 
 
 WAYS: dict[str, Callable[[Pictures, Path], StoredRows]] = {
-    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, ON_CPU, Means(folder, "", 0)),
+    "embeddings": lambda photos, folder: rows.rows(NETWORK, TAPS, photos, ON_CPU, Resources(folder, "", 0)),
     "features": find_features,
     "pixels": find_pixels,
 }
@@ -262,11 +262,11 @@ def test_rows_of_two_devices_lie_side_by_side(
 
 def test_folded_and_not_are_other_features(photos: Photos, tmp_path: Path, computed: list[int]) -> None:
     folded = find_features(photos, tmp_path)
-    plain = rows.rows(NETWORK, [], photos, ON_CPU, Means(tmp_path, "features", 0))
+    plain = rows.rows(NETWORK, [], photos, ON_CPU, Resources(tmp_path, "features", 0))
     assert computed == [24, 24]
     assert not np.array_equal(plain.rows, folded.rows)
     np.testing.assert_allclose(plain.rows, folded.rows, rtol=1e-3, atol=1e-5)
-    tapped = rows.rows(NETWORK, TAPS[1:], photos, ON_CPU, Means(tmp_path, "embeddings", 0))
+    tapped = rows.rows(NETWORK, TAPS[1:], photos, ON_CPU, Resources(tmp_path, "embeddings", 0))
     np.testing.assert_allclose(plain.rows, tapped.rows, rtol=1e-3, atol=1e-5)
     assert folded.notes["widths"] == plain.notes["widths"] == tapped.notes["widths"] == [1280]
 
@@ -396,7 +396,7 @@ def test_end_of_a_decoding_process_is_said_in_one_line(
     monkeypatch.setattr(target, failure)
     message = rf"^num_workers: a process that decodes pictures came to an end \(.*({reason}).*\); what is computed is"
     with pytest.raises(UserError, match=message) as caught:
-        rows.pixels(SMALL, photos, Means(tmp_path, "pixels", 1))
+        rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 1))
     assert "\n" not in str(caught.value)
 
 
@@ -404,9 +404,9 @@ def test_end_of_a_decoding_process_is_said_in_one_line(
 def test_one_process_decodes_where_shared_memory_is_short(
     photos: Photos, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(row_computation, "share_memory", lambda workers, batch, held: (0, 4))
+    monkeypatch.setattr(decoding, "share_memory", lambda workers, batch, held: (0, 4))
     monkeypatch.setattr("headstart.datamodules.photos.photo_source.PhotoFiles.read", in_process(os.getpid()))
-    assert len(rows.pixels(SMALL, photos, Means(tmp_path, "pixels", 8)).rows) == len(photos)
+    assert len(rows.pixels(SMALL, photos, Resources(tmp_path, "pixels", 8)).rows) == len(photos)
 
 
 def in_process(expected: int) -> Callable[..., Image.Image]:

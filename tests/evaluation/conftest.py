@@ -41,6 +41,6 @@ def no_forward_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a test fail as soon as a network runs."""
 
     def refuse(self: ComputedRows) -> Iterator[Any]:
-        raise AssertionError(self.means.title)
+        raise AssertionError(self.resources.title)
 
     monkeypatch.setattr(ComputedRows, "__iter__", refuse)

@@ -11,7 +11,7 @@ from PIL import Image
 
 from headstart.datamodules import MapFolders, TorchvisionSegmentation
 from headstart.datamodules.photos.photo_source import Photos, require_classes
-from headstart.datamodules.row_policy import Means
+from headstart.datamodules.row_policy import Resources
 from headstart.datamodules.rows import label_maps
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError
@@ -77,12 +77,12 @@ def test_the_fingerprint_and_parts_follow_the_maps(folder: Path) -> None:
 def test_maps_are_prepared_as_the_photos_are(folder: Path, tmp_path: Path) -> None:
     train = MapFolders(str(folder), CLASSES).train()
     assert train.maps is not None
-    means = Means(tmp_path / "cache", "maps", workers=0)
-    found = label_maps(Preprocessing(resize=9, crop=6), train.maps, means).rows
+    resources = Resources(tmp_path / "cache", "maps", workers=0)
+    found = label_maps(Preprocessing(resize=9, crop=6), train.maps, resources).rows
     assert found.dtype == np.uint8
     # The centre, cut by hand.
     np.testing.assert_array_equal(found, np.stack([labels(number)[2:8, 3:9] for number in range(3)]))
-    larger = label_maps(Preprocessing(resize=18, crop=12), train.maps, means).rows
+    larger = label_maps(Preprocessing(resize=18, crop=12), train.maps, resources).rows
     np.testing.assert_array_equal(larger[0], labels(0).repeat(2, 0).repeat(2, 1)[3:15, 6:18])
 
 

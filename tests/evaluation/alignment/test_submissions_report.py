@@ -53,7 +53,7 @@ def test_blue_scores_are_the_contracts_and_those_of_every_measure(
     plain = ComputedRows.__iter__
 
     def count(self: ComputedRows) -> Iterator[Any]:
-        computed.append(self.means.title)
+        computed.append(self.resources.title)
         return plain(self)
 
     monkeypatch.setattr(ComputedRows, "__iter__", count)

@@ -12,8 +12,8 @@ import torch
 from safetensors.torch import save_file
 
 from headstart.contract.documents import read_registry
+from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.feature_stream import FeatureStream
-from headstart.datamodules.registry_backbone import read_network
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.build import build
