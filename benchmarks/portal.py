@@ -24,12 +24,15 @@ from pathlib import Path
 import httpx
 import jsonargparse
 
-from headstart.portal.accounts import add_team
-from headstart.portal.database import Database, ScoringRow, SubmissionRow, record
-from headstart.portal.metrics import read_states
-from headstart.portal.queue import Job, Outcome, enqueue
+from headstart.portal.records.accounts import add_team
+from headstart.portal.records.database import Database
+from headstart.portal.records.log import log_event
+from headstart.portal.records.scores import Scores
+from headstart.portal.records.submissions import count_submissions
+from headstart.portal.records.tables import ScoringRow, SubmissionRow
 from headstart.portal.settings import Settings
-from headstart.portal.worker import work
+from headstart.portal.work.queue import Job, Outcome, enqueue
+from headstart.portal.work.worker import work
 
 STIMULI, RED = 20_000, 1000
 # Of a submission, what a scoring of 20 models writes.
@@ -64,11 +67,11 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
             assert server.stdout is not None
             address = server.stdout.readline().split()[4].rstrip(".")
             worker.start()
-            while read_states(database).get("queue", 0):
+            while _count(database).get("queue", 0):
                 time.sleep(0.1)
-            scored = read_states(database)["scored"]
+            scored = _count(database)["scored"]
             taken = asyncio.run(_load(address, tokens, readers, seconds, pause))
-            scored = read_states(database)["scored"] - scored
+            scored = _count(database)["scored"] - scored
         finally:
             worker.terminate()
             server.terminate()
@@ -88,7 +91,7 @@ def take_a_processor(job: Job) -> Outcome:
     while time.process_time() < end:
         pass
     score = random.Random(job.submission_id).random()
-    return Outcome("scored", numbers=_numbers(score), document=_document(job.track, score), heatmap=PICTURE)
+    return Outcome("scored", scores=_scores(score), document=_document(job.track, score), heatmap=PICTURE)
 
 
 def _write_settings(folder: Path) -> Settings:
@@ -127,17 +130,21 @@ def _fill(database: Database, teams: int, submissions: int) -> list[str]:
             scoring = ScoringRow(
                 submission_id=row.id, kind="public", state="scored", queued=at, not_before=at, ended=at
             )
-            for name, value in _numbers(score).items():
-                setattr(scoring, name, value)
+            scoring.scores = _scores(score)
             scoring.document, scoring.heatmap = _document(track, score), PICTURE
             session.add(scoring)
             for kind in ("received", "scored"):
-                record(session, at, kind, f"Submission {row.id}: {kind}.", team, row.id, public=True)
+                log_event(session, at, kind, f"Submission {row.id}: {kind}.", team, row.id, public=True)
     return tokens
 
 
-def _numbers(score: float) -> dict[str, float | None]:
-    return {"score": score, "debiased": score, "calibrated": score, "low": score - 0.01, "high": score + 0.01}
+def _scores(score: float) -> Scores:
+    return Scores(score, score, score, score - 0.01, score + 0.01)
+
+
+def _count(database: Database) -> dict[str, int]:
+    with database.reading() as session:
+        return count_submissions(session)
 
 
 def _document(track: str, score: float) -> str:

@@ -48,7 +48,7 @@ COMMANDS = {
             "headstart.evaluation.alignment.submissions_report:submissions_report",
         ),
         "portal": Command("serve a challenge; also worker, admin", "headstart.portal.serve:main", "portal"),
-        "portal worker": Command("", "headstart.portal.worker:main", "portal"),
+        "portal worker": Command("", "headstart.portal.work.worker:main", "portal"),
         "portal admin": Command("", "headstart.portal.admin:main", "portal"),
     },
     "Which source model should be transferred, and is that answer stable?": {

@@ -1,1 +1,1 @@
-"""The portal: where a challenge's submissions are handed in, scored, and ranked."""
+"""The portal: receives the submissions of a challenge, scores them and ranks the participants."""

@@ -1,8 +1,7 @@
-"""What organisers do from the command line: `headstart portal admin teams add NAME`."""
+"""The organisers' commands, such as `headstart portal admin teams add NAME`."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,85 +16,96 @@ from headstart.output.errors import UserError
 from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import print_table
-from headstart.portal.accounts import add_team, list_teams, renew_token, revoke_token
-from headstart.portal.command_line import make_settings, settings_parser, underscored
-from headstart.portal.database import AWAY, Database
-from headstart.portal.export import export
-from headstart.portal.intake import freeze, thaw
-from headstart.portal.rescoring import find_failed, find_scored, score_again
-from headstart.portal.settings import OWNER_ALONE, Settings
-from headstart.portal.supervision import back_up, count_scorings, read_whole_log
+from headstart.portal.records.accounts import add_team, list_teams, renew_token, revoke_token
+from headstart.portal.records.backup import back_up
+from headstart.portal.records.database import UNAVAILABLE, Database
+from headstart.portal.records.export import export
+from headstart.portal.records.log import read_whole_log
+from headstart.portal.records.submissions import count_scorings
+from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, settings_parser, with_underscores
+from headstart.portal.work.intake import freeze, thaw
+from headstart.portal.work.rescoring import find_submissions, score_again
 
 Command = Callable[[Settings, Database, Namespace], None]
+Arguments = dict[str, dict[str, Any]]
 
 
-def _add(settings: Settings, database: Database, given: Namespace) -> None:
-    token = add_team(database, given.name)
-    say(f"{given.name} has the token {token}, which is not shown again.")
+def _add(settings: Settings, database: Database, args: Namespace) -> None:
+    token = add_team(database, args.name)
+    say(f"{args.name} has the token {token}, which is not shown again.")
 
 
-def _renew(settings: Settings, database: Database, given: Namespace) -> None:
-    token = renew_token(database, given.name)
-    say(f"{given.name} has the token {token}, which is not shown again; the one before is not valid any more.")
+def _renew(settings: Settings, database: Database, args: Namespace) -> None:
+    token = renew_token(database, args.name)
+    say(f"{args.name} has the token {token}, which is not shown again; the one before is not valid any more.")
 
 
-def _revoke(settings: Settings, database: Database, given: Namespace) -> None:
-    revoke_token(database, given.name)
-    say(f"{given.name} can hand in nothing more; its submissions and scores stay.")
+def _revoke(settings: Settings, database: Database, args: Namespace) -> None:
+    revoke_token(database, args.name)
+    say(f"{args.name} can hand in nothing more; its submissions and scores stay.")
 
 
-def _list(settings: Settings, database: Database, given: Namespace) -> None:
+def _list(settings: Settings, database: Database, args: Namespace) -> None:
     rows = [["team", "added", "token"]]
     for team in list_teams(database):
-        revoked = "valid" if team.revoked is None else f"revoked {team.revoked:%Y-%m-%d %H:%M}"
-        rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", revoked])
+        token = "valid" if team.revoked is None else f"revoked {team.revoked:%Y-%m-%d %H:%M}"
+        rows.append([printable(team.name), f"{team.added:%Y-%m-%d %H:%M}", token])
     print_table("Teams (UTC)", rows)
 
 
-def _rescore(settings: Settings, database: Database, given: Namespace) -> None:
-    asked = [bool(given.numbers), given.failed, given.scored]
-    if sum(asked) != 1:
+def _rescore(settings: Settings, database: Database, args: Namespace) -> None:
+    if sum([bool(args.numbers), args.failed, args.scored]) != 1:
         raise UserError("rescore: name submissions, or give one of --failed and --scored")
-    chosen = find_failed(database) if given.failed else find_scored(database) if given.scored else given.numbers
+    numbers = args.numbers
+    if args.failed:
+        numbers = find_submissions(database, "failed", "public", "held_out")
+    elif args.scored:
+        numbers = find_submissions(database, "scored", "public")
+
     held_out = {track for track in KEYS if settings.has_held_out_score(track)}
-    count = score_again(database, chosen, held_out)
+    count = score_again(database, numbers, held_out)
     are = "submission is" if count == 1 else "submissions are"
     say(f"{count} {are} in the queue again; the scores that are there stand until others are.")
 
 
-def _export(settings: Settings, database: Database, given: Namespace) -> None:
+def _export(settings: Settings, database: Database, args: Namespace) -> None:
     challenge = read_challenge(challenge_path(settings.challenge))
     over = challenge.is_over(datetime.now(UTC))
     held_out = {track for track in KEYS if over and settings.has_held_out_score(track)}
-    print_written(export(database, challenge, held_out, Path(given.folder)))
+    print_written(export(database, challenge, held_out, Path(args.folder)))
 
 
-def _freeze(settings: Settings, database: Database, given: Namespace) -> None:
+def _freeze(settings: Settings, database: Database, args: Namespace) -> None:
     freeze(database)
     say("Nothing more is taken in; what is in the queue is scored.")
 
 
-def _thaw(settings: Settings, database: Database, given: Namespace) -> None:
+def _thaw(settings: Settings, database: Database, args: Namespace) -> None:
     thaw(database)
     say("Submissions are taken in.")
 
 
-def _back_up(settings: Settings, database: Database, given: Namespace) -> None:
-    print_written([back_up(database, Path(given.file))])
+def _back_up(settings: Settings, database: Database, args: Namespace) -> None:
+    print_written([back_up(database, Path(args.file))])
 
 
-def _status(settings: Settings, database: Database, given: Namespace) -> None:
+def _status(settings: Settings, database: Database, args: Namespace) -> None:
     rows = [["score", "state", "submissions"], *([kind, state, str(n)] for kind, state, n in count_scorings(database))]
     print_table("Scorings", rows)
 
 
-def _log(settings: Settings, database: Database, given: Namespace) -> None:
-    for event in read_whole_log(database, given.lines):
+def _log(settings: Settings, database: Database, args: Namespace) -> None:
+    for event in read_whole_log(database, args.lines):
         say(f"{event.at:%Y-%m-%d %H:%M:%S} {event.text}")
 
 
-# What is done, in a sentence, by whom, and what is asked for: names of arguments with what argparse is told of them.
-COMMANDS: dict[str, tuple[str, Command, dict[str, dict[str, Any]]]] = {
+TEAM: Arguments = {"name": {"type": str, "help": "Name of the team."}}
+# By the words of a command: its help, its function, and its arguments with argparse's options of each.
+COMMANDS: dict[str, tuple[str, Command, Arguments]] = {
+    "teams add": ("Add a team and print its token.", _add, TEAM),
+    "teams renew": ("Give a team another token.", _renew, TEAM),
+    "teams revoke": ("End a team's token.", _revoke, TEAM),
+    "teams list": ("Print all teams.", _list, {}),
     "rescore": (
         "Score submissions again.",
         _rescore,
@@ -124,13 +134,6 @@ COMMANDS: dict[str, tuple[str, Command, dict[str, dict[str, Any]]]] = {
         {"--lines": {"type": PositiveInt, "default": 50, "help": "How many lines, the latest."}},
     ),
 }
-TEAM = {"name": {"type": str, "help": "Name of the team."}}
-OF_TEAMS: dict[str, tuple[str, Command, dict[str, dict[str, Any]]]] = {
-    "add": ("Add a team and print its token.", _add, TEAM),
-    "renew": ("Give a team another token.", _renew, TEAM),
-    "revoke": ("End a team's token.", _revoke, TEAM),
-    "list": ("Print all teams.", _list, {}),
-}
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -141,33 +144,32 @@ def main(args: Sequence[str] | None = None) -> None:
     """
     parser = settings_parser("What organisers of a challenge do.")
     commands = parser.add_subcommands(dest="command", help="What is done:")
-    of_teams = OneLineErrorParser(description="Add, list and revoke teams.")
-    commands.add_subcommand("teams", of_teams, help="Add, list and revoke teams.")
-    _add_commands(of_teams.add_subcommands(dest="what", help="What is done:"), OF_TEAMS)
-    _add_commands(commands, COMMANDS)
-    with one_line_errors():
-        parsed = parser.parse_args(underscored(sys.argv[1:] if args is None else args))
-        settings = make_settings(parser.instantiate(parsed))
-        given = parsed[parsed.command]
-        _, command, _ = OF_TEAMS[given.what] if parsed.command == "teams" else COMMANDS[parsed.command]
-        _run(command, settings, given[given.what] if parsed.command == "teams" else given)
-
-
-def _add_commands(to: Any, commands: dict[str, tuple[str, Command, dict[str, dict[str, Any]]]]) -> None:  # noqa: ANN401 - jsonargparse's
-    for name, (what, _, arguments) in commands.items():
-        parser = OneLineErrorParser(description=what)
+    teams = OneLineErrorParser(description="Add, list and revoke teams.")
+    commands.add_subcommand("teams", teams, help="Add, list and revoke teams.")
+    team_commands = teams.add_subcommands(dest="action", help="What is done:")
+    for words, (text, _, arguments) in COMMANDS.items():
+        subparser = OneLineErrorParser(description=text)
         for argument, options in arguments.items():
-            parser.add_argument(argument, **options)
-        to.add_subcommand(name, parser, help=what)
+            subparser.add_argument(argument, **options)
+        group = team_commands if words.startswith("teams ") else commands
+        group.add_subcommand(words.removeprefix("teams "), subparser, help=text)
+
+    with one_line_errors():
+        parsed = parser.parse_args(with_underscores(args))
+        settings = make_settings(parser.instantiate(parsed))
+        words, values = parsed.command, parsed[parsed.command]
+        if words == "teams":
+            words, values = f"teams {values.action}", values[values.action]
+        _run(COMMANDS[words][1], settings, values)
 
 
-def _run(command: Command, settings: Settings, given: Namespace) -> None:
+def _run(command: Command, settings: Settings, args: Namespace) -> None:
     database = Database(settings.database_url)
     try:
-        settings.folder.mkdir(OWNER_ALONE, parents=True, exist_ok=True)
+        settings.folder.mkdir(OWNER_ONLY, parents=True, exist_ok=True)
         database.create_tables()
-        command(settings, database, given)
-    except AWAY as error:
+        command(settings, database, args)
+    except UNAVAILABLE as error:
         raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
     except OSError as error:
         raise UserError(f"data: {settings.data!r} cannot be written ({error.strerror})") from error

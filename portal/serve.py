@@ -1,4 +1,4 @@
-"""`headstart portal`: the web server, and beside it the process that scores, which is started again if it ends."""
+"""`headstart portal`: the web server and the process that scores, which is started again if it ends."""
 
 from __future__ import annotations
 
@@ -20,14 +20,13 @@ from headstart.output.errors import Terminated, UserError
 from headstart.output.files import output_folder
 from headstart.output.parser import one_line_errors
 from headstart.output.printable import say
-from headstart.portal.accounts import add_team, list_teams
-from headstart.portal.app import create_app
-from headstart.portal.command_line import parse_settings
-from headstart.portal.database import AWAY, Database
-from headstart.portal.queue import free
-from headstart.portal.settings import OWNER_ALONE, Settings
-from headstart.portal.stimuli import draw_stimuli, find_datasets
-from headstart.portal.worker import SERVER_VARIABLE, process_name
+from headstart.portal.records.accounts import add_team, list_teams
+from headstart.portal.records.database import UNAVAILABLE, Database
+from headstart.portal.settings import OWNER_ONLY, Settings, parse_settings
+from headstart.portal.web.app import create_app
+from headstart.portal.work.demonstration import write_stimuli
+from headstart.portal.work.queue import free
+from headstart.portal.work.worker import SERVER_VARIABLE, process_name
 
 try:
     import resource
@@ -35,41 +34,44 @@ except ImportError:  # Windows
     resource = None  # type: ignore[assignment]
 
 DEMONSTRATION_TEAM = "demo"
-# What a worker is given to finish what it is at, before it is ended; the rows that it computed are kept.
+# Time that a worker has to finish its scoring before it is killed; feature rows that it has computed stay stored.
 PATIENCE_SECONDS = 10
-LONGEST_PAUSE_SECONDS = 30.0
+MAX_PAUSE_SECONDS = 30.0
 CONNECTIONS = 65_536
 _log = logging.getLogger(__name__)
 
 
 def serve(settings: Settings, args: Sequence[str]) -> None:
-    """Serve a portal until Ctrl-C or SIGTERM comes.
+    """Serve a portal until Ctrl-C or SIGTERM.
 
     Args:
-        settings: The organiser's.
-        args: The options that they came from, for the process that scores.
+        settings: The organiser's settings.
+        args: The options that they were read from, for the process that scores.
 
     Raises:
-        UserError: Something that they name cannot be read or written, or the port is in use.
+        UserError: A file of the settings cannot be read or written, or the port is in use.
     """
-    output_folder("data", settings.data).mkdir(OWNER_ALONE, parents=True, exist_ok=True)
+    output_folder("data", settings.data).mkdir(OWNER_ONLY, parents=True, exist_ok=True)
     _allow_connections()
     listening = _listen(settings)
     if settings.demonstration:
-        draw_stimuli(settings)
+        write_stimuli(settings)
     if settings.worker:
         _check_for_worker(settings)
+
     app = create_app(settings)
     database: Database = app.state.portal.database
     try:
         database.create_tables()
-    except AWAY as error:
+    except UNAVAILABLE as error:
         raise UserError(f"database: cannot be used ({str(error).splitlines()[0]})") from error
+
     address = settings.url or f"http://{settings.host}:{listening.getsockname()[1]}"
     say(f"The portal is at {address}. Ctrl-C ends it.")
     if settings.demonstration:
         say(_demonstration_team(database))
     config = uvicorn.Config(app, log_level="warning", server_header=False, timeout_graceful_shutdown=5)
+
     worker = WorkerProcess(database, args) if settings.worker else None
     try:
         if worker is not None:
@@ -86,8 +88,8 @@ class WorkerProcess(threading.Thread):
     """Keeps a process that scores running.
 
     Args:
-        database: The portal's.
-        args: The options of the process.
+        database: The portal's database.
+        args: Options of the process.
     """
 
     def __init__(self, database: Database, args: Sequence[str]) -> None:
@@ -99,28 +101,29 @@ class WorkerProcess(threading.Thread):
         self._lock = threading.Lock()
 
     def run(self) -> None:
-        """Start the process again whenever it ends, the later the sooner it does."""
+        """Start the process again whenever it ends; the pause doubles while it ends soon."""
         pause = 1.0
         while True:
-            began = time.monotonic()
+            start = time.monotonic()
             with self._lock:
                 if self._stopping.is_set():
                     return
                 environment = {**os.environ, SERVER_VARIABLE: str(os.getpid())}
-                # Ctrl-C is for the server, which ends this process in order.
+                # Ctrl-C must reach the server alone, which ends this process in order.
                 process = subprocess.Popen(self._command, env=environment, start_new_session=True)
                 self._process = process
+
             code = process.wait()
-            with suppress(*AWAY):
+            with suppress(*UNAVAILABLE):
                 free(self._database, process_name(process.pid))
             if self._stopping.is_set():
                 return
-            pause = 1.0 if time.monotonic() - began > LONGEST_PAUSE_SECONDS else min(2 * pause, LONGEST_PAUSE_SECONDS)
+            pause = 1.0 if time.monotonic() - start > MAX_PAUSE_SECONDS else min(2 * pause, MAX_PAUSE_SECONDS)
             _log.warning("the process that scores ended with %d; it is started again in %.0f s", code, pause)
             self._stopping.wait(pause)
 
     def stop(self) -> None:
-        """End the process for good, once it has finished what it is at, or has had some time for that."""
+        """End the process for good; it has some seconds to finish its scoring."""
         with self._lock:
             self._stopping.set()
             process = self._process
@@ -138,28 +141,29 @@ def _listen(settings: Settings) -> socket.socket:
     try:
         listening = socket.create_server((settings.host, int(settings.port)), family=family)
     except OSError as error:
-        place = f"{settings.host} {settings.port}"
-        # Python repeats the address.
+        # Python's message repeats the address.
         reason = (error.strerror or str(error)).partition(" (while ")[0]
-        raise UserError(f"port: {place} cannot be listened at ({reason}); choose another") from error
-    # An answer's body follows its head at once, instead of 40 ms later, when the other side has acknowledged that.
+        raise UserError(
+            f"port: {settings.host} {settings.port} cannot be listened at ({reason}); choose another"
+        ) from error
+    # Without a delay, an answer's body follows its head at once, instead of after the acknowledgement 40 ms later.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
 
 def _allow_connections() -> None:
-    """Let more connections be open than the usual 1,024: those that say nothing are among them."""
+    """Raise the limit of open connections above the usual 1,024: idle ones count, too."""
     if resource is None:
         return
-    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = CONNECTIONS if most == resource.RLIM_INFINITY else min(most, CONNECTIONS)
-    if usual != resource.RLIM_INFINITY and usual < wanted:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = CONNECTIONS if hard == resource.RLIM_INFINITY else min(hard, CONNECTIONS)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 def _check_for_worker(settings: Settings) -> None:
-    """Read what only the process that scores needs, since without it that would end whenever it is started."""
-    find_datasets(settings)
+    """Read the files that only the process that scores needs: it would end at each start without them."""
+    settings.find_datasets()
     if settings.held_out_registry is not None:
         read_registry(registry_path(settings.held_out_registry))
     if settings.held_out_catalog is not None:
@@ -167,7 +171,7 @@ def _check_for_worker(settings: Settings) -> None:
 
 
 def _demonstration_team(database: Database) -> str:
-    """Add a team to try things with, and tell its token, which nothing knows later."""
+    """Add a team to try the portal with, and return a sentence with its token, which is stored nowhere."""
     if any(team.name == DEMONSTRATION_TEAM for team in list_teams(database)):
         renew = f"headstart portal admin teams renew {DEMONSTRATION_TEAM}"
         return f"The team {DEMONSTRATION_TEAM!r} was told its token when it was added; `{renew}` gives it another."
@@ -182,6 +186,6 @@ def main(args: Sequence[str] | None = None) -> None:
         args: Options, the portal's settings; those of the process by default.
     """
     logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
-    given = list(sys.argv[1:] if args is None else args)
+    options = list(sys.argv[1:] if args is None else args)
     with one_line_errors():
-        serve(parse_settings("Serve a portal, where submissions are handed in and scored.", given), given)
+        serve(parse_settings("Serve a portal, where submissions are handed in and scored.", options), options)

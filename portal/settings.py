@@ -1,27 +1,32 @@
-"""What an organiser says of a portal: the challenge that it hosts, where things lie, and what it shows."""
+"""An organiser's settings of a portal, which are the options of its commands."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from jsonargparse import Namespace
 from jsonargparse.typing import NonNegativeInt, PositiveInt
 
 from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
+from headstart.output.parser import OneLineErrorParser
 from headstart.output.shipped_files import CONFIGS
 
 CONFIG = CONFIGS / "portal" / "default.yaml"
-LARGEST_PORT = 65_535
-# What others on the machine may do in the folder of what is handed in and of held-out scores: nothing.
-OWNER_ALONE = 0o700
+MAX_PORT = 65_535
+# The data folder holds submissions and held-out scores, so only its owner may open it.
+OWNER_ONLY = 0o700
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The challenge that a portal hosts, where things lie, and what is shown.
+    """The challenge that a portal hosts, the files and addresses that it uses, and what it shows.
 
     Args:
         challenge: Challenge that is hosted: a YAML file, or the name of one in configs/challenge.
@@ -69,9 +74,9 @@ class Settings:
     extraction: Extraction = Extraction()  # noqa: RUF009 - frozen
 
     def __post_init__(self) -> None:
-        """Check what types do not tell."""
-        if self.port > LARGEST_PORT:
-            raise UserError(f"port: {self.port} is none; give one up to {LARGEST_PORT}, or 0 for any that is free")
+        """Check the port and the URL, beyond their types."""
+        if self.port > MAX_PORT:
+            raise UserError(f"port: {self.port} is none; give one up to {MAX_PORT}, or 0 for any that is free")
         if self.url is not None and not _is_root(self.url):
             raise UserError(
                 f"url: {self.url!r} is no address of a portal; give https:// or http:// and the host, without a path"
@@ -79,26 +84,84 @@ class Settings:
 
     @property
     def database_url(self) -> str:
-        """The database's URL."""
+        """URL of the database."""
         return self.database or f"sqlite:///{(self.folder / 'portal.sqlite3').absolute()}"
 
     @property
     def folder(self) -> Path:
-        """The folder of what the portal keeps."""
+        """The folder of the portal's own data."""
         return Path(self.data).expanduser()
 
     @property
     def behind_tls(self) -> bool:
-        """Whether browsers speak TLS with it."""
+        """Whether browsers connect over TLS."""
         return self.url is not None and self.url.startswith("https://")
 
     def has_held_out_score(self, track: str) -> bool:
-        """Tell whether submissions of a team, `blue` or `red`, have a held-out score, too."""
+        """Whether submissions of a team, `blue` or `red`, also have a held-out score."""
         return (self.held_out_catalog if track == "blue" else self.held_out_registry) is not None
+
+    def find_datasets(self) -> Path | None:
+        """Return the folder of the data sets; None where the environment names it.
+
+        Raises:
+            UserError: There is no such folder: each submission would fail.
+        """
+        if self.datasets is None:
+            return None
+        folder = Path(self.datasets).expanduser().absolute()
+        if not folder.is_dir():
+            raise UserError(f"datasets: {self.datasets!r} is no folder; name the one that data sets are in")
+        return folder
+
+
+def settings_parser(description: str) -> OneLineErrorParser:
+    """Return a parser whose options are settings, over those of `--config`, over configs/portal/default.yaml.
+
+    Args:
+        description: Purpose of the command.
+    """
+    parser = OneLineErrorParser(description=description, default_config_files=[str(CONFIG)])
+    parser.add_argument("--config", action="config", help="File of settings, in YAML.")
+    parser.add_class_arguments(Settings)
+    return parser
+
+
+def make_settings(parsed: Namespace) -> Settings:
+    """Build settings from parsed options, and check them."""
+    options: dict[str, Any] = {name: parsed[name] for name in Settings.__dataclass_fields__}
+    return Settings(**options)
+
+
+def parse_settings(description: str, args: Sequence[str] | None = None) -> Settings:
+    """Read settings from the command line.
+
+    Args:
+        description: Purpose of the command.
+        args: Options; those of the process by default.
+
+    Raises:
+        UserError: A setting is wrong.
+    """
+    parser = settings_parser(description)
+    return make_settings(parser.instantiate(parser.parse_args(with_underscores(args))))
+
+
+def with_underscores(args: Sequence[str] | None) -> list[str]:
+    """Replace the dashes within the names of options by underscores.
+
+    Args:
+        args: Options; those of the process by default.
+    """
+    split = [arg.partition("=") for arg in (sys.argv[1:] if args is None else args)]
+    return [
+        f"--{name[2:].replace('-', '_')}{equals}{value}" if name.startswith("--") else name + equals + value
+        for name, equals, value in split
+    ]
 
 
 def _is_root(url: str) -> bool:
-    """Tell whether it is an address of a host, at whose root pages can be."""
+    """Whether it is the address of a host, without a path."""
     try:
         parts = urlsplit(url)
         known = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0

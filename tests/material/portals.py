@@ -16,11 +16,11 @@ from headstart.contract.documents import read_catalog, read_registry
 from headstart.contract.problems import ContractError
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import check_submission
-from headstart.portal.app import create_app
-from headstart.portal.database import Database
-from headstart.portal.queue import Job, claim, finish
+from headstart.portal.records.database import Database
 from headstart.portal.settings import Settings
-from headstart.portal.validation import DOCUMENT
+from headstart.portal.web.app import create_app
+from headstart.portal.work.queue import Job, claim, finish
+from headstart.portal.work.validation import DOCUMENT
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.stub_scores import MODELS, stub_score
 

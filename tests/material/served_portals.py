@@ -9,8 +9,8 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from headstart.portal.app import create_app
 from headstart.portal.settings import Settings
+from headstart.portal.web.app import create_app
 
 
 @contextmanager

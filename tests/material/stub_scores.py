@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from headstart.portal.queue import Job, Outcome
+from headstart.portal.records.scores import Scores
+from headstart.portal.work.queue import Job, Outcome
 
 MODELS = ("owl", "lark", "wren", "rook")
 
@@ -13,13 +14,7 @@ def stub_score(job: Job) -> Outcome:
     """Score a document by its length, so that equal documents have equal scores."""
     value = 1 / len(job.content)
     held_out = job.kind == "held_out"
-    numbers = {
-        "score": 1 - value if held_out else value,
-        "debiased": value / 2,
-        "calibrated": None,
-        "low": value - 0.01,
-        "high": value + 0.01,
-    }
+    scores = Scores(1 - value if held_out else value, value / 2, None, value - 0.01, value + 0.01)
     names = list(MODELS[:2])
     matrix = [[1.0, value], [value, 1.0]]
     document = {
@@ -34,4 +29,4 @@ def stub_score(job: Job) -> Outcome:
         "digests": {"registry": "0" * 64},
         "timings": {"cka_seconds": 1.0},
     }
-    return Outcome("scored", numbers=numbers, document=json.dumps(document), heatmap=b"PNG" if not held_out else None)
+    return Outcome("scored", scores=scores, document=json.dumps(document), heatmap=b"PNG" if not held_out else None)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from headstart.portal import state
-from headstart.portal.accounts import add_team
+from headstart.portal.records.accounts import add_team
+from headstart.portal.web import state
 from headstart.tests.material.portals import Site, ValidatorHere, make_settings
 from headstart.tests.material.postgresql import Server, serve_postgresql, why_not
 

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from headstart.portal.admin import main
-from headstart.portal.queue import Outcome, claim, finish
+from headstart.portal.work.queue import Outcome, claim, finish
 from headstart.tests.material.portals import Site, blue, red
 from headstart.tests.material.stub_scores import stub_score
 

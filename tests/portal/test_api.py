@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from headstart.contract.versions import json_schemas
-from headstart.portal import submitting
-from headstart.portal.accounts import add_team, renew_token, revoke_token
-from headstart.portal.supervision import read_whole_log
+from headstart.portal.records.accounts import add_team, renew_token, revoke_token
+from headstart.portal.records.log import read_whole_log
+from headstart.portal.web import submitting
 from headstart.tests.material.portals import Site, blue, red
 from headstart.tests.material.stub_scores import MODELS
 

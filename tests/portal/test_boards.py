@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from headstart.portal.accounts import add_team
-from headstart.portal.boards import Boards
+from headstart.portal.records.accounts import add_team
+from headstart.portal.web.boards import Boards
 from headstart.tests.material.portals import Site, blue, red
 
 
 def test_what_comes_in_ranks_nobody_anew_and_a_score_does(site: Site) -> None:
-    leaderboard = site.client.app.state.portal.leaderboard  # type: ignore[attr-defined] # an application
+    boards = site.client.app.state.portal.boards  # type: ignore[attr-defined] # an application
 
     def read() -> list[Any]:
         with site.database.reading() as session:
-            standings: list[Any] = leaderboard.standings(session, "blue", False)
+            standings: list[Any] = boards.find(session, "blue", False).standings
             return standings
 
     site.submit(blue("owl", "lark"))
@@ -37,14 +37,14 @@ def test_what_comes_in_ranks_nobody_anew_and_a_score_does(site: Site) -> None:
 
 def test_of_many_readers_one_makes_the_table(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
-    original = Boards._make
+    original = Boards._render
 
     def slow(self: Boards, track: Any, standings: Any, held_out: bool) -> Any:
         made.append(track)
         time.sleep(0.05)
         return original(self, track, standings, held_out)
 
-    monkeypatch.setattr(Boards, "_make", slow)
+    monkeypatch.setattr(Boards, "_render", slow)
     site.submit(blue("owl", "lark"))
     site.work()
     with ThreadPoolExecutor(8) as pool:

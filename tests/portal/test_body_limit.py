@@ -10,8 +10,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.types import Message, Receive, Scope, Send
 
-from headstart.portal import body_limit
-from headstart.portal.body_limit import BodyLimit
+from headstart.portal.web import middleware
+from headstart.portal.web.middleware import BodyLimitMiddleware
 from headstart.tests.material.portals import Site
 
 LIMIT = 100
@@ -64,7 +64,7 @@ def ask(scope: Scope, sizes: list[int], said: int | None, ends: bool = True) -> 
         nonlocal status
         status = message.get("status", status)
 
-    asyncio.run(BodyLimit(app, LIMIT)({**scope, "headers": length}, parts.receive, send))
+    asyncio.run(BodyLimitMiddleware(app, LIMIT)({**scope, "headers": length}, parts.receive, send))
     return status, parts.read, reached
 
 
@@ -83,7 +83,7 @@ def test_what_is_not_is_refused_once_it_has_come(scope: Scope, sizes: list[int],
 
 
 def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_limit, "THROWN_AWAY", 1000)
+    monkeypatch.setattr(middleware, "MAX_DISCARDED", 1000)
     assert ask(scope, [600] * 100, 60_000) == (413, 0, 0)
     status, read, _ = ask(scope, [600] * 100, None)
     assert status == 413
@@ -96,12 +96,12 @@ def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.Monk
 def test_what_never_ends_is_not_waited_for(
     scope: Scope, monkeypatch: pytest.MonkeyPatch, sizes: list[int], said: int | None, status: int
 ) -> None:
-    monkeypatch.setattr(body_limit, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)
     assert ask(scope, sizes, said, ends=False)[0] == status
 
 
 def test_an_answer_may_take_longer_than_its_request(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(body_limit, "MOST_SECONDS", 0.05)
+    monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)
     whole: Message = {"type": "http.request", "body": b"", "more_body": False}
     events = iter([whole, {"type": "http.disconnect"}])
     seen: list[str] = []
@@ -117,7 +117,7 @@ def test_an_answer_may_take_longer_than_its_request(scope: Scope, monkeypatch: p
 
     async def send(message: Message) -> None: ...
 
-    asyncio.run(BodyLimit(app, LIMIT)(scope, receive, send))
+    asyncio.run(BodyLimitMiddleware(app, LIMIT)(scope, receive, send))
     assert seen == ["http.request", "http.disconnect"]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from headstart.portal.command_line import parse_settings
+from headstart.portal.settings import parse_settings
 from headstart.tests.material.root import ROOT, require_checkout
 
 require_checkout()
@@ -25,7 +25,8 @@ MODULES = """
 import sys
 import headstart.__main__
 from headstart import evaluate
-from headstart.portal import admin, scoring, serve, worker
+from headstart.portal import admin, serve
+from headstart.portal.work import scoring, worker
 for name, module in list(sys.modules.items()):
     print(getattr(module, "__file__", None) or "")
 """

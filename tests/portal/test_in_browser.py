@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
-from headstart.portal.accounts import add_team
-from headstart.portal.queue import claim, finish
+from headstart.portal.records.accounts import add_team
+from headstart.portal.work.queue import claim, finish
 from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
 from headstart.tests.material.portals import Site, blue, make_settings, red
 from headstart.tests.material.served_portals import serve_portal

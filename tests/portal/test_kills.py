@@ -22,8 +22,9 @@ import pytest
 import yaml
 from sqlalchemy import select
 
-from headstart.portal.accounts import add_team
-from headstart.portal.database import Database, EventRow, ScoringRow, SubmissionRow
+from headstart.portal.records.accounts import add_team
+from headstart.portal.records.database import Database
+from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow
 from headstart.tests.material.portals import blue, make_settings
 from headstart.tests.material.stub_scores import MODELS
 
@@ -153,8 +154,8 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
         for row in rows:
             assert row.content.endswith(b"}" + b" " * int(row.key))
         # Each has one score, its own, and the log says once that it has.
-        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.score)).all())
-        assert scores == {row.id: 1 / len(row.content) for row in rows}
+        scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
+        assert {number: each.score for number, each in scores.items()} == {row.id: 1 / len(row.content) for row in rows}
         for kind in ("received", "scored"):
             said = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
             assert said == Counter(row.id for row in rows)

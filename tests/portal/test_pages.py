@@ -13,10 +13,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import undefer
 
 from headstart.output.errors import UserError
-from headstart.portal.accounts import add_team
-from headstart.portal.database import SubmissionRow
-from headstart.portal.intake import freeze
+from headstart.portal.records.accounts import add_team
+from headstart.portal.records.tables import SubmissionRow
 from headstart.portal.settings import Settings
+from headstart.portal.work.intake import freeze
 from headstart.tests.material.portals import Site, blue, red
 from headstart.tests.material.stub_scores import MODELS
 

@@ -9,12 +9,15 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import select, update
 
-from headstart.portal import queue
-from headstart.portal.accounts import Team, add_team, find_team
-from headstart.portal.database import Database, ScoringRow, record
-from headstart.portal.intake import hand_in
-from headstart.portal.leaderboard import Leaderboard
-from headstart.portal.queue import MOST_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
+from headstart.portal.records.accounts import Team, add_team, find_team
+from headstart.portal.records.database import Database
+from headstart.portal.records.log import log_event
+from headstart.portal.records.scores import Scores
+from headstart.portal.records.tables import ScoringRow
+from headstart.portal.web.boards import Boards
+from headstart.portal.work import queue
+from headstart.portal.work.intake import hand_in
+from headstart.portal.work.queue import MAX_ATTEMPTS, Job, Outcome, claim, finish, free, prolong, put_back
 from headstart.tests.material.portals import blue, read_rules
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
@@ -157,7 +160,7 @@ def test_what_ends_every_process_does_not_keep_others_waiting_and_fails_at_last(
     second = claimed(database)
     assert second.submission_id == 2
     finish(database, second, stub_score(second))
-    for attempt in range(5, MOST_ATTEMPTS + 1):
+    for attempt in range(5, MAX_ATTEMPTS + 1):
         assert claimed(database).attempt == attempt
         expire(database)
     assert claim(database, "first") is None
@@ -168,18 +171,18 @@ def test_a_score_that_is_seen_after_a_later_one_is_on_the_leaderboard(postgresql
     database, challenge = Database(postgresql.make_database()), read_rules()
     database.create_tables()
     team = submit(database, 2)
-    board, (first, second) = Leaderboard(challenge), [claimed(database) for _ in range(2)]
+    boards, (first, second) = Boards(challenge), [claimed(database) for _ in range(2)]
 
     def scored() -> int:
         with database.reading() as session:
-            (line,) = board.standings(session, "blue", False)
+            (line,) = boards.find(session, "blue", False).standings
             return line.submissions
 
     # What is written of the first has lower numbers, and can be seen later.
     with database.writing() as session:
         row = session.get_one(ScoringRow, first.id)
-        row.state, row.score = "scored", 0.5
-        record(session, datetime.now(UTC), "scored", "Submission 1 is scored.", team.id, first.submission_id)
+        row.state, row.scores = "scored", Scores(0.5)
+        log_event(session, datetime.now(UTC), "scored", "Submission 1 is scored.", team.id, first.submission_id)
         session.flush()
         assert finish(database, second, stub_score(second))
         assert scored() == 1

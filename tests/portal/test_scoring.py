@@ -17,11 +17,11 @@ from headstart.contract.submissions import read_submission
 from headstart.evaluation.alignment.scoring import score
 from headstart.evaluation.embeddings import Extraction
 from headstart.output.errors import UserError
-from headstart.portal import scoring
-from headstart.portal.accounts import add_team
-from headstart.portal.queue import Job, claim, finish
-from headstart.portal.scoring import PassingError, Scorer
+from headstart.portal.records.accounts import add_team
 from headstart.portal.settings import Settings
+from headstart.portal.work import scoring
+from headstart.portal.work.queue import Job, claim, finish
+from headstart.portal.work.scoring import Scorer, TransientError
 from headstart.store.segments import StoreError
 from headstart.tests.material.arena import ENTRIES, Arena, make_arena
 from headstart.tests.material.blank_figures import blank_figures
@@ -157,7 +157,7 @@ def test_a_full_disk_passes(hosted: Hosted, monkeypatch: pytest.MonkeyPatch, num
     content = hosted.arena.blue("squeezenet1_1", "mobilenet_v2_narrow").read_bytes()
     scorer = Scorer(hosted.settings())
     if passes:
-        with pytest.raises(PassingError):
+        with pytest.raises(TransientError):
             scorer(job(hosted.arena, content))
     else:
         assert scorer(job(hosted.arena, content)).state == "failed"

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from headstart.portal.accounts import add_team, list_teams
-from headstart.portal.queue import Outcome, claim, finish, put_back
+from headstart.portal.records.accounts import add_team, list_teams
+from headstart.portal.work.queue import Outcome, claim, finish, put_back
 from headstart.tests.material.arena import make_entry
 from headstart.tests.material.portals import RULES, STIMULI, Site, blue, make_settings, red
 from headstart.tests.material.stub_scores import MODELS, stub_score
@@ -112,8 +112,7 @@ def scene(tmp_path: Path) -> Iterator[Scene]:
                 break
             outcome = stub_score(job)
             if job.kind == "held_out":
-                assert outcome.numbers is not None
-                secrets[f"held-out score of {job.submission_id}"] = str(outcome.numbers["score"])[:7]
+                secrets[f"held-out score of {job.submission_id}"] = str(outcome.scores.score)[:7]
             if number == 1:
                 outcome = Outcome("failed", "It could not be scored, for a reason of ours.", TOLD)
             if number == 2:

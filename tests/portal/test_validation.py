@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from headstart.portal import validation
-from headstart.portal.validation import Validator, ValidatorError
+from headstart.portal.work import validation
+from headstart.portal.work.validation import Validator, ValidatorError
 from headstart.tests.material.portals import ValidatorHere, blue, make_settings, read_rules, red
 
 
@@ -42,10 +42,10 @@ def test_a_validator_answers_and_starts_again(
         with pytest.raises(ValidatorError):
             await validator.find_problems(b"{", "blue", handed_in=True)
         assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
-        monkeypatch.setattr(validation, "MOST_SECONDS", 0.0)
+        monkeypatch.setattr(validation, "MAX_SECONDS", 0.0)
         with pytest.raises(ValidatorError):
             await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True)
-        monkeypatch.setattr(validation, "MOST_SECONDS", 20.0)
+        monkeypatch.setattr(validation, "MAX_SECONDS", 20.0)
         assert await validator.find_problems(blue("owl", "lark"), "blue", handed_in=True) == []
 
     asyncio.run(use())
@@ -55,7 +55,7 @@ def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
     validator: Validator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Less than the process takes to start, which is not the document's time.
-    monkeypatch.setattr(validation, "MOST_SECONDS", 0.5)
+    monkeypatch.setattr(validation, "MAX_SECONDS", 0.5)
     long = blue(*(f"crow{number}\u0430" for number in range(70_000)))
 
     async def use() -> list[object]:

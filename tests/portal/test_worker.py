@@ -16,14 +16,15 @@ from typing import Any
 import pytest
 from sqlalchemy import event, select
 
-from headstart.portal import database as database_module
-from headstart.portal import worker as worker_module
-from headstart.portal.accounts import add_team, find_team
-from headstart.portal.database import Database, ScoringRow
-from headstart.portal.intake import hand_in
-from headstart.portal.queue import LEASE, Job, Outcome
-from headstart.portal.scoring import PassingError
-from headstart.portal.worker import Worker
+from headstart.portal.records import database as database_module
+from headstart.portal.records.accounts import add_team, find_team
+from headstart.portal.records.database import Database
+from headstart.portal.records.tables import ScoringRow
+from headstart.portal.work import worker as worker_module
+from headstart.portal.work.intake import hand_in
+from headstart.portal.work.queue import LEASE, Job, Outcome
+from headstart.portal.work.scoring import TransientError
+from headstart.portal.work.worker import Worker
 from headstart.tests.material.portals import Site, blue, read_rules
 from headstart.tests.material.postgresql import Server
 from headstart.tests.material.stub_scores import stub_score
@@ -36,7 +37,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have a locked database give up soon, and try again soon."""
     monkeypatch.setattr(database_module, "_WAIT_SECONDS", 0.05)
     monkeypatch.setattr(worker_module, "POLL_SECONDS", 0.02)
-    monkeypatch.setattr(worker_module, "LONGEST_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(worker_module, "MAX_WAIT_SECONDS", 0.1)
 
 
 def open_database(url: str) -> Database:
@@ -117,7 +118,7 @@ def test_what_a_full_disk_kept_from_being_scored_is_tried_again(tmp_path: Path) 
 
     def score(job: Job) -> Outcome:
         if full:
-            raise PassingError("No space left on device")
+            raise TransientError("No space left on device")
         return stub_score(job)
 
     with working(database, score):
@@ -182,7 +183,7 @@ def test_a_scoring_that_never_ends_fails_and_ends_the_process(site: Site) -> Non
     thread.join(PATIENCE)
     assert "took longer" in row.error
     # What came out in the end is too late.
-    assert wait_for(site.database, "failed").score is None
+    assert wait_for(site.database, "failed").scores.score is None
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="the system has no such time limit")

@@ -1,0 +1,1 @@
+"""The database: teams, submissions, their scorings, the leaderboard and the log."""

@@ -1,0 +1,132 @@
+"""Connections to the portal's database.
+
+SQLite stores it in one file with a write-ahead log, so that pages are read while a score is written. A URL names
+another file, or a PostgreSQL database.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Engine, create_engine, event, insert, inspect, select, text
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, DBAPIError
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
+from sqlalchemy.orm import Session
+
+from headstart.output.errors import UserError
+from headstart.portal.records.tables import FactRow, Table
+
+# The bytes of "Head": other programs on the same PostgreSQL use other locks.
+_LOCK = 0x4865_6164
+_WAIT_SECONDS = 10
+# The format changes with the tables.
+_FORMAT_FACT, _FORMAT = "format", "1"
+# Exceptions of a database that is unreachable or full.
+UNAVAILABLE = (DBAPIError, PoolTimeoutError)
+
+
+class Database:
+    """A connection to the portal's database.
+
+    Args:
+        url: SQLAlchemy's URL of an SQLite file or a PostgreSQL database.
+
+    Raises:
+        UserError: The URL is neither, or the driver is missing.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            self.url = make_url(url)
+            if self.url.get_backend_name() in {"postgresql", "postgres"}:
+                self.url = self.url.set(drivername="postgresql+psycopg")
+            elif not self.is_sqlite:
+                raise ArgumentError
+            self.engine = (_sqlite if self.is_sqlite else _postgresql)(self.url)
+        except ArgumentError as error:
+            # The URL may hold a password, so the message does not repeat it.
+            raise UserError(
+                "database: is no URL of SQLite or PostgreSQL, such as sqlite:///portal.sqlite3 or "
+                "postgresql+psycopg://portal@localhost/portal"
+            ) from error
+        except ModuleNotFoundError as error:
+            raise UserError(f"database: {error}; pip install 'headstart[portal]'") from error
+
+        self._for_writing = self.engine.execution_options(writing=True)
+        # A transaction of SQLite sees one state in any case.
+        isolation = {} if self.is_sqlite else {"isolation_level": "REPEATABLE READ"}
+        self._for_reading = self.engine.execution_options(**isolation)
+
+    @property
+    def is_sqlite(self) -> bool:
+        """Whether it is an SQLite file."""
+        return self.url.get_backend_name() == "sqlite"
+
+    def create_tables(self) -> None:
+        """Create the tables in an empty database; several processes may do so at once.
+
+        Raises:
+            UserError: The tables are those of another version of the portal.
+        """
+        with self._for_writing.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
+            names = inspect(connection).get_table_names()
+            if not names:
+                Table.metadata.create_all(connection)
+                connection.execute(insert(FactRow).values(name=_FORMAT_FACT, value=_FORMAT))
+
+            has_facts = not names or FactRow.__tablename__ in names
+            query = select(FactRow.value).where(FactRow.name == _FORMAT_FACT)
+            version = connection.scalar(query) if has_facts else None
+
+        if version != _FORMAT:
+            raise UserError(
+                "database: was not made by this version of the portal; serve it by the one that made it, or name an "
+                "empty one"
+            )
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """Open a session that sees one state of the database."""
+        with Session(self._for_reading) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """Open a session whose changes are committed together at the end, or rolled back after an exception."""
+        with Session(self._for_writing, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Close all connections."""
+        self.engine.dispose()
+
+
+def _sqlite(url: URL) -> Engine:
+    engine = create_engine(url, connect_args={"timeout": _WAIT_SECONDS}, pool_size=16, max_overflow=32)
+
+    @event.listens_for(engine, "connect")
+    def _configure(connection: Any, _: object) -> None:  # noqa: ANN401 - the driver's
+        # Python's driver would begin transactions by itself, too late to lock out other writers.
+        connection.isolation_level = None
+        for pragma in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+            connection.execute(f"PRAGMA {pragma}")
+
+    @event.listens_for(engine, "begin")
+    def _begin(connection: Connection) -> None:
+        writing = connection.get_execution_options().get("writing", False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+
+    return engine
+
+
+def _postgresql(url: URL) -> Engine:
+    # A lost connection is noticed before it is used. A server that lost its power sends nothing: without these probes
+    # the portal would wait two hours for its answer.
+    probes = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 25_000}
+    arguments = {"connect_timeout": 5, **probes}
+    return create_engine(url, pool_pre_ping=True, pool_size=16, max_overflow=32, connect_args=arguments)

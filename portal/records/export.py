@@ -1,0 +1,101 @@
+"""The results of a challenge as files: leaderboards, submissions, the log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, undefer
+
+from headstart.contract.challenge import Challenge
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
+from headstart.output.files import output_folder, write_texts
+from headstart.output.markup import escape_cell
+from headstart.portal.records.database import Database
+from headstart.portal.records.leaderboard import rank_teams
+from headstart.portal.records.log import event_as_json
+from headstart.portal.records.scores import SCORE_NAMES
+from headstart.portal.records.tables import EventRow, ScoringRow, SubmissionRow, TeamRow
+
+
+def export(database: Database, challenge: Challenge, held_out: Collection[str], folder: Path) -> list[Path]:
+    """Write the organisers' files.
+
+    Args:
+        database: The portal's database.
+        challenge: The challenge.
+        held_out: Teams of the contract whose held-out scores may be shown by now, and decide the order.
+        folder: Folder for leaderboard_blue.csv and leaderboard_red.csv, as they are shown; submissions.jsonl, every
+            submission with its document and all of its scorings, also held-out ones; and log.jsonl, the whole log.
+            Existing files of these names are replaced.
+
+    Returns:
+        The files.
+
+    Raises:
+        UserError: The folder cannot be written.
+    """
+    target = output_folder("folder", folder)
+    with database.reading() as session:
+        texts = {f"leaderboard_{track}.csv": _board(session, challenge, track, track in held_out) for track in KEYS}
+        texts["submissions.jsonl"] = "".join(_submissions(session))
+        events = session.scalars(select(EventRow).order_by(EventRow.id))
+        texts["log.jsonl"] = "".join(_line({**event_as_json(event), "public": event.public}) for event in events)
+    return write_texts(target, texts)
+
+
+def _board(session: Session, challenge: Challenge, track: Track, with_held_out: bool) -> str:
+    held_out = ["held_out"] if with_held_out else []
+    names = ["rank", "team", "submission_id", *SCORE_NAMES, *held_out, "received", "submissions"]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for each in rank_teams(session, challenge, track, with_held_out):
+        writer.writerow({**vars(each), **vars(each.scores), "team": escape_cell(each.team)})
+    return text.getvalue()
+
+
+def _submissions(session: Session) -> Iterator[str]:
+    query = (
+        select(SubmissionRow, TeamRow.name)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .options(undefer(SubmissionRow.content), undefer(SubmissionRow.refused))
+        .order_by(SubmissionRow.id)
+    )
+    for row, team in session.execute(query).yield_per(100):
+        scorings = select(ScoringRow).where(ScoringRow.submission_id == row.id).options(undefer(ScoringRow.document))
+        submission = {
+            "id": row.id,
+            "participant": team,
+            "team": row.track,
+            "received": row.received.isoformat(),
+            "sha256": row.sha256,
+            # A document that is no text was refused; unreadable bytes are replaced.
+            "document": row.content.decode(errors="replace"),
+            "problems": json.loads(row.refused or "[]"),
+            "scorings": [_scoring(each) for each in session.scalars(scorings.order_by(ScoringRow.id))],
+        }
+        yield _line(submission)
+
+
+def _scoring(row: ScoringRow) -> dict[str, Any]:
+    return {
+        "kind": row.kind,
+        "round": row.round,
+        "state": row.state,
+        "attempts": row.attempt,
+        "ended": None if row.ended is None else row.ended.isoformat(),
+        "error": row.error,
+        "score": row.scores.score,
+        "result": None if row.document is None else json.loads(row.document),
+    }
+
+
+def _line(record: dict[str, Any]) -> str:
+    return f"{json.dumps(record)}\n"

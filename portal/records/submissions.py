@@ -1,0 +1,182 @@
+"""Submissions as pages and the JSON interface show them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, select
+from sqlalchemy.orm import Session, aliased, undefer
+
+from headstart.portal.records.database import Database
+from headstart.portal.records.scores import Scores
+from headstart.portal.records.tables import QUEUE_ORDER, ScoringRow, SubmissionRow, TeamRow
+
+# A program may hand in refused documents all day, and their list must not slow the portal down.
+PAGE_LENGTH = 100
+
+
+@dataclass(frozen=True)
+class Record:
+    """A submission as its team sees it.
+
+    Attributes:
+        id: Its number.
+        team: The participant who handed it in.
+        track: Team of the contract.
+        received: Time at which it was handed in.
+        state: `queue`, `running`, `scored`, `refused` or `failed`.
+        position: Position in the queue, from 1 on; None where it is not in the queue.
+        note: A remark on its state.
+        problems: Problems for which it was refused.
+        scores: The public scores.
+        ended: Time at which its scoring ended.
+        sha256: Digest of the document.
+    """
+
+    id: int
+    team: str
+    track: str
+    received: datetime
+    state: str
+    position: int | None
+    note: str
+    problems: list[dict[str, str]]
+    scores: Scores
+    ended: datetime | None
+    sha256: str
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether its state is going to change by itself."""
+        return self.state in {"queue", "running"}
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the submission as its team may read it."""
+        return {
+            "id": self.id,
+            "participant": self.team,
+            "team": self.track,
+            "received": self.received.isoformat(),
+            "state": self.state,
+            "place_in_queue": self.position,
+            "note": self.note,
+            "problems": self.problems,
+            **self.scores.as_json(),
+            "ended": None if self.ended is None else self.ended.isoformat(),
+            "sha256": self.sha256,
+        }
+
+
+def latest_public() -> ColumnElement[bool]:
+    """Return the condition that joins a submission with its latest public scoring."""
+    later = aliased(ScoringRow)
+    last = select(func.max(later.round)).where(later.submission_id == SubmissionRow.id, later.kind == "public")
+    return and_(
+        ScoringRow.submission_id == SubmissionRow.id,
+        ScoringRow.kind == "public",
+        ScoringRow.round == last.scalar_subquery(),
+    )
+
+
+def find_record(session: Session, submission_id: int) -> Record | None:
+    """Return the submission of a number; None where there is none."""
+    return next(iter(_read(session, _records().where(SubmissionRow.id == submission_id))), None)
+
+
+def find_records(session: Session, team_id: int, before: int | None, with_problems: bool) -> tuple[list[Record], bool]:
+    """Return the submissions of a participant, the latest first.
+
+    Args:
+        session: Session of the portal's database.
+        team_id: The participant.
+        before: Only submissions of lower numbers; None for the latest.
+        with_problems: Whether to read the problems for which they were refused.
+
+    Returns:
+        At most 100 submissions, and whether there are earlier ones.
+    """
+    query = _records().where(SubmissionRow.team_id == team_id).limit(PAGE_LENGTH + 1)
+    if before is not None:
+        query = query.where(SubmissionRow.id < before)
+    records = _read(session, query, with_problems)
+    return records[:PAGE_LENGTH], len(records) > PAGE_LENGTH
+
+
+def find_document(session: Session, submission_id: int) -> tuple[dict[str, Any] | None, bool]:
+    """Return the content of a submission's latest public `score.json`, if any, and whether there is a heatmap."""
+    query = _latest_scored(submission_id, ScoringRow.document, ScoringRow.heatmap.is_not(None))
+    row = session.execute(query).one_or_none()
+    return (None, False) if row is None or row[0] is None else (json.loads(row[0]), row[1])
+
+
+def find_heatmap(session: Session, submission_id: int) -> bytes | None:
+    """Return the heatmap of a submission's latest public scoring as PNG."""
+    heatmap: bytes | None = session.scalar(_latest_scored(submission_id, ScoringRow.heatmap))
+    return heatmap
+
+
+def count_submissions(session: Session) -> dict[str, int]:
+    """Count submissions by state."""
+    state = case((SubmissionRow.is_refused, literal("refused")), else_=ScoringRow.state)
+    query = select(state, func.count()).outerjoin(ScoringRow, latest_public()).group_by(state)
+    return {name: count for name, count in session.execute(query) if name is not None}
+
+
+def count_scorings(database: Database) -> list[tuple[str, str, int]]:
+    """Count scorings by kind, `public` or `held_out`, and state."""
+    query = select(ScoringRow.kind, ScoringRow.state, func.count()).group_by(ScoringRow.kind, ScoringRow.state)
+    with database.reading() as session:
+        return sorted((kind, state, count) for kind, state, count in session.execute(query))
+
+
+def _records() -> Select[SubmissionRow, str, ScoringRow]:
+    return (
+        select(SubmissionRow, TeamRow.name, ScoringRow)
+        .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
+        .outerjoin(ScoringRow, latest_public())
+        .order_by(SubmissionRow.id.desc())
+    )
+
+
+def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_problems: bool = True) -> list[Record]:
+    if with_problems:
+        query = query.options(undefer(SubmissionRow.refused))
+    rows = session.execute(query).all()
+    waiting = any(scoring is not None and scoring.state == "queue" for _, _, scoring in rows)
+    positions = _queue_positions(session) if waiting else {}
+
+    records = []
+    for submission, team, scoring in rows:
+        latest = scoring or ScoringRow(note="", scores=Scores())
+        record = Record(
+            id=submission.id,
+            team=team,
+            track=submission.track,
+            received=submission.received,
+            state="refused" if submission.is_refused or scoring is None else scoring.state,
+            position=positions.get(latest.id),
+            note=latest.note,
+            problems=json.loads(submission.refused or "[]") if with_problems else [],
+            scores=latest.scores,
+            ended=latest.ended,
+            sha256=submission.sha256,
+        )
+        records.append(record)
+    return records
+
+
+def _queue_positions(session: Session) -> dict[int, int]:
+    """Return the positions in the queue by scoring, from 1 on."""
+    query = select(ScoringRow.id).where(ScoringRow.state == "queue", ScoringRow.kind == "public")
+    numbers = session.scalars(query.order_by(*QUEUE_ORDER))
+    return {number: position for position, number in enumerate(numbers, start=1)}
+
+
+def _latest_scored(submission_id: int, *columns: SQLColumnExpression[Any]) -> Select[*tuple[Any, ...]]:
+    """Select columns of the latest public scoring of a submission that gave a score."""
+    public = (ScoringRow.kind == "public", ScoringRow.state == "scored")
+    query = select(*columns).where(ScoringRow.submission_id == submission_id, *public)
+    return query.order_by(ScoringRow.round.desc()).limit(1)

@@ -1,0 +1,123 @@
+"""The tables of the database: teams, submissions, their scorings, the log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Literal
+
+from sqlalchemy import DateTime, Float, ForeignKey, Index, LargeBinary, String, Text, UniqueConstraint
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, composite, deferred, mapped_column
+from sqlalchemy.types import TypeDecorator
+
+from headstart.portal.records.scores import SCORE_NAMES, Scores
+
+Kind = Literal["public", "held_out"]
+State = Literal["queue", "running", "scored", "refused", "failed"]
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A time in UTC; SQLite stores no time zone."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Convert a time to UTC for the database."""
+        return None if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return a time of the database in UTC."""
+        if value is None:
+            return None
+        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+class Table(DeclarativeBase):
+    """Base of all tables."""
+
+    type_annotation_map = {datetime: UtcTime, bytes: LargeBinary}  # noqa: RUF012 - SQLAlchemy's own
+
+
+class TeamRow(Table):
+    """A participant: a name, and the digest of the token that proves it."""
+
+    __tablename__ = "teams"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(String(64))
+    canonical: Mapped[str] = mapped_column(String(256), unique=True)
+    token_sha256: Mapped[str] = mapped_column(String(64), unique=True)
+    added: Mapped[datetime]
+    revoked: Mapped[datetime | None]
+
+
+class SubmissionRow(Table):
+    """A submitted document; `refused` holds the problems for which it was refused, as JSON."""
+
+    __tablename__ = "submissions"
+    __table_args__ = (UniqueConstraint("team_id", "key"),)
+    id: Mapped[int] = mapped_column(primary_key=True)
+    team_id: Mapped[int] = mapped_column(ForeignKey("teams.id"), index=True)
+    track: Mapped[str] = mapped_column(String(8))
+    key: Mapped[str] = mapped_column(String(160))
+    content: Mapped[bytes] = deferred(mapped_column(LargeBinary))
+    sha256: Mapped[str] = mapped_column(String(64))
+    received: Mapped[datetime]
+    refused: Mapped[str | None] = deferred(mapped_column(Text))
+    is_refused: Mapped[bool] = mapped_column(default=False)
+
+
+class ScoringRow(Table):
+    """One scoring of a submission: its state in the queue, its worker and its result.
+
+    A submission has one scoring of each kind and round. Each ends once: only the holder of the latest attempt may end
+    it.
+    """
+
+    __tablename__ = "scorings"
+    __table_args__ = (
+        UniqueConstraint("submission_id", "kind", "round"),
+        Index("ix_scorings_queue", "state", "kind", "id"),
+    )
+    id: Mapped[int] = mapped_column(primary_key=True)
+    submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
+    kind: Mapped[str] = mapped_column(String(8))
+    round: Mapped[int] = mapped_column(default=1)
+    state: Mapped[str] = mapped_column(String(8), default="queue")
+    attempt: Mapped[int] = mapped_column(default=0)
+    queued: Mapped[datetime]
+    not_before: Mapped[datetime]
+    started: Mapped[datetime | None]
+    lease_until: Mapped[datetime | None]
+    worker: Mapped[str | None] = mapped_column(String(128))
+    ended: Mapped[datetime | None]
+    note: Mapped[str] = mapped_column(Text, default="")
+    error: Mapped[str] = mapped_column(Text, default="")
+    scores: Mapped[Scores] = composite(Scores, *(mapped_column(name, Float) for name in SCORE_NAMES))
+    document: Mapped[str | None] = deferred(mapped_column(Text))
+    heatmap: Mapped[bytes | None] = deferred(mapped_column(LargeBinary))
+
+
+# Public scores come first. A scoring that ended its process several times may do so again, and goes behind the others.
+QUEUE_ORDER = (ScoringRow.kind == "held_out", ScoringRow.attempt > 3, ScoringRow.id)
+
+
+class EventRow(Table):
+    """One line of the log; only organisers see those that are not public."""
+
+    __tablename__ = "events"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    at: Mapped[datetime]
+    kind: Mapped[str] = mapped_column(String(32))
+    public: Mapped[bool]
+    team_id: Mapped[int | None] = mapped_column(ForeignKey("teams.id"))
+    submission_id: Mapped[int | None] = mapped_column(ForeignKey("submissions.id"))
+    text: Mapped[str] = mapped_column(Text)
+
+
+class FactRow(Table):
+    """A fact about the portal as a whole, by name."""
+
+    __tablename__ = "facts"
+    name: Mapped[str] = mapped_column(String(64), primary_key=True)
+    value: Mapped[str] = mapped_column(Text)

@@ -1,0 +1,1 @@
+"""The web server: pages for people, JSON for programs."""

@@ -1,0 +1,182 @@
+"""The interface for programs: JSON under `/api`, with a team's token as `Authorization: Bearer TOKEN`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, HTTPException, Path, Query, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import FileResponse, JSONResponse, Response
+
+from headstart.contract.schema import Team as Track
+from headstart.contract.versions import Version, json_schemas
+from headstart.portal.records.accounts import Team
+from headstart.portal.records.database import UNAVAILABLE
+from headstart.portal.records.log import event_as_json, read_public_log
+from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
+from headstart.portal.web.sessions import Caller, Visitor
+from headstart.portal.web.state import Portal, PortalDependency
+from headstart.portal.web.submitting import find_problems, new_key, submit
+from headstart.portal.work.intake import is_frozen
+
+router = APIRouter()
+# The range of PostgreSQL's keys.
+Number = Annotated[int, Path(ge=1, lt=2**31)]
+Before = Annotated[int | None, Query(ge=1, lt=2**31)]
+# Public parts of score.json. Its digests would reveal changes of held-out documents, its timings the work done.
+PUBLIC_KEYS = (
+    "contract_version",
+    "team",
+    "n_models",
+    "n_stimuli",
+    "mean_cka_biased",
+    "mean_cka_debiased",
+    "mean_cka_calibrated",
+)
+
+
+@router.get("/api/challenge")
+def read_rules(portal: PortalDependency) -> dict[str, Any]:
+    """Return the challenge's rules, and whether submissions are accepted."""
+    with portal.database.reading() as session:
+        is_open = not portal.is_over() and not is_frozen(session)
+    return {
+        **portal.challenge.model_dump(mode="json"),
+        "open": is_open,
+        "models": list(portal.models),
+        "stimuli": portal.stimuli,
+        "max_submission_bytes": portal.settings.max_submission_bytes,
+    }
+
+
+@router.get("/api/schemas/{name}")
+def read_schema(name: str, portal: PortalDependency, version: Version | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of a document, such as `blue_submission`, by default of the newest accepted version."""
+    schemas = json_schemas(version or portal.challenge.contract_versions[-1])
+    if name not in schemas:
+        raise HTTPException(404, f"There is no such schema; there are {', '.join(schemas)}.")
+    return schemas[name]
+
+
+@router.get("/api/examples/{team}")
+def read_example(team: Track, portal: PortalDependency) -> Response:
+    """Return a valid document of a team of the contract."""
+    example = portal.examples[team]
+    if example is None:
+        raise HTTPException(404, "There is no example of such a document.")
+    return Response(example, media_type="application/json")
+
+
+@router.get("/api/stimuli")
+def read_stimuli(portal: PortalDependency) -> Response:
+    """Return the stimuli that the Red Team chooses from, as JSON lines."""
+    if portal.challenge.rules("red") is None:
+        raise HTTPException(404, "Nothing is chosen of this challenge's stimuli.")
+    return FileResponse(portal.catalog_file, media_type="application/jsonl", filename="stimuli.jsonl")
+
+
+@router.post("/api/validate")
+async def validate(request: Request, portal: PortalDependency, team: Track) -> dict[str, Any]:
+    """Return all problems of a document of a team of the contract, without handing it in."""
+    problems = await find_problems(portal, request, team, await request.body())
+    return {"valid": not problems, "problems": problems}
+
+
+@router.post("/api/submissions")
+async def hand_in(
+    request: Request,
+    portal: PortalDependency,
+    caller: Caller,
+    team: Track,
+    idempotency_key: Annotated[str | None, Header()] = None,
+) -> Response:
+    """Hand in the body as a submission of a team of the contract.
+
+    The same `Idempotency-Key` always returns the same submission: 201 for a new one, 200 for a known one, 422 for a
+    refused one.
+    """
+    receipt = await submit(portal, caller, team, await request.body(), idempotency_key or new_key())
+    status = 422 if receipt.refused else 201 if receipt.new else 200
+
+    def read() -> dict[str, Any]:
+        with portal.database.reading() as session:
+            record = find_record(session, receipt.id)
+        assert record is not None
+        return record.as_json()
+
+    return JSONResponse(await run_in_threadpool(read), status, {"Location": f"/api/submissions/{receipt.id}"})
+
+
+@router.get("/api/submissions")
+def read_submissions(portal: PortalDependency, caller: Caller, before: Before = None) -> list[dict[str, Any]]:
+    """Return the caller's latest submissions, the latest first, or those before one of them."""
+    with portal.database.reading() as session:
+        records, _ = find_records(session, caller.id, before, with_problems=True)
+    return [record.as_json() for record in records]
+
+
+@router.get("/api/submissions/{number}")
+def read_submission(number: Number, portal: PortalDependency, visitor: Visitor) -> dict[str, Any]:
+    """Return one submission: the caller's own, or a scored one where the organisers show them."""
+    with portal.database.reading() as session:
+        record = visible_record(portal, find_record(session, number), visitor)
+        document, _ = find_document(session, number)
+    submission = record.as_json()
+    if document is not None and record.state == "scored":
+        submission["result"] = public_score(document, portal.settings.show_matrix)
+    return submission
+
+
+@router.get("/api/leaderboard")
+def read_leaderboard(portal: PortalDependency, team: Track) -> list[dict[str, Any]]:
+    """Return the leaderboard of a team of the contract."""
+    with_held_out = portal.shows_held_out(team)
+    with portal.database.reading() as session:
+        standings = portal.boards.find(session, team, with_held_out).standings
+    return [each.as_json(with_held_out) for each in standings]
+
+
+@router.get("/api/log")
+def read_events(portal: PortalDependency) -> list[dict[str, Any]]:
+    """Return the latest lines of the log, the latest first."""
+    with portal.database.reading() as session:
+        return [event_as_json(event) for event in read_public_log(session)]
+
+
+@router.get("/health")
+def check_health(portal: PortalDependency) -> dict[str, str]:
+    """Check that the server and its database answer."""
+    with portal.database.reading() as session:
+        is_frozen(session)
+    return {"status": "ok"}
+
+
+@router.get("/metrics")
+def read_metrics(portal: PortalDependency) -> Response:
+    """Return metrics for organisers in Prometheus's text format."""
+    try:
+        with portal.database.reading() as session:
+            states = count_submissions(session)
+    except UNAVAILABLE:
+        states = None
+    return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
+
+
+def visible_record(portal: Portal, record: Record | None, visitor: Team | None) -> Record:
+    """Return a submission if the visitor may see it.
+
+    Raises:
+        HTTPException: There is no such submission, or the visitor may not see it.
+    """
+    if record is not None:
+        is_own = visitor is not None and record.team == visitor.name
+        if is_own or (portal.settings.show_submissions and record.state == "scored"):
+            return record
+    raise HTTPException(404, "There is no such submission, or it is another team's.")
+
+
+def public_score(document: Mapping[str, Any], with_matrix: bool) -> dict[str, Any]:
+    """Return the public part of the content of `score.json`."""
+    keys = (*PUBLIC_KEYS, "pairwise") if with_matrix else PUBLIC_KEYS
+    return {key: document[key] for key in keys if key in document}

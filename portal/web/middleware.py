@@ -1,0 +1,135 @@
+"""Checks and headers of all requests: their size, their time, their origin, and the metrics of the answers."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import suppress
+
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from headstart.portal.web.error_responses import HEADERS, error_response
+from headstart.portal.web.sessions import is_cross_site
+from headstart.portal.web.state import Portal
+
+HSTS = "max-age=31536000"
+# Bytes beyond the limit are discarded up to here: if the connection closed earlier, the client would miss the answer.
+MAX_DISCARDED = 64_000_000
+# Slow telephones need less. A client that sends single bytes could hold a connection and its memory for ever.
+MAX_SECONDS = 120.0
+CLOSE = {"Connection": "close"}
+
+
+class CommonMiddleware:
+    """Rejects requests of other sites' pages, adds headers to all answers, and measures them.
+
+    Args:
+        app: The application.
+        portal: The portal that it serves.
+    """
+
+    def __init__(self, app: ASGIApp, portal: Portal) -> None:
+        self._app = app
+        self._portal = portal
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        start, is_head = time.perf_counter(), scope["method"] == "HEAD"
+        if is_head:
+            # The answer is that of GET without its body.
+            scope["method"] = "GET"
+        request = Request(scope)
+
+        async def complete(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self._add_headers(scope, MutableHeaders(scope=message))
+                route = getattr(scope.get("route"), "path", "other")
+                self._portal.metrics.record(route, message["status"], time.perf_counter() - start)
+            await send({**message, "body": b""} if is_head and message["type"] == "http.response.body" else message)
+
+        app: ASGIApp = self._app
+        if is_cross_site(request, self._portal):
+            app = error_response(request, 403, "The request came from a page of another site.")
+        await app(scope, receive, complete)
+
+    def _add_headers(self, scope: Scope, headers: MutableHeaders) -> None:
+        for name, value in HEADERS.items():
+            headers.setdefault(name, value)
+        if self._portal.settings.behind_tls:
+            headers.setdefault("Strict-Transport-Security", HSTS)
+        if not scope["path"].startswith("/static/"):
+            headers.setdefault("Cache-Control", "no-store")
+
+
+class BodyLimitMiddleware:
+    """Rejects large bodies, by their declared length or as soon as more has arrived, and slow ones.
+
+    Args:
+        app: The application.
+        limit: The largest body in bytes.
+    """
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app = app
+        self._limit = limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        receive = _with_timeout(receive, MAX_SECONDS)
+        reason = f"The request is larger than {self._limit:,} bytes, the limit."
+        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        if not declared.isdigit() or int(declared) > self._limit:
+            if declared.isdigit() and int(declared) <= MAX_DISCARDED:
+                await _discard(receive)
+            await error_response(Request(scope), 413, reason, CLOSE)(scope, receive, send)
+            return
+
+        received = 0
+
+        async def receive_limited() -> Message:
+            nonlocal received
+            message = await receive()
+            received += len(message.get("body", b""))
+            if received > self._limit:
+                if message.get("more_body", False):
+                    await _discard(receive)
+                raise HTTPException(413, reason, CLOSE)
+            return message
+
+        await self._app(scope, receive_limited, send)
+
+
+def _with_timeout(receive: Receive, seconds: float) -> Receive:
+    """Limit the time of a body; a complete one has no limit, since the server then waits for the client to leave."""
+    deadline, is_complete = asyncio.get_running_loop().time() + seconds, False
+
+    async def receive_in_time() -> Message:
+        nonlocal is_complete
+        try:
+            async with asyncio.timeout_at(None if is_complete else deadline):
+                message = await receive()
+        except TimeoutError as error:
+            raise HTTPException(408, f"The request took longer than {seconds:g} s to come.", CLOSE) from error
+        is_complete = not message.get("more_body", False)
+        return message
+
+    return receive_in_time
+
+
+async def _discard(receive: Receive) -> None:
+    received, more = 0, True
+    with suppress(HTTPException):
+        while more and received <= MAX_DISCARDED:
+            message = await receive()
+            received += len(message.get("body", b""))
+            more = message.get("more_body", False)

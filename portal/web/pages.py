@@ -1,0 +1,220 @@
+"""The pages: overview and rules, forms, submissions, leaderboards, log. They work without scripts."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Form, HTTPException, Request
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from headstart.contract.challenge import count_on_day
+from headstart.contract.schema import Team as Track
+from headstart.contract.submissions import KEYS
+from headstart.portal.records.accounts import Team, find_team
+from headstart.portal.records.log import read_public_log
+from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
+from headstart.portal.web.api import Before, Number, public_score, visible_record
+from headstart.portal.web.rendering import render
+from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
+from headstart.portal.web.state import Portal, PortalDependency
+from headstart.portal.web.submitting import WAIT, client_address, find_problems, key_of_form, new_key, submit
+from headstart.portal.web.template_files import TEMPLATES
+from headstart.portal.work.intake import counted_times, is_frozen
+
+router = APIRouter(default_response_class=HTMLResponse)
+MAX_SHOWN_PROBLEMS = 200
+MAX_TABLE_MODELS = 30
+FORMS: dict[Track, str] = {
+    "blue": '{"models": ["NAME", "NAME"]}',
+    "red": '{"differentiating_images": [\n  {"dataset_name": "NAME", "image_identifier": "PATH"}, ...\n]}',
+}
+
+
+@router.get("/")
+def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the challenge and its rules."""
+    with portal.database.reading() as session:
+        frozen = is_frozen(session)
+    context: dict[str, Any] = {
+        "frozen": frozen,
+        "models": portal.models,
+        "stimuli": portal.stimuli,
+        "held_out": any(portal.settings.has_held_out_score(track) for track in KEYS),
+        "limit": portal.settings.max_submission_bytes,
+        "address": portal.address(request),
+    }
+    return render(request, "overview.html", visitor, **context)
+
+
+@router.get("/login")
+def show_login(request: Request, visitor: Visitor) -> Response:
+    """Show the form that asks for a token."""
+    return render(request, "login.html", visitor, wrong=False)
+
+
+@router.post("/login")
+def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
+    """Store a token in the browser."""
+    if find_team(portal.database, token.strip()) is None:
+        if not portal.rates.allow("mistakes", client_address(request)):
+            raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
+        return render(request, "login.html", None, status=401, wrong=True)
+    response = RedirectResponse("/submissions", 303)
+    set_token_cookie(response, token.strip(), portal.settings)
+    return response
+
+
+@router.post("/logout")
+def log_out(request: Request, proof: Annotated[str, Form()] = "") -> Response:
+    """Remove the token from the browser."""
+    require_own_form(request, proof)
+    response = RedirectResponse("/", 303)
+    response.delete_cookie(COOKIE, path="/")
+    return response
+
+
+@router.get("/submissions")
+def show_submissions(request: Request, portal: PortalDependency, visitor: Visitor, before: Before = None) -> Response:
+    """Show the visitor's latest submissions, or those before one of them."""
+    if visitor is None:
+        return RedirectResponse("/login", 303)
+    with portal.database.reading() as session:
+        records, more = find_records(session, visitor.id, before, with_problems=False)
+    return render(request, "submissions.html", visitor, records=records, more=more, latest=before is None)
+
+
+@router.get("/submissions/{number}")
+def show_submission(request: Request, number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show one submission."""
+    with portal.database.reading() as session:
+        record = visible_record(portal, find_record(session, number), visitor)
+        document, has_heatmap = find_document(session, number) if record.state == "scored" else (None, False)
+    with_matrix = portal.settings.show_matrix
+    context: dict[str, Any] = {
+        "record": record,
+        "score": None if document is None else public_score(document, with_matrix),
+        "pictured": has_heatmap and with_matrix,
+        "shown_problems": MAX_SHOWN_PROBLEMS,
+        "largest_table": MAX_TABLE_MODELS,
+    }
+    return render(request, "submission.html", visitor, **context)
+
+
+@router.get("/submissions/{number}/heatmap.png")
+def show_heatmap(number: Number, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the similarity of all pairs of models as a picture."""
+    with portal.database.reading() as session:
+        visible_record(portal, find_record(session, number), visitor)
+        picture = find_heatmap(session, number) if portal.settings.show_matrix else None
+    if picture is None:
+        raise HTTPException(404, "There is no such picture.")
+    return Response(picture, media_type="image/png")
+
+
+@router.get("/leaderboard")
+def show_leaderboard(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the leaderboards of both teams of the contract."""
+    boards, name = {}, None if visitor is None else visitor.name
+    with portal.database.reading() as session:
+        for track in KEYS:
+            if portal.challenge.rules(track) is not None:
+                boards[track] = portal.boards.find(session, track, portal.shows_held_out(track)).highlight(name)
+    return render(request, "leaderboard.html", visitor, boards=boards)
+
+
+@router.get("/log")
+def show_log(request: Request, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Show the log."""
+    with portal.database.reading() as session:
+        events = read_public_log(session)
+    return render(request, "log.html", visitor, events=events)
+
+
+@router.get("/log.atom")
+def show_feed(request: Request, portal: PortalDependency) -> Response:
+    """Show the log as an Atom feed (RFC 4287)."""
+    with portal.database.reading() as session:
+        events = read_public_log(session)
+    feed = TEMPLATES.get_template("log.atom").render(
+        challenge=portal.challenge, address=portal.address(request), events=events
+    )
+    return Response(feed, media_type="application/atom+xml")
+
+
+@router.get("/{track}")
+def show_form(
+    request: Request, track: Track, portal: PortalDependency, visitor: Visitor, example: bool = False
+) -> Response:
+    """Show the form of a team of the contract, empty or with an example in it."""
+    filled = (portal.examples[track] or b"").decode() if example else ""
+    return _form(request, portal, track, visitor, filled)
+
+
+@router.post("/{track}")
+async def receive_form(request: Request, track: Track, portal: PortalDependency, visitor: Visitor) -> Response:
+    """Hand in the document of a form, or only check it."""
+    # Browsers write the end of a line as two bytes.
+    max_part_size = 2 * int(portal.settings.max_submission_bytes) + 1024
+    async with request.form(max_files=1, max_fields=8, max_part_size=max_part_size) as form:
+        require_own_form(request, str(form.get("proof", "")))
+        if visitor is None:
+            raise HTTPException(401, "Your token is not valid any more; log in again.")
+        # The text is checked with one byte per end of a line, while the user edits it and here.
+        upload, pasted = form.get("file"), str(form.get("document", "")).replace("\r\n", "\n")
+        file = upload if isinstance(upload, UploadFile) and upload.filename else None
+        uploaded = b"" if file is None else await file.read()
+        nonce, only_check = str(form.get("key", "")), form.get("action") == "check"
+
+    if bool(uploaded) == bool(pasted.strip()):
+        is_empty = file is not None and not uploaded
+        mistake = "The file is empty." if is_empty else "Choose a file or paste a document, not both."
+        return await run_in_threadpool(_form, request, portal, track, visitor, pasted, mistake=mistake, status=400)
+
+    content = uploaded or pasted.encode()
+    if only_check:
+        problems = await find_problems(portal, request, track, content)
+        text = content.decode(errors="replace")
+        return await run_in_threadpool(_form, request, portal, track, visitor, text, problems=problems)
+    receipt = await submit(portal, visitor, track, content, key_of_form(nonce, content))
+    return RedirectResponse(f"/submissions/{receipt.id}", 303)
+
+
+def _form(
+    request: Request,
+    portal: Portal,
+    track: Track,
+    team: Team | None,
+    document: str = "",
+    problems: list[dict[str, str]] | None = None,
+    mistake: str = "",
+    status: int = 200,
+) -> Response:
+    """Show a form with the problems of its document; None for a document that was not checked."""
+    rules = portal.challenge.rules(track)
+    if rules is None:
+        raise HTTPException(404, f"This challenge takes no submissions of the {track.title()} Team.")
+    with portal.database.reading() as session:
+        frozen = is_frozen(session)
+        earlier = [] if team is None else counted_times(session, team, track)
+
+    context: dict[str, Any] = {
+        "track": track,
+        "rules": rules,
+        "frozen": frozen,
+        "document": document,
+        "problems": problems,
+        "mistake": mistake,
+        "key": new_key(),
+        "form": FORMS[track],
+        "has_example": portal.examples[track] is not None,
+        "names": portal.models if track == "blue" else (),
+        "there": len(portal.models) if track == "blue" else portal.stimuli,
+        "limit": portal.settings.max_submission_bytes,
+        "earlier": len(earlier),
+        "today": count_on_day(portal.challenge, earlier, datetime.now(UTC)),
+        "shown_problems": MAX_SHOWN_PROBLEMS,
+    }
+    return render(request, "form.html", team, status=status, **context)

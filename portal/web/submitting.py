@@ -1,0 +1,95 @@
+"""Receiving a document over HTTP: limits, validation, handing in."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from datetime import UTC, datetime
+
+from fastapi import HTTPException, Request
+from starlette.concurrency import run_in_threadpool
+
+from headstart.contract.schema import Team as Track
+from headstart.portal.records.accounts import Team
+from headstart.portal.web.state import Portal
+from headstart.portal.work.intake import (
+    MAX_KEY_LENGTH,
+    ClosedError,
+    OtherDocumentError,
+    Receipt,
+    hand_in,
+    log_too_large,
+)
+from headstart.portal.work.validation import ValidatorError
+
+WAIT = {"Retry-After": "30"}
+
+
+def new_key() -> str:
+    """Return a key that identifies a form that is sent twice."""
+    return secrets.token_urlsafe(16)
+
+
+def key_of_form(nonce: str, content: bytes) -> str:
+    """Return the key of a sent form; the same document sent twice from one page has the same key."""
+    return ":".join(hashlib.sha256(part).hexdigest() for part in (nonce.encode(), content))
+
+
+def client_address(request: Request) -> str:
+    """Return the address that a request comes from."""
+    return request.client.host if request.client else ""
+
+
+async def find_problems(portal: Portal, request: Request, track: Track, content: bytes) -> list[dict[str, str]]:
+    """Validate a document without handing it in.
+
+    Raises:
+        HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
+    """
+    if not portal.rates.allow("validations", client_address(request)):
+        raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
+    return await _validate(portal, track, content, handed_in=False)
+
+
+async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: str) -> Receipt:
+    """Validate a document and hand it in.
+
+    Args:
+        portal: The portal.
+        team: The participant.
+        track: Team of the contract.
+        content: The document.
+        key: Key that identifies the document when it is sent again.
+
+    Raises:
+        HTTPException: The document is not stored, not even as refused.
+    """
+    if not 0 < len(key) <= MAX_KEY_LENGTH:
+        raise HTTPException(400, f"A key has 1 to {MAX_KEY_LENGTH} characters.")
+    if not portal.rates.allow("submissions", str(team.id)):
+        raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
+
+    # The time before the validation counts: waiting for other documents must not make a submission late.
+    now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
+    if len(content) > limit:
+        await run_in_threadpool(log_too_large, portal.database, team, track, len(content), limit)
+    problems = await _validate(portal, track, content, handed_in=True)
+    held_out = portal.settings.has_held_out_score(track)
+    try:
+        return await run_in_threadpool(
+            hand_in, portal.database, portal.challenge, team, track, content, problems, key, held_out, now
+        )
+    except ClosedError as error:
+        raise HTTPException(403, str(error)) from error
+    except OtherDocumentError as error:
+        raise HTTPException(409, str(error)) from error
+
+
+async def _validate(portal: Portal, track: Track, content: bytes, handed_in: bool) -> list[dict[str, str]]:
+    limit = portal.settings.max_submission_bytes
+    if len(content) > limit:
+        raise HTTPException(413, f"The document is larger than {limit:,} bytes, the limit.")
+    try:
+        return await portal.validator.find_problems(content, track, handed_in)
+    except ValidatorError as error:
+        raise HTTPException(503, "The document could not be validated now; send it again.", WAIT) from error

@@ -1,0 +1,30 @@
+"""The templates of pages and feeds; every text in them is escaped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+from headstart.contract.challenge import Challenge
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "templates"),
+    autoescape=True,
+    undefined=StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+
+
+def local_times(challenge: Challenge) -> Callable[[datetime], str]:
+    """Return a function that writes times in a challenge's time zone."""
+    zone = ZoneInfo(challenge.time_zone)
+
+    def local(time: datetime) -> str:
+        return f"{time.astimezone(zone):%Y-%m-%d %H:%M:%S} {challenge.time_zone}"
+
+    return local

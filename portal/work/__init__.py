@@ -1,0 +1,1 @@
+"""The work on submissions: receiving, validating, queueing and scoring them."""

@@ -1,0 +1,166 @@
+"""Handing in submissions: every document is stored, and valid ones are queued."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from headstart.contract.challenge import Challenge, find_untimely
+from headstart.contract.problems import Problem
+from headstart.contract.schema import Team as Track
+from headstart.output.errors import UserError
+from headstart.portal.records.accounts import Team
+from headstart.portal.records.database import Database
+from headstart.portal.records.log import log_event
+from headstart.portal.records.submissions import latest_public
+from headstart.portal.records.tables import FactRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.work.queue import enqueue
+
+FROZEN = "frozen"
+MAX_KEY_LENGTH = 160
+
+
+class ClosedError(UserError):
+    """The portal accepts no submissions, whatever they are."""
+
+
+class OtherDocumentError(UserError):
+    """The key was already used for another document."""
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """The result of handing in a document.
+
+    Attributes:
+        id: The submission's number.
+        refused: Whether it was refused.
+        new: Whether it was not handed in before with the same key.
+    """
+
+    id: int
+    refused: bool
+    new: bool
+
+
+def hand_in(
+    database: Database,
+    challenge: Challenge,
+    team: Team,
+    track: Track,
+    content: bytes,
+    problems: Sequence[dict[str, str]],
+    key: str,
+    held_out: bool,
+    now: datetime,
+) -> Receipt:
+    """Store a submission, and queue it where it is valid.
+
+    Args:
+        database: The portal's database.
+        challenge: The challenge, whose deadline and quotas hold.
+        team: The participant.
+        track: Team of the contract.
+        content: The document.
+        problems: Its problems, as of `headstart.portal.work.validation`; with any it is refused.
+        key: Text of at most 160 characters that the sender chose for it. A document that is sent again with the same
+            key, because an answer was lost, is stored once.
+        held_out: Whether it also has a held-out score.
+        now: Time at which it is handed in.
+
+    Returns:
+        The submission's number and whether it is refused or new.
+
+    Raises:
+        ClosedError: Organisers have closed the portal, or the team's token was revoked meanwhile.
+        OtherDocumentError: The key is that of another submission.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    with database.writing() as session:
+        # The lock serialises the submissions of a team: two at once might both use the last one of a quota.
+        row = session.scalar(select(TeamRow).where(TeamRow.id == team.id).with_for_update())
+        if row is None or row.revoked is not None:
+            raise ClosedError("team: its token was revoked; ask the organisers")
+
+        same_key = (SubmissionRow.team_id == team.id, SubmissionRow.key == key)
+        earlier = session.scalar(select(SubmissionRow).where(*same_key))
+        if earlier is not None:
+            if (earlier.sha256, earlier.track) != (digest, track):
+                raise OtherDocumentError("key: another document was handed in with it; choose another key")
+            return Receipt(earlier.id, earlier.is_refused, new=False)
+        if is_frozen(session):
+            raise ClosedError("submission: the organisers take in no submissions at present")
+
+        untimely = find_untimely(challenge, track, counted_times(session, team, track), now)
+        reasons = [*(asdict(problem) for problem in untimely), *problems]
+        submission = SubmissionRow(
+            team_id=team.id,
+            track=track,
+            key=key,
+            content=content,
+            sha256=digest,
+            received=now,
+            refused=json.dumps(reasons) if reasons else None,
+            is_refused=bool(reasons),
+        )
+        session.add(submission)
+        session.flush()
+
+        name = f"Submission {submission.id} of {team.name} ({track.title()} Team)"
+        if reasons:
+            message = f"{name}: refused, {Problem(**reasons[0])}"
+            log_event(session, now, "refused", message, team.id, submission.id)
+        else:
+            enqueue(session, submission.id, "public", 1, now)
+            if held_out:
+                enqueue(session, submission.id, "held_out", 1, now)
+            log_event(session, now, "received", f"{name}: received.", team.id, submission.id, public=True)
+        return Receipt(submission.id, bool(reasons), new=True)
+
+
+def log_too_large(database: Database, team: Team, track: Track, size: int, limit: int) -> None:
+    """Log for organisers that a document was refused for its size in bytes; the document is not stored."""
+    message = f"A submission of {team.name} ({track.title()} Team): refused, has {size:,} bytes, beyond {limit:,}"
+    with database.writing() as session:
+        log_event(session, datetime.now(UTC), "refused", message, team.id)
+
+
+def freeze(database: Database) -> None:
+    """Accept no submissions until `thaw`."""
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        if not is_frozen(session):
+            session.add(FactRow(name=FROZEN, value=now.isoformat()))
+            log_event(session, now, "frozen", "No submissions are taken in at present.", public=True)
+
+
+def thaw(database: Database) -> None:
+    """Accept submissions again."""
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        fact = session.get(FactRow, FROZEN)
+        if fact is not None:
+            session.delete(fact)
+            log_event(session, now, "thawed", "Submissions are taken in again.", public=True)
+
+
+def is_frozen(session: Session) -> bool:
+    """Whether organisers have closed the portal."""
+    return session.get(FactRow, FROZEN) is not None
+
+
+def counted_times(session: Session, team: Team, track: Track) -> Sequence[datetime]:
+    """Return the times of a team's submissions that count against quotas: neither refused nor failed ones."""
+    query = (
+        select(SubmissionRow.received)
+        .join(ScoringRow, latest_public())
+        .where(SubmissionRow.team_id == team.id, SubmissionRow.track == track, SubmissionRow.is_refused.is_(False))
+        .where(ScoringRow.state != "failed")
+    )
+    return session.scalars(query).all()

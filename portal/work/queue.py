@@ -1,0 +1,173 @@
+"""The queue of scorings: each is claimed under a lease and ends once.
+
+A worker prolongs the lease of the scoring that it works on. When the worker dies, the lease runs out and another worker
+claims the scoring with the next attempt number. Only the latest attempt can end a scoring, so a worker that was only
+believed to be dead changes nothing.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from headstart.portal.records.database import Database
+from headstart.portal.records.log import log_event
+from headstart.portal.records.scores import Scores
+from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
+
+LEASE = timedelta(seconds=30)
+MAX_ATTEMPTS = 50
+MAX_DELAY = timedelta(minutes=5)
+FAILED_NOTE = "It could not be scored, for a reason of ours; the organisers see why, and can have it scored again."
+
+
+@dataclass(frozen=True)
+class Job:
+    """A claimed scoring.
+
+    Attributes:
+        id: Its number.
+        attempt: The attempt that may end it.
+        submission_id: The submission.
+        kind: Which of the submission's two scores.
+        track: Team of the contract, `blue` or `red`.
+        content: The submitted document.
+    """
+
+    id: int
+    attempt: int
+    submission_id: int
+    kind: Kind
+    track: str
+    content: bytes
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The end of a scoring.
+
+    Attributes:
+        state: `scored`, `failed`, or `refused` where the rules have changed since it was handed in.
+        note: Note for the team.
+        error: Error for the organisers.
+        scores: The scores of a `scored` one.
+        document: The content of `score.json`, as JSON.
+        heatmap: A picture of the matrix.
+        problems: Problems for which it is refused, JSON values.
+    """
+
+    state: State
+    note: str = ""
+    error: str = ""
+    scores: Scores = Scores()  # noqa: RUF009 - frozen
+    document: str | None = None
+    heatmap: bytes | None = None
+    problems: list[dict[str, str]] | None = None
+
+
+def enqueue(session: Session, submission_id: int, kind: Kind, round_number: int, now: datetime) -> None:
+    """Add a scoring at the end of the queue."""
+    session.add(ScoringRow(submission_id=submission_id, kind=kind, round=round_number, queued=now, not_before=now))
+
+
+def claim(database: Database, worker: str) -> Job | None:
+    """Claim the first scoring that waits or whose lease has run out; public scores come before held-out ones.
+
+    Args:
+        database: The portal's database.
+        worker: Name of the process that claims.
+
+    Returns:
+        The scoring; None where none is due.
+    """
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        # A time further ahead than any delay comes from a wrong clock, and is ignored.
+        due = or_(ScoringRow.not_before <= now, ScoringRow.not_before > now + 2 * MAX_DELAY)
+        not_held = or_(ScoringRow.lease_until < now, ScoringRow.lease_until > now + 2 * MAX_DELAY)
+        waiting = and_(ScoringRow.state == "queue", due)
+        abandoned = and_(ScoringRow.state == "running", not_held)
+        query = select(ScoringRow).where(or_(waiting, abandoned)).order_by(*QUEUE_ORDER).limit(1)
+        row = session.scalar(query.with_for_update(skip_locked=True))
+        if row is None:
+            return None
+
+        if row.attempt >= MAX_ATTEMPTS:
+            error = f"the process that scores ended {MAX_ATTEMPTS} times while it was at this submission"
+            _end(session, row, Outcome("failed", FAILED_NOTE, error), now)
+            return None
+
+        row.state, row.worker, row.attempt = "running", worker, row.attempt + 1
+        row.started, row.lease_until = now, now + LEASE
+        submission = session.get_one(SubmissionRow, row.submission_id)
+        kind: Kind = "public" if row.kind == "public" else "held_out"
+        return Job(row.id, row.attempt, submission.id, kind, submission.track, submission.content)
+
+
+def prolong(database: Database, job: Job) -> bool:
+    """Prolong the lease of a claimed scoring; False where another attempt has it."""
+    with database.writing() as session:
+        held = _held(job)
+        changed = session.execute(update(ScoringRow).where(*held).values(lease_until=datetime.now(UTC) + LEASE))
+        return bool(changed.rowcount)  # type: ignore[attr-defined] # of an UPDATE
+
+
+def put_back(database: Database, job: Job, note: str, error: str) -> None:
+    """Return a claimed scoring to the queue; the delay before the next attempt doubles with each one.
+
+    Args:
+        database: The portal's database.
+        job: The scoring.
+        note: The reason, for the team.
+        error: The reason, for organisers.
+    """
+    now = datetime.now(UTC)
+    delay = min(timedelta(seconds=2 ** min(job.attempt, 16)), MAX_DELAY)
+    values = {"state": "queue", "not_before": now + delay, "note": note, "error": error, "lease_until": None}
+    with database.writing() as session:
+        session.execute(update(ScoringRow).where(*_held(job)).values(**values))
+
+
+def free(database: Database, worker: str) -> None:
+    """Free the scorings of a worker that has ended, without waiting for its leases to run out."""
+    with database.writing() as session:
+        held = (ScoringRow.state == "running", ScoringRow.worker == worker)
+        session.execute(update(ScoringRow).where(*held).values(lease_until=datetime.now(UTC) - LEASE))
+
+
+def finish(database: Database, job: Job, outcome: Outcome) -> bool:
+    """End a claimed scoring; False, without any change, where another attempt has it or it has ended."""
+    now = datetime.now(UTC)
+    with database.writing() as session:
+        row = session.scalar(select(ScoringRow).where(*_held(job)).with_for_update())
+        if row is None:
+            return False
+        _end(session, row, outcome, now)
+        return True
+
+
+def _held(job: Job) -> tuple[Any, ...]:
+    return ScoringRow.id == job.id, ScoringRow.attempt == job.attempt, ScoringRow.state == "running"
+
+
+def _end(session: Session, row: ScoringRow, outcome: Outcome, now: datetime) -> None:
+    row.state, row.ended, row.lease_until = outcome.state, now, None
+    row.note, row.error, row.scores = outcome.note, outcome.error, outcome.scores
+    row.document, row.heatmap = outcome.document, outcome.heatmap
+    submission = session.get_one(SubmissionRow, row.submission_id)
+    if outcome.problems is not None:
+        submission.refused, submission.is_refused = json.dumps(outcome.problems), True
+
+    team = session.get_one(TeamRow, submission.team_id)
+    kind = "" if row.kind == "public" else "held-out "
+    score = "" if outcome.scores.score is None else f", {outcome.scores.score:.6f}"
+    message = f"Submission {submission.id} of {team.name} ({submission.track.title()} Team): {kind}{row.state}{score}."
+    # Only organisers may read about held-out scores.
+    public = row.kind == "public" and row.state == "scored"
+    message = f"{message} {outcome.error}".strip()
+    log_event(session, now, row.state, message, submission.team_id, submission.id, public)

@@ -1,0 +1,107 @@
+"""The two scores of a submission: the public one, and the one on held-out stimuli or models."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
+from headstart.contract.problems import ContractError
+from headstart.contract.submissions import check_submission
+from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.evaluation.alignment.scoring import score
+from headstart.output.errors import UserError, reason_of
+from headstart.portal.records.scores import Scores
+from headstart.portal.settings import Settings
+from headstart.portal.work.queue import FAILED_NOTE, Job, Outcome
+from headstart.portal.work.validation import DOCUMENT
+
+# Errors that may be over later: a full disk, too many open files, too little memory.
+TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
+
+
+class TransientError(Exception):
+    """The cause that kept a submission from being scored may be over later."""
+
+
+class Scorer:
+    """Scores submissions by the documents that an organiser's settings name.
+
+    Args:
+        settings: The settings.
+
+    Raises:
+        UserError: A document cannot be read.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._options = settings.extraction
+        self._challenge = read_challenge(challenge_path(settings.challenge))
+        self._registry = read_registry(registry_path(settings.registry))
+        self._catalog = read_catalog(catalog_path(settings.catalog))
+        models, stimuli = settings.held_out_registry, settings.held_out_catalog
+        self._held_out_registry = self._registry if models is None else read_registry(registry_path(models))
+        self._held_out_catalog = self._catalog if stimuli is None else read_catalog(catalog_path(stimuli))
+
+    def __call__(self, job: Job) -> Outcome:
+        """Score a submission.
+
+        Args:
+            job: The scoring.
+
+        Returns:
+            Its end; only organisers see errors of models and stimuli.
+
+        Raises:
+            TransientError: A later attempt may succeed.
+        """
+        try:
+            submission = check_submission(
+                job.content, DOCUMENT, self._registry, self._catalog, challenge=self._challenge
+            )
+        except ContractError as error:
+            # The submission was valid when it was handed in.
+            note = "The rules have changed since it was handed in."
+            return Outcome("refused", note, str(error), problems=[asdict(problem) for problem in error.problems])
+
+        registry, catalog = self._registry, self._catalog
+        if job.kind == "held_out":
+            # A submission keeps the models or stimuli that it names; only the others are held out.
+            catalog = self._held_out_catalog
+            registry = registry if job.track == "blue" else self._held_out_registry
+
+        try:
+            document, _ = score(submission, registry, catalog, self._options)
+            return Outcome(
+                "scored",
+                scores=Scores.from_document(document),
+                document=json.dumps(document, allow_nan=False),
+                heatmap=_plot_heatmap(document) if job.kind == "public" else None,
+            )
+        except (UserError, OSError, RuntimeError, MemoryError) as error:
+            if any(getattr(each, "errno", None) in TRANSIENT for each in _chain(error)):
+                raise TransientError(reason_of(error)) from error
+            return Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
+
+
+def _plot_heatmap(document: dict[str, Any]) -> bytes:
+    pairwise = document["pairwise"]
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "heatmap.png"
+        title = f"Linear CKA (biased), {document['n_stimuli']} stimuli"
+        draw_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, path, "linear CKA")
+        return path.read_bytes()
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__

@@ -1,0 +1,178 @@
+"""The process that scores: `headstart portal worker`. Several may run, also on several machines with one database."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+
+from headstart.contract.stimulus_files import ROOT_VARIABLE
+from headstart.output.parser import one_line_errors
+from headstart.portal.records.database import UNAVAILABLE, Database
+from headstart.portal.settings import Settings, parse_settings
+from headstart.portal.work.queue import FAILED_NOTE, LEASE, Job, Outcome, claim, finish, prolong, put_back
+
+POLL_SECONDS = 0.3
+MAX_WAIT_SECONDS = 5.0
+NICENESS = 10
+# Names the process of the server that started this one. The worker ends with the server.
+SERVER_VARIABLE = "HEADSTART_PORTAL_SERVER"
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Claims scorings, computes them and writes the results.
+
+    Args:
+        database: The portal's database.
+        scorer: Scores a submission. A `TransientError` returns the scoring to the queue, other exceptions fail it.
+        name: Name of the process in the database.
+        max_seconds: A scoring that takes longer fails, and `end` is called.
+        end: Ends the process: nothing else stops a library.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        scorer: Callable[[Job], Outcome],
+        name: str,
+        max_seconds: float,
+        end: Callable[[], None] = lambda: os._exit(1),
+    ) -> None:
+        self._database = database
+        self._scorer = scorer
+        self._name = name
+        self._max_seconds = max_seconds
+        self._end = end
+        self.stopping = threading.Event()
+
+    def run(self) -> None:
+        """Work until `stopping` is set or the server ends; a scoring that has begun is finished first."""
+        server = os.environ.get(SERVER_VARIABLE)
+        while not self.stopping.is_set() and server in {None, str(os.getppid())}:
+            try:
+                job = claim(self._database, self._name)
+            except UNAVAILABLE as error:
+                _warn("the database cannot be used", error)
+                self.stopping.wait(MAX_WAIT_SECONDS)
+                continue
+            if job is None:
+                self.stopping.wait(POLL_SECONDS)
+            else:
+                self._work_on(job)
+
+    def _work_on(self, job: Job) -> None:
+        scored, written = threading.Event(), threading.Event()
+        heart = threading.Thread(target=self._keep_lease, args=(job, scored, written), daemon=True)
+        heart.start()
+        try:
+            write = self._score(job)
+            scored.set()
+            # The lease is still prolonged: while the database is away, no other worker may score this again.
+            self._write_until_done(write)
+        finally:
+            written.set()
+            heart.join()
+
+    def _score(self, job: Job) -> Callable[[], object]:
+        """Score, and return the function that writes the result."""
+        from headstart.portal.work.scoring import TransientError
+
+        try:
+            outcome = self._scorer(job)
+        except TransientError as error:
+            note, reason = "It will be tried again soon: the machine that scores has no room at present.", str(error)
+            return lambda: put_back(self._database, job, note, reason)
+        except Exception as error:
+            _log.exception("submission %d failed", job.submission_id)
+            outcome = Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
+        return lambda: finish(self._database, job, outcome)
+
+    def _write_until_done(self, write: Callable[[], object]) -> None:
+        """Write, and try again while the database is unreachable or full."""
+        wait = POLL_SECONDS
+        while True:
+            try:
+                write()
+                return
+            except UNAVAILABLE as error:
+                _warn("the database cannot be written", error)
+                time.sleep(wait)
+                wait = min(2 * wait, MAX_WAIT_SECONDS)
+
+    def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
+        """Prolong the lease until the result is written or the scoring takes too long."""
+        last = time.monotonic() + self._max_seconds
+        while not written.wait(min(LEASE.total_seconds() / 6, self._max_seconds)):
+            try:
+                if time.monotonic() > last and not scored.is_set():
+                    error = f"the scoring took longer than {self._max_seconds / 60:g} minutes"
+                    finish(self._database, job, Outcome("failed", FAILED_NOTE, error))
+                    self._end()
+                    return
+                if not prolong(self._database, job):
+                    return
+            except UNAVAILABLE as unavailable:
+                _warn("the lease cannot be prolonged", unavailable)
+
+
+def process_name(number: int) -> str:
+    """Return the name of a process of this machine in the database."""
+    return f"{socket.gethostname()}:{number}"
+
+
+def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> None:
+    """Score submissions until SIGTERM or Ctrl-C; a scoring that has begun is finished first.
+
+    Args:
+        settings: The portal's settings.
+        scorer: Scores a submission; by default as the settings say.
+    """
+    # Pages come first on a machine that runs both.
+    os.nice(NICENESS)
+    datasets = settings.find_datasets()
+    if datasets is not None:
+        os.environ[ROOT_VARIABLE] = str(datasets)
+    database = Database(settings.database_url)
+    if scorer is None:
+        from headstart.portal.work.scoring import Scorer
+
+        scorer = Scorer(settings)
+
+    worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: worker.stopping.set())
+    wait_for_tables(database, worker.stopping)
+    worker.run()
+    database.close()
+
+
+def wait_for_tables(database: Database, stopping: threading.Event) -> None:
+    """Create missing tables as soon as the database can be reached."""
+    while not stopping.is_set():
+        try:
+            database.create_tables()
+            return
+        except UNAVAILABLE as error:
+            _warn("the database cannot be used", error)
+            stopping.wait(MAX_WAIT_SECONDS)
+
+
+def main(args: Sequence[str] | None = None) -> None:
+    """Run a worker.
+
+    Args:
+        args: Options, the portal's settings; those of the process by default.
+    """
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
+    with one_line_errors():
+        work(parse_settings("Score what is handed in at a portal.", args))
+
+
+def _warn(message: str, error: Exception) -> None:
+    _log.warning("%s: %s", message, str(error).partition("\n")[0])
