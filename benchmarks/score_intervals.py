@@ -58,15 +58,13 @@ def score_all(given: Inputs) -> Values:
 def leave_out(given: Inputs, seed: int) -> Values:
     """Compute all metrics without each part, `[metrics, parts]`."""
     parts = divide(given.labels, PARTS, seed)
-    prepared = {name: prepare(given) for name in NAMES if (prepare := METRICS[name].prepare) is not None}
+    scorers = {name: METRICS[name].scorer(given) for name in NAMES}
 
     def without() -> Iterator[list[float]]:
         for part in range(PARTS):
             kept = parts != part
             rest = given.remaining(kept)
-            yield [
-                prepared[name](kept[given.order]) if name in prepared else METRICS[name].compute(rest) for name in NAMES
-            ]
+            yield [scorers[name](kept[given.order], rest) for name in NAMES]
 
     return np.array(list(without())).T
 

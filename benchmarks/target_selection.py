@@ -16,7 +16,7 @@ from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
 from headstart.metrics.ranking.ranking_measures import kendall
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.inputs import Inputs, Pool
-from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
 
 SOURCE_CLASSES = 1000
 SINGLES = 3
@@ -49,7 +49,7 @@ def main(
     x, labels = overlapping_classes(generator, samples, features, classes)
     probabilities = np.exp(3 * generator.standard_normal((samples, SOURCE_CLASSES)))
     probabilities /= probabilities.sum(1, keepdims=True)
-    pool = draw_targets(classes, targets, share, seed=0)
+    pool = sample_targets(classes, targets, share, seed=0)
     print(f"{samples} x {features}, {classes} classes, {targets} targets ({share}), {SOURCE_CLASSES} source classes")
     scores: dict[GbcAxes, list[float]] = {}
     given = Pool(x, labels, probabilities, pool)

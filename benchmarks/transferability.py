@@ -13,7 +13,7 @@ from sklearn.mixture import GaussianMixture
 
 from headstart.benchmarks.command import overlapping_classes, timed
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
-from headstart.metrics.transferability.catalogue import METRICS, TransferabilityMetric
+from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.etran import etran_terms
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture, k_means
@@ -96,17 +96,14 @@ def _left_out(x: NDArray[np.float64], labels: NDArray[np.int64], probabilities: 
     metrics = [METRICS[name] for name in DEFAULT_METRICS if name != "n_leep"]
     kept = divide(labels, 10, 0) != 0
     whole = Inputs(x, labels, probabilities)
-    prepared = {metric.title: metric.prepare(whole) for metric in metrics if metric.prepare is not None}
+    scorers = [metric.scorer(whole) for metric in metrics]
+    for score in scorers:
+        score(kept[whole.order], whole.remaining(kept))
     whole.statistics.gram  # noqa: B018 - computed once for all parts
 
     def ours() -> list[float]:
         rest, in_order = whole.remaining(kept), kept[whole.order]
-        return [timed_score(metric, rest, in_order) for metric in metrics]
-
-    def timed_score(metric: TransferabilityMetric, rest: Inputs, in_order: NDArray[np.bool_]) -> float:
-        if metric.title in prepared:
-            return timed(lambda: prepared[metric.title](in_order))[0]
-        return timed(lambda: metric.compute(rest))[0]
+        return [timed(partial(score, in_order, rest))[0] for score in scorers]
 
     def plain() -> list[float]:
         rest = Inputs(x[kept], labels[kept], probabilities[kept])

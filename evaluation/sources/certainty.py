@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.sources.scores import Score
 from headstart.metrics.sample_efficiency.resolution import maximal_groups
-from headstart.metrics.transferability.left_out import tell_apart
+from headstart.metrics.transferability.left_out import significant_differences
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def find_certainty(scores: Mapping[str, Mapping[str, Score]], metric: str) -> Ce
         return None
     names = sorted(known, key=lambda source: -known[source])
     left_out = np.array([found[name].left_out for name in names])
-    return Certainty(names, tell_apart(np.array([known[name] for name in names]), left_out))
+    return Certainty(names, significant_differences(np.array([known[name] for name in names]), left_out))
 
 
 def say_answer(

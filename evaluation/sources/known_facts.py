@@ -22,7 +22,7 @@ def known_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[s
     Raises:
         UserError: A network cannot be built, whose parameters are counted.
     """
-    if not any(metric.of_source for metric in metrics.values()):
+    if not any("facts" in metric.data for metric in metrics.values()):
         return dict.fromkeys(networks, SourceFacts())
     from headstart.modules.networks.facts import (  # torch, which stored features do without
         count_parameters,

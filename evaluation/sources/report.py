@@ -129,7 +129,7 @@ def _remarks(found: RankedSources) -> list[str]:
     remarks += [
         f"{metric.title} {metric.baseline}, whatever the target: a baseline, which has no part in the mean rank."
         for metric in found.metrics.values()
-        if metric.of_source
+        if "facts" in metric.data
     ]
     remarks += tie_remarks(found, "sources")
     photos = found.target.photos
@@ -156,7 +156,7 @@ def baseline_remarks(found: Scored, what: str, of_source: bool) -> list[str]:
     return [
         f"{metric.title} {metric.baseline}: it is the same for all {what}, and ranks none."
         for metric in found.metrics.values()
-        if metric.baseline and metric.of_source is of_source
+        if metric.baseline and ("facts" in metric.data) is of_source
     ]
 
 

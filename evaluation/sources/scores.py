@@ -1,4 +1,4 @@
-"""All metrics of one source model on one target, from one set of statistics."""
+"""Scores of all metrics of one source model on one target, from one set of statistics."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +26,12 @@ class Score:
 
     Attributes:
         value: The score; None where there is none.
-        seconds: Time that it took, with what it was the first to need of the statistics that the metrics share.
+        seconds: Time of its computation, with the shared statistics that this metric was the first to need.
         reason: Why there is no score; empty where there is one.
         left_out: The score with each part of the photos left out, in the order of parts; empty where it was not
             computed, or cannot be for one of them.
-        left_out_seconds: Time that these took, with what they were the first to need of shared statistics.
-        uncertain: Why there is no interval; empty where there is one, and where none was asked for.
+        left_out_seconds: Time of these computations, with the shared statistics that they were the first to need.
+        uncertain: Why there is no interval; empty where there is one, and where none was requested.
         terms: What the score follows from, together with those of the other sources; empty where it does not.
         left_out_terms: The same with each part of the photos left out.
     """
@@ -54,109 +54,103 @@ class Score:
 
     @property
     def half_width(self) -> float | None:
-        """Half the width of the interval, 0 where it is but rounding errors; None where there is none."""
+        """Half the width of the interval, 0 where it is within rounding errors; None where there is none."""
         if self.interval is None:
             return None
         low, high = self.interval
         return 0.0 if math.isclose(low, high, rel_tol=SAME, abs_tol=SAME) else (high - low) / 2
 
 
-def score_source(metrics: Metrics, given: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
-    """Compute all metrics of one source model on one target, and with each part of the photos left out.
+def score_source(metrics: Metrics, inputs: Inputs, parts: NDArray[np.int64], progress: Progress) -> dict[str, Score]:
+    """Compute all metrics of one source model on one target, and again with each part of the photos left out.
 
-    Of metrics that compare sources the scores have terms and no value, which `compare_sources` gives.
+    Metrics that compare sources return terms and no value; `compare_sources` computes it.
 
     Args:
         metrics: The metrics by name.
-        given: What they are computed from.
+        inputs: The inputs of the metrics.
         parts: The part of each photo, from 0, `[samples]`, -1 for those that are always kept; all -1 for no intervals.
-        progress: Is told of every metric, and of every metric without each part.
+        progress: Advances with every metric, and with every metric without each part.
     """
-    computes = {name: _once_prepared(metric, given) for name, metric in metrics.items()}
+    scorers = {name: metric.scorer(inputs) for name, metric in metrics.items()}
     scores = {}
-    for name, compute in computes.items():
-        scores[name] = score_one(partial(compute, np.ones(len(parts), dtype=bool)), given)
+    for name, scorer in scorers.items():
+        scores[name] = score_one(partial(scorer, np.ones(len(parts), dtype=bool)), inputs)
         progress.advance()
+
     without: dict[str, list[Score]] = {name: [] for name in metrics}
     for part in range(parts.max() + 1):
         kept = parts != part
-        rest = given.remaining(kept)
-        for name, compute in computes.items():
+        remaining = inputs.remaining(kept)
+        for name, scorer in scorers.items():
             if not scores[name].reason and not metrics[name].baseline:
-                without[name].append(score_one(partial(compute, kept[given.order]), rest))
+                without[name].append(score_one(partial(scorer, kept[inputs.order]), remaining))
             progress.advance()
+
     return {name: _with_left_out(scores[name], without[name]) for name in metrics}
 
 
-def _once_prepared(metric: TransferabilityMetric, given: Inputs) -> Callable[[NDArray[np.bool_], Inputs], float]:
-    """Give a function of which samples are kept and of what these are, that does once what can be done for all."""
-    if metric.prepare is None:
-        return lambda _, rest: metric.compute(rest)
-    prepare = cache(metric.prepare)
-    return lambda kept, _: prepare(given)(kept)
-
-
 def _with_left_out(score: Score, without: list[Score]) -> Score:
-    """Add to a score those without each part; none of them where one is missing."""
-    seconds = sum(each.seconds for each in without)
-    missing = [
-        f"without part {part} of the photos: {each.reason}" for part, each in enumerate(without, 1) if each.reason
-    ]
-    if missing:
-        return replace(score, left_out_seconds=seconds, uncertain=missing[0])
+    """Add the scores without each part to a score, or none of them where one is missing."""
+    score = replace(score, left_out_seconds=sum(each.seconds for each in without))
+    for part, each in enumerate(without, 1):
+        if each.reason:
+            return replace(score, uncertain=f"without part {part} of the photos: {each.reason}")
     if score.terms:
-        return replace(score, left_out_terms=tuple(each.terms for each in without), left_out_seconds=seconds)
-    values = tuple(each.value for each in without if each.value is not None)
-    return replace(score, left_out=values, left_out_seconds=seconds)
+        return replace(score, left_out_terms=tuple(each.terms for each in without))
+    return replace(score, left_out=tuple(each.value for each in without if each.value is not None))
 
 
 def compare_sources(metrics: Metrics, scores: Mapping[str, Mapping[str, Score]]) -> dict[str, dict[str, Score]]:
-    """Give the scores of metrics that compare sources their values, from the terms of all sources that have some.
+    """Compute the scores of metrics that compare sources, from the terms of all sources that have some.
 
     Args:
         metrics: The metrics by name.
         scores: Scores by source and metric.
     """
-    found = {source: dict(its) for source, its in scores.items()}
+    compared = {source: dict(by_metric) for source, by_metric in scores.items()}
     for name, metric in metrics.items():
         if metric.combine is None:
             continue
-        known = [source for source, its in found.items() if its[name].terms]
+        known = {source: by_metric[name] for source, by_metric in scores.items() if by_metric[name].terms}
         if len(known) < 2:
-            for source in known:
-                found[source][name] = replace(found[source][name], reason=ALONE)
+            for source, score in known.items():
+                compared[source][name] = replace(score, reason=ALONE)
             continue
-        terms = np.array([found[source][name].terms for source in known])
+
+        terms = np.array([score.terms for score in known.values()])
         values = metric.combine(terms)
-        left_out = [found[source][name].left_out_terms for source in known]
-        # [sources, parts], on the scale of all photos: on one of its own each part would leave the best source 1 and
-        # the worst 0, as if nothing were uncertain. Where terms of one source are missing, no other is compared.
+        # [sources, parts], on the scale of all photos. On a scale of its own, each part would score the best source 1
+        # and the worst 0, without any uncertainty. No source is compared where terms of one source are missing.
         parts = np.empty((len(known), 0))
-        if all(left_out):
-            parts = metric.combine(np.array(left_out).swapaxes(0, 1), terms).T
-        for source, value, without in zip(known, values.tolist(), parts.tolist(), strict=True):
-            found[source][name] = replace(found[source][name], value=value, left_out=tuple(without))
-    return found
+        if all(score.left_out_terms for score in known.values()):
+            left_out = np.array([score.left_out_terms for score in known.values()])
+            parts = metric.combine(left_out.swapaxes(0, 1), terms).T
+        for (source, score), value, without in zip(known.items(), values.tolist(), parts.tolist(), strict=True):
+            compared[source][name] = replace(score, value=value, left_out=tuple(without))
+
+    return compared
 
 
-def score_one(compute: Callable[[Inputs], float | Sequence[float]], given: Inputs) -> Score:
-    """Compute one score by a metric or a part of it, or its terms; none where there is an error or it is not finite."""
+def score_one(compute: Callable[[Inputs], float | Sequence[float]], inputs: Inputs) -> Score:
+    """Compute one score or its terms; an error, or a value that is not finite, leaves a score without a value."""
     start = time.perf_counter()
     try:
-        value, reason = compute(given), ""
+        value, reason = compute(inputs), ""
     except ValueError as error:
         value, reason = None, str(error)
     seconds = time.perf_counter() - start
+
     if value is None or not np.isfinite(value).all():
         return Score(None, seconds, reason or f"the score is {value}")
     return Score(None, seconds, terms=tuple(value)) if isinstance(value, Sequence) else Score(value, seconds)
 
 
 def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> list[Score]:
-    """Compute scores of several targets at once, and share the time among them.
+    """Compute scores of several targets at once, and divide the time among them.
 
     Args:
-        compute: Gives the scores, `[targets]`; those that are not finite, or all after a ValueError, are none.
+        compute: Returns the scores, `[targets]`; those that are not finite, or all after a ValueError, are missing.
         count: Number of targets.
     """
     start = time.perf_counter()
@@ -165,9 +159,6 @@ def score_jointly(compute: Callable[[], NDArray[np.float64]], count: int) -> lis
     except ValueError as error:
         values, reason = [None] * count, str(error)
     seconds = (time.perf_counter() - start) / count
-    return [
-        Score(value, seconds, reason)
-        if value is None or math.isfinite(value)
-        else Score(None, seconds, f"the score is {value}")
-        for value in values
-    ]
+
+    reasons = [reason if value is None or math.isfinite(value) else f"the score is {value}" for value in values]
+    return [Score(None if why else value, seconds, why) for value, why in zip(values, reasons, strict=True)]

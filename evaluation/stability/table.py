@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.stability.rows import MOST_NAMED, Rows, list_kinds, read_rows
 from headstart.evaluation.tables import read_performances
-from headstart.metrics.ranking.static_orders import tell_apart
+from headstart.metrics.ranking.static_orders import scores_differ
 from headstart.metrics.transferability.catalogue import METRICS
 from headstart.output.errors import UserError
 from headstart.output.files import digest_file
@@ -156,7 +156,7 @@ def _require(least: int, metrics: Sequence[str], sources: Sequence[str], left_ou
 def _leave_out_constant(table: TransferTable, least: int) -> TransferTable:
     """Leave out metrics that say nothing of the sources, and would leave every experiment without an outcome."""
     scores = zip(table.scores.transpose(2, 0, 1), table.known.T, strict=True)
-    kept = np.any([tell_apart(its[:, here]) for its, here in scores], axis=0)
+    kept = np.any([scores_differ(its[:, here]) for its, here in scores], axis=0)
     left_out = [name for name, keep in zip(table.metrics, kept, strict=True) if not keep]
     metrics = [name for name, keep in zip(table.metrics, kept, strict=True) if keep]
     _require(least, metrics, table.sources, f" besides {', '.join(left_out)}, {CONSTANT}," if left_out else "")

@@ -1,8 +1,8 @@
-"""All metrics of one source model on many targets that are made of classes of one data set."""
+"""Scores of one source model on many targets that are made of classes of one data set."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -11,16 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.evaluation.sources.scores import Metrics, Score, score_jointly, score_one
-from headstart.metrics.transferability.catalogue import Pooled
-from headstart.metrics.transferability.inputs import Inputs, Pool
+from headstart.metrics.transferability.catalogue import TransferabilityMetric
+from headstart.metrics.transferability.inputs import Pool
 from headstart.metrics.transferability.joint_scores import gbc_of_targets
 from headstart.output.progress import track
 
 GbcAxes = Literal["dataset", "target", "features"]
-POOLED_GBC: dict[GbcAxes, Pooled | None] = {
-    "dataset": Pooled(gbc_of_targets),
+POOLED_GBC: dict[GbcAxes, Callable[[Pool], NDArray[np.float64]] | None] = {
+    "dataset": gbc_of_targets,
     "target": None,
-    "features": Pooled(lambda pool: gbc_of_targets(pool, pca=None)),
+    "features": partial(gbc_of_targets, pca=None),
 }
 
 
@@ -28,8 +28,8 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
     """Compute metrics of all targets, by name and of each target.
 
     Every metric ranks targets with the best first: one whose lower scores are better has its sign reversed. The time of
-    a metric is its share of what is computed for all targets at once, and its own for the target, with what it is the
-    first to need of the statistics that metrics share.
+    a metric is its share of what is computed for all targets at once, and its own for the target, with the shared
+    statistics that it is the first to need.
 
     Args:
         pool: The targets.
@@ -39,32 +39,29 @@ def score_targets(pool: Pool, metrics: Metrics, gbc_axes: GbcAxes = "dataset") -
     """
     if "gbc" in metrics:
         metrics = {**metrics, "gbc": replace(metrics["gbc"], pooled=POOLED_GBC[gbc_axes])}
-    count = len(pool.targets)
-    columns = {
-        name: score_jointly(partial(metric.pooled.jointly, pool), count)
-        for name, metric in metrics.items()
-        if metric.pooled is not None
-    }
-    parts = {name: metric.compute if metric.pooled is None else metric.pooled.alone for name, metric in metrics.items()}
-    alone = {name: part for name, part in parts.items() if part is not None}
-    if alone:
-        rows = [_score_target(pool, chosen, alone) for chosen in track(pool.targets, "metrics", "targets")]
-        for name in alone:
-            own = [row[name] for row in rows]
-            columns[name] = list(map(_add, columns[name], own)) if name in columns else own
+    scores: list[dict[str, Score]] = [{} for _ in pool.targets]
     for name, metric in metrics.items():
-        if not metric.higher_is_better:
-            columns[name] = [
-                score if score.value is None else replace(score, value=-score.value) for score in columns[name]
-            ]
-    return [{name: columns[name][place] for name in metrics} for place in range(count)]
+        if metric.pooled is not None:
+            for target, score in zip(scores, score_jointly(partial(metric.pooled, pool), len(scores)), strict=True):
+                target[name] = score
+
+    alone = {name: metric.compute if metric.pooled is None else metric.pooled_rest for name, metric in metrics.items()}
+    computes = {name: compute for name, compute in alone.items() if compute is not None}
+    if computes:
+        for target, classes in zip(scores, track(pool.targets, "metrics", "targets"), strict=True):
+            inputs = pool.inputs(classes)
+            for name, compute in computes.items():
+                score = score_one(compute, inputs)
+                target[name] = _add(target[name], score) if name in target else score
+
+    return [{name: _higher_is_better(target[name], metrics[name]) for name in metrics} for target in scores]
 
 
-def _score_target(
-    pool: Pool, chosen: NDArray[np.int64], parts: Mapping[str, Callable[[Inputs], float]]
-) -> dict[str, Score]:
-    given = pool.inputs(chosen)
-    return {name: score_one(compute, given) for name, compute in parts.items()}
+def _higher_is_better(score: Score, metric: TransferabilityMetric) -> Score:
+    """Reverse the sign of a score whose lower values are better."""
+    if metric.higher_is_better or score.value is None:
+        return score
+    return replace(score, value=-score.value)
 
 
 def _add(one: Score, other: Score) -> Score:

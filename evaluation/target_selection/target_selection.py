@@ -24,7 +24,7 @@ from headstart.evaluation.target_selection.report import print_target_ranking, t
 from headstart.evaluation.target_selection.results import RankedTargets
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
 from headstart.metrics.transferability.inputs import Pool
-from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, refuse_other_results
@@ -95,7 +95,7 @@ def target_selection(
         raise UserError(f"metrics: {', '.join(comparing)} compare sources, and here there is one; leave them out")
     whole = read_target("dataset", dataset, split, cache_folder(extraction.cache_dir), "dataset")
     try:
-        pool = draw_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
+        pool = sample_targets(len(whole.photos.classes), int(targets), class_share, int(seed))
     except ValueError as error:
         raise UserError(f"dataset: {error}") from error
     names = [f"{dataset.name}-{place:0{len(str(targets))}d}" for place in range(1, len(pool) + 1)]

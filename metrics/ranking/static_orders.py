@@ -60,19 +60,19 @@ def measure_targets(scores: Values, performances: Values, known: Known) -> Value
 
     Returns:
         `[r, t, e]` with the measures in the order of `MEASURES`, NaN where one is undefined, and where scores do not
-        `tell_apart`: the source that Rel@1 would take of equals is not the ranker's choice.
+        `scores_differ`: the source that Rel@1 would take of equals is not the ranker's choice.
     """
     found = np.full((len(scores), known.shape[1], len(MEASURES)), np.nan)
     for target, here in enumerate(known.T):
         if here.sum() > 1:
             given = scores[:, here, target]
-            ranked = tell_apart(given)
+            ranked = scores_differ(given)
             if ranked.any():
                 found[ranked, target] = _measure(given[ranked], performances[here, target])
     return found
 
 
-def tell_apart(scores: Values) -> Known:
+def scores_differ(scores: Values) -> Known:
     """Tell whether scores `[..., n]` differ by more than rounding errors, `[...]`; never of those that are not finite.
 
     The bound is relative to the largest, since scores of others may be of any scale.

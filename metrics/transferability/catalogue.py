@@ -1,9 +1,11 @@
-"""The catalogue of transferability metrics, which whatever computes, ranks, prints or lists metrics reads."""
+"""The catalogue of transferability metrics, from which commands compute, rank, print and list them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -33,18 +35,8 @@ from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.source_facts import parameter_count, source_accuracy
 from headstart.metrics.transferability.trans_rate import trans_rate
 
-
-@dataclass(frozen=True)
-class Pooled:
-    """A metric of many targets of one data set, with what is computed for all at once; the score is the sum of both.
-
-    Attributes:
-        jointly: Computed for all targets at once, `[targets]`.
-        alone: Computed for each target; None where nothing is.
-    """
-
-    jointly: Callable[[Pool], NDArray[np.float64]]
-    alone: Callable[[Inputs], float] | None = None
+# Arguments of functions that are data; all others are options.
+ARGUMENTS = ("features", "labels", "probabilities", "seed")
 
 
 @dataclass(frozen=True)
@@ -52,176 +44,164 @@ class TransferabilityMetric:
     """A metric as commands know it.
 
     Attributes:
-        title: What reports call it.
-        summary: What it is, in some words.
-        compute: Gives the score of one source model on one target, with options by name, or the terms that `combine`
-            takes; a ValueError says why there is none.
-        function: What has the options, as those of its arguments that are no data; None where there are none.
-        needs_head: Whether it takes the probabilities of the source head.
-        higher_is_better: Whether a higher score says that the source transfers better. It always does, but for a
-            baseline, whose sign is reversed where targets are ranked.
-        baseline: What it does with the labels of the target alone, or with the source alone, which is the same for all
-            sources, or all targets: it ranks none of these and has no part in mean ranks. Empty for a metric that
-            depends on both.
-        of_source: Whether it knows the source alone, and takes facts of it.
-        is_single: Whether targets of one data set share little of its computation, so that a pool takes about as long
-            as its targets one by one.
-        is_default: Whether it is computed where no metrics are named.
-        combine: Gives the scores of the sources of a pool, `[..., sources]`, of the terms of each and of those that
-            they are compared on the scale of, `[..., sources, terms]`, by default the same; None where the score of a
-            source does not depend on the others.
-        pooled: How it is computed on many targets of one data set; None where it is computed on each of them, from
-            statistics that follow from those of the data set.
-        prepare: What it does once where parts of the samples are left out in turn: gives the score of those that are
-            kept, by a mask `[samples]` in the order of the statistics. None where it is computed on each rest, from
-            statistics that follow from those of all.
+        title: Name of the metric in reports.
+        summary: One line on what it measures.
+        function: Returns the score of one source model on one target, or the terms that `combine` takes; raises a
+            ValueError that says why there is no score.
+        data: The attributes of `Inputs` that the function takes first. A metric of `probabilities` needs a source
+            head; one of `facts` is the same for all targets.
+        options: Options of the function, by name.
+        higher_is_better: Whether a higher score means that the source transfers better. This is false for a baseline
+            only, whose sign is reversed where targets are ranked.
+        baseline: How the metric follows from the labels of the target alone, or from the source alone. It is then the
+            same for all sources, or for all targets, ranks none of them and does not count in mean ranks. Empty for a
+            metric that depends on both.
+        is_default: Whether the metric is computed where no metrics are named.
+        combine: Returns the scores of the sources of a pool, `[..., sources]`, from the terms of each and from those
+            that set the scale, `[..., sources, terms]`, by default the same; None where the score of a source does not
+            depend on the others.
+        pooled: Returns the scores on many targets of one data set at once, `[targets]`; None where the metric is
+            computed on each of them, from statistics that follow from those of the data set.
+        pooled_rest: A term that is computed for each of these targets and added to `pooled`; None for no such term.
+        prepare: Computes once, from the statistics of all samples and the seed, what stays the same where parts of the
+            samples are left out in turn. Returns a function from a mask of the remaining samples, `[samples]` in the
+            order of the statistics, to their score. None where the metric is computed on each remainder, from
+            statistics that follow from those of all samples.
     """
 
     title: str
     summary: str
-    compute: Callable[..., Any]
-    function: Callable[..., float] | None = None
-    needs_head: bool = False
+    function: Callable[..., Any]
+    data: tuple[str, ...] = ("statistics",)
+    options: Mapping[str, Any] = field(default_factory=dict)
     higher_is_better: bool = True
     baseline: str = ""
-    of_source: bool = False
-    is_single: bool = False
     is_default: bool = True
     combine: Callable[..., NDArray[np.float64]] | None = None
-    pooled: Pooled | None = None
+    pooled: Callable[[Pool], NDArray[np.float64]] | None = None
+    pooled_rest: Callable[[Inputs], float] | None = None
     prepare: Callable[..., Callable[[NDArray[np.bool_]], float]] | None = None
 
+    @property
+    def option_names(self) -> list[str]:
+        """The options that the function has."""
+        return [name for name in inspect.signature(self.function).parameters if name not in (*ARGUMENTS, *self.data)]
 
-# By the names that options, tables and documents have for them, in the order of reports.
+    def compute(self, inputs: Inputs) -> Any:  # noqa: ANN401 - a score, or terms
+        """Compute the score of one source model on one target, or its terms."""
+        return self.scorer(inputs)(np.ones(len(inputs.labels), dtype=bool), inputs)
+
+    def scorer(self, inputs: Inputs) -> Callable[[NDArray[np.bool_], Inputs], Any]:
+        """Return a function that computes the score of some of the samples, and prepares on its first call.
+
+        The function takes a mask of these samples in the order of the statistics, `[samples]`, and their inputs.
+        """
+        prepare = self.prepare
+        if prepare is None:
+            return lambda _, remaining: self.function(*(getattr(remaining, name) for name in self.data), **self.options)
+        prepared = cache(lambda: prepare(inputs.statistics, seed=inputs.seed, **self.options))
+        return lambda kept, _: prepared()(kept)
+
+
+# By the names in options, tables and documents, in the order of reports.
 METRICS: dict[str, TransferabilityMetric] = {
     "gbc": TransferabilityMetric(
-        "GBC",
-        "overlap of the classes as Gaussians (Bhattacharyya), negative",
-        lambda given, **options: gbc(given.statistics, **options),
-        gbc,
-        pooled=Pooled(gbc_of_targets),
+        "GBC", "overlap of the classes as Gaussians (Bhattacharyya), negative", gbc, pooled=gbc_of_targets
     ),
     "leep": TransferabilityMetric(
         "LEEP",
         "log likelihood of the labels given the source head's predictions",
-        lambda given: leep(given.probabilities, given.labels),
-        needs_head=True,
-        pooled=Pooled(leep_of_targets),
+        leep,
+        data=("probabilities", "labels"),
+        pooled=leep_of_targets,
     ),
     "n_leep": TransferabilityMetric(
-        "N-LEEP",
-        "LEEP with a mixture of Gaussians in place of the source head",
-        lambda given, **options: n_leep(given.statistics, seed=given.seed, **options),
-        n_leep,
-        is_single=True,
-        prepare=lambda given, **options: prepare_n_leep(given.statistics, seed=given.seed, **options),
+        "N-LEEP", "LEEP with a mixture of Gaussians in place of the source head", n_leep, prepare=prepare_n_leep
     ),
-    "log_me": TransferabilityMetric(
-        "LogME", "evidence of a linear model of the labels", lambda given: log_me(given.statistics)
-    ),
+    "log_me": TransferabilityMetric("LogME", "evidence of a linear model of the labels", log_me),
     "h_score": TransferabilityMetric(
         "H-score",
         "spread between the classes relative to that of the features",
-        lambda given: h_score(given.statistics),
+        lambda statistics: h_score(statistics),
     ),
     "h_score_shrunk": TransferabilityMetric(
         "H-score (shrunk)",
         "H-score with the covariance shrunk by Ledoit and Wolf's intensity",
-        lambda given: h_score(given.statistics, shrinkage=True),
+        lambda statistics: h_score(statistics, shrinkage=True),
     ),
     "nce": TransferabilityMetric(
         "NCE",
         "conditional entropy of the labels given the predicted source classes, negative",
-        lambda given: nce(given.probabilities.argmax(1), given.labels),
-        needs_head=True,
-        pooled=Pooled(nce_of_targets),
+        lambda probabilities, labels: nce(probabilities.argmax(1), labels),
+        data=("probabilities", "labels"),
+        pooled=nce_of_targets,
     ),
     "trans_rate": TransferabilityMetric(
         "TransRate",
         "coding rate of the features less that of the classes",
-        lambda given, **options: trans_rate(given.statistics, **options),
         trans_rate,
-        pooled=Pooled(lambda pool: -coding_rates_of_classes(pool), coding_rate_of_samples),
+        pooled=lambda pool: -coding_rates_of_classes(pool),
+        pooled_rest=coding_rate_of_samples,
     ),
     "knn": TransferabilityMetric(
-        "kNN",
-        "accuracy of the nearest neighbours by cosine, each sample left out in turn",
-        lambda given, **options: knn_accuracy(given.statistics, **options),
-        knn_accuracy,
-        is_single=True,
+        "kNN", "accuracy of the nearest neighbours by cosine, each sample left out in turn", knn_accuracy
     ),
     "parc": TransferabilityMetric(
-        "PARC",
-        "rank correlation between distances of features and of labels",
-        lambda given, **options: parc(given.statistics, seed=given.seed, **options),
-        parc,
-        is_single=True,
-        prepare=lambda given, **options: prepare_parc(given.statistics, seed=given.seed, **options),
+        "PARC", "rank correlation between distances of features and of labels", parc, prepare=prepare_parc
     ),
     "sfda": TransferabilityMetric(
-        "SFDA",
-        "probability of the labels by Fisher discriminants, features made harder to tell",
-        lambda given: sfda(given.statistics),
-        is_single=True,
+        "SFDA", "probability of the labels by Fisher discriminants, features made harder to tell", sfda
     ),
-    # Scores by these two change with the pool.
+    # The scores of these two change with the pool.
     "etran": TransferabilityMetric(
         "ETran",
         "energy and probability of the labels by discriminants, scaled over the pool",
-        lambda given: etran_terms(given.statistics),
-        is_single=True,
+        etran_terms,
         is_default=False,
         combine=etran,
     ),
     "ncti": TransferabilityMetric(
         "NCTI",
         "how near the features are to neural collapse, scaled over the pool",
-        lambda given: ncti_terms(given.statistics),
-        is_single=True,
+        ncti_terms,
         is_default=False,
         combine=ncti,
     ),
     "pactran": TransferabilityMetric(
-        "PACTran",
-        "PAC-Bayesian bound on the error of logistic regression, negative",
-        lambda given, **options: pactran(given.statistics, **options),
-        pactran,
-        is_single=True,
-        is_default=False,
+        "PACTran", "PAC-Bayesian bound on the error of logistic regression, negative", pactran, is_default=False
     ),
-    # The others are to stand in for it.
+    # The other metrics are to stand in for it.
     "linear_probe": TransferabilityMetric(
         "linear probe",
         "accuracy of logistic regression over five folds, the slow reference",
-        lambda given, **options: linear_probe_accuracy(given.statistics, seed=given.seed, **options),
         linear_probe_accuracy,
-        is_single=True,
-        prepare=lambda given, **options: prepare_linear_probe(given.statistics, seed=given.seed, **options),
+        prepare=prepare_linear_probe,
         is_default=False,
     ),
     "num_classes": TransferabilityMetric(
         "NumC",
         "number of the target's classes, the baseline for targets",
-        lambda given: num_classes(given.labels),
+        num_classes,
+        data=("labels",),
         higher_is_better=False,
         baseline="counts the classes of the target",
-        pooled=Pooled(lambda pool: np.array([float(len(chosen)) for chosen in pool.targets])),
+        pooled=lambda pool: np.array([float(len(classes)) for classes in pool.targets]),
     ),
     # These take facts that are not known of every source.
     "source_accuracy": TransferabilityMetric(
         "source accuracy",
         "accuracy of the source on its own task, a baseline for sources",
-        lambda given: source_accuracy(given.facts),
+        source_accuracy,
+        data=("facts",),
         baseline="is the accuracy of the source on its own task",
-        of_source=True,
         is_default=False,
     ),
     "parameters": TransferabilityMetric(
         "parameters",
         "number of the source's parameters, a baseline for sources",
-        lambda given: parameter_count(given.facts),
+        parameter_count,
+        data=("facts",),
         baseline="counts the parameters of the source",
-        of_source=True,
         is_default=False,
     ),
 }

@@ -10,16 +10,16 @@ from headstart.metrics.transferability.feature_statistics import FeatureStatisti
 from headstart.metrics.transferability.fisher_discriminant import all_components, class_probabilities, of_own_class
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
-# Of the released program: how the terms count, and which share of the samples, in thousandths, gives the energy.
+# Of the released program: the weights of the terms, and the share of the samples, in thousandths, for the energy.
 WEIGHTS = np.array([0.15, 0.85])
 LOWEST = 5
 
 
 def etran_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float]:
-    """Compute what ETran for classification compares sources by: the energy, and the probability of the labels.
+    """Compute the terms of ETran for classification: the energy, and the probability of the labels.
 
     Source: as of `etran`. The energy of a sample is the logarithm of the sum of the exponentials of its features, high
-    where the target looks like what the source knows; the term is the mean over the 0.5 % of the samples with the
+    where the target resembles the data of the source; the term is the mean over the 0.5 % of the samples with the
     lowest ones, one at least, as in the released program. The other term is the mean probability that linear
     discriminants give the labels, with the regularisation of SFDA; the regression score does not apply.
 
@@ -45,18 +45,18 @@ def etran(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) -
     """Compute ETran of the sources of a pool from their terms.
 
     Each term is scaled to run from 0 to 1 over the pool, and the scores are `0.15 energy + 0.85 classification`: a
-    score says where a source stands in its pool, and changes with the pool.
+    score is the standing of a source in its pool, and changes with the pool.
 
     Source: Mohsen Gholami et al., "ETran: Energy-Based Transferability Estimation", ICCV 2023; the weights are those of
     the program released with it.
 
     Args:
-        terms: Those of `etran_terms`, `[..., sources, 2]`.
-        pool: The terms that the scale is of; by default the same.
+        terms: Terms of `etran_terms`, `[..., sources, 2]`.
+        pool: The terms that set the scale; by default the same.
 
     Returns:
-        The scores, from 0 to 1, `[..., sources]`, where the scale is their own; a term that is the same for all of a
-            pool counts as 0.
+        The scores, `[..., sources]`, from 0 to 1 on their own scale; a term that is the same for all of a pool counts
+            as 0.
     """
     scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ WEIGHTS
     return scores

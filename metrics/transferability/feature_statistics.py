@@ -1,4 +1,4 @@
-"""What the transferability metrics of one source model on one target share: checks, Gram matrix, spectrum."""
+"""Statistics that the transferability metrics of one source model on one target share: Gram matrix and spectrum."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ class Spectrum:
 
 
 class FeatureStatistics:
-    """Features and labels of one source model on one target, checked, in float64, with what metrics derive from them.
+    """Features and labels of one source model on one target, checked, in float64, with the statistics of metrics.
 
-    Whatever is derived is computed when first asked for and kept, so that all metrics that are given the same object
-    share it. Samples are kept sorted by class, classes numbered without gaps. Memory: one copy of the features in
-    float64, and up to three matrices of `min(samples, features)` squared.
+    Statistics are computed on first use and stored, so that metrics share them. Samples are sorted by class, and
+    classes are numbered without gaps. Memory: one copy of the features in float64, and up to three matrices of
+    `min(samples, features)` squared.
 
     Args:
-        features: `[samples, features]`, an array, or a tensor on any device, on which everything then happens.
+        features: `[samples, features]`, an array, or a tensor on any device, on which everything is then computed.
         labels: Integers from 0, `[samples]`; numbers that do not occur are no classes.
 
     Attributes:
         samples: Number of samples.
         dimensions: Number of features.
         class_sizes: How many samples each class has, `[classes]`.
-        counts: The same where the features lie, `[classes, 1]`.
+        counts: The same on the device of the features, `[classes, 1]`.
         labels: Class of every row of `centred`, counted from 0 without gaps, ascending, `[samples]`.
         mean: Mean of the features, `[features]`.
         centred: Features less their mean, sorted by class, `[samples, features]`.
@@ -68,9 +68,11 @@ class FeatureStatistics:
         if values.ndim != 2 or 0 in values.shape:
             raise ValueError(f"features must be [samples, features], at least one of each, not {list(values.shape)}")
         _check_magnitude(values)
+
         self.samples, self.dimensions = values.shape
         order, self.labels, _, self.class_sizes = sort_by_class(labels, self.samples)
         self.counts = like(self.class_sizes.astype(np.float64), values)[:, None]
+
         # Relative to one of the rows, constant features are exactly 0.
         origin = values[0]
         self.centred = values[like(order, values)]
@@ -83,10 +85,10 @@ class FeatureStatistics:
 
     @classmethod
     def of(cls, features: Array | FeatureStatistics, labels: Array | None) -> FeatureStatistics:
-        """Give the statistics of features and labels, or those that were passed in their place.
+        """Return the statistics of features and labels, or those that were passed in place of the features.
 
         Raises:
-            ValueError: Labels are missing, or given twice.
+            ValueError: Labels are missing, or passed together with statistics.
         """
         if isinstance(features, FeatureStatistics):
             if labels is not None:
@@ -141,6 +143,18 @@ class FeatureStatistics:
         vectors = right.T if self.dimensions <= self.samples else left
         return Spectrum(singular**2, vectors, sum_by_class(left * singular, self.class_sizes))
 
+    def class_moments(self, rows: Array) -> tuple[Array, Array]:
+        """Compute the means of classes, and the deviations from them, of rows in the order of `centred`.
+
+        Args:
+            rows: `[samples, axes]`.
+
+        Returns:
+            `[classes, axes]` and `[samples, axes]`.
+        """
+        means = sum_by_class(rows, self.class_sizes) / self.counts
+        return means, rows - means[like(self.labels, rows)]
+
     def principal_components(self, count: int) -> Array:
         """Project the centred features onto their first axes, `[samples, min(count, samples, features)]`."""
         vectors = self.spectrum.vectors[:, :count]
@@ -155,7 +169,7 @@ def decompose(gram: Array, rounding: float, magnitude: float = 0.0) -> tuple[Arr
     Args:
         gram: The matrix.
         rounding: Relative error of its entries; eigenvalues up to this share of the largest are set to 0.
-        magnitude: What the error is relative to, if that is more than the largest eigenvalue.
+        magnitude: The error is relative to this number where it exceeds the largest eigenvalue.
 
     Returns:
         Eigenvalues from the largest to the smallest `[m]`, and eigenvectors as columns `[m, m]`.
@@ -188,18 +202,17 @@ def sort_by_class(
 
 
 def check_labels(name: str, labels: Array, samples: int) -> Array:
-    """Refuse labels that are not one integer for every sample, and give them where they lie; no value is read."""
+    """Check that labels are one integer for every sample, and return them as they are; no value is read."""
     array = as_array(name, labels)
     if tuple(array.shape) != (samples,):
         raise ValueError(f"{name} must be [{samples}], one for every sample, not {list(array.shape)}")
-    other = array.is_floating_point() or array.is_complex() if is_tensor(array) else array.dtype.kind not in "iub"
-    if other:
+    if array.is_floating_point() or array.is_complex() if is_tensor(array) else array.dtype.kind not in "iub":
         raise ValueError(f"{name} must be integers, not {str(array.dtype).removeprefix('torch.')}")
     return array
 
 
 def class_slices(class_sizes: NDArray[np.int64]) -> list[slice]:
-    """Give where the rows of every class are that are sorted by class."""
+    """Return the slice of every class in rows that are sorted by class."""
     ends = np.cumsum(class_sizes)
     return list(map(slice, ends - class_sizes, ends))
 
@@ -208,22 +221,21 @@ def sum_by_class(rows: Array, class_sizes: NDArray[np.int64]) -> Array:
     """Add up the rows of every class, `[classes, features]`, of rows `[samples, features]` that are sorted by class."""
     if is_tensor(rows):
         xp = namespace(rows)
-        places = xp.repeat_interleave(xp.asarray(class_sizes, device=rows.device))
-        return xp.zeros_like(rows[: len(class_sizes)]).index_add_(0, places, rows)
+        classes = xp.repeat_interleave(xp.asarray(class_sizes, device=rows.device))
+        return xp.zeros_like(rows[: len(class_sizes)]).index_add_(0, classes, rows)
     return np.add.reduceat(rows, np.cumsum(class_sizes) - class_sizes, axis=0)
 
 
 def _check_magnitude(values: Array) -> None:
-    # NaN is the largest of any numbers that it is among, so that it is found, too.
+    """Check that features are finite and of a magnitude whose fourth power is within float64."""
+    # The largest number is NaN where any number is.
     largest = float(namespace(values).maximum(values.max(), -values.min()))
     if largest == 0 or LEAST_MAGNITUDE <= largest <= GREATEST_MAGNITUDE:
         return
-    if np.isfinite(largest):
-        size = "small" if largest < 1 else "large"
-        msg = (
-            f"features are too {size}: the largest absolute value is {largest:.2g}, which must be from "
-            f"{LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
-        )
-    else:
-        msg = f"features must be finite; row {np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]} is not"
-    raise ValueError(msg)
+    if not np.isfinite(largest):
+        row = np.flatnonzero(~np.isfinite(to_host(values)).all(1))[0]
+        raise ValueError(f"features must be finite; row {row} is not")
+    raise ValueError(
+        f"features are too {'small' if largest < 1 else 'large'}: the largest absolute value is {largest:.2g}, which "
+        f"must be from {LEAST_MAGNITUDE:g} to {GREATEST_MAGNITUDE:g}, or 0; multiply them by a constant"
+    )

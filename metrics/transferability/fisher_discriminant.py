@@ -1,4 +1,4 @@
-"""Linear discriminants with a regularised covariance within the classes, which several metrics judge features by."""
+"""Linear discriminants with a regularised covariance within the classes, by which several metrics judge features."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import numpy as np
 from headstart.metrics.arrays import Array, like, namespace
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
 
-# Of the program released with SFDA: how fast the shrinkage falls with the spread within classes, and its least.
+# Of the program released with SFDA: how fast the shrinkage falls with the spread within classes, and its minimum.
 RATE, LEAST_SHRINKAGE = 5.0, 1e-10
 
 
 def all_components(statistics: FeatureStatistics) -> Array:
-    """Give the features along the axes of their spread, `[samples, rank]`, which leaves discriminants as they are."""
+    """Return the features along the axes of their spread, `[samples, rank]`; discriminants do not change."""
     rank = statistics.spectrum.rank
     return statistics.principal_components(rank) if rank else statistics.centred[:, :1]
 
@@ -22,11 +22,11 @@ def all_components(statistics: FeatureStatistics) -> Array:
 def class_probabilities(
     rows: Array, statistics: FeatureStatistics, dimensions: int, shrinkage: float | None = None
 ) -> tuple[Array, float]:
-    """Fit regularised linear discriminants to rows, and give the probabilities of the classes of the same rows.
+    """Fit regularised linear discriminants to rows, and return the probabilities of the classes of the same rows.
 
     The classes are Gaussians with means of their own, the covariance `(1 - a) W + a m I` in common and their shares as
     priors, W being the mean over samples of the outer products of deviations from the class means, and m the mean
-    variance, its trace by the number of dimensions. Without one that is given, the shrinkage a is `exp(-5 s)`, at least
+    variance, its trace by the number of dimensions. By default the shrinkage a is `exp(-5 s)`, at least
     1e-10, where s is the largest eigenvalue of W.
 
     Source: Wenqi Shao et al., "Not All Models Are Equal: Predicting Model Transferability in a Self-challenging Fisher
@@ -43,8 +43,7 @@ def class_probabilities(
         Probabilities `[samples, classes]`, and the shrinkage.
     """
     xp = namespace(rows)
-    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
-    covariance = covariance_within(rows, statistics)
+    means, covariance = _means_and_covariance(rows, statistics)
     if shrinkage is None:
         shrinkage = max(math.exp(-RATE * max(float(xp.linalg.eigvalsh(covariance)[-1]), 0.0)), LEAST_SHRINKAGE)
     weights = xp.linalg.solve(_shrunk(covariance, shrinkage, dimensions), means.T)
@@ -54,7 +53,7 @@ def class_probabilities(
 
 
 def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: float) -> Array:
-    """Give centred rows along the axes that tell the classes apart best, of unit variance within classes.
+    """Project centred rows onto the axes that separate the classes best, of unit variance within classes.
 
     Args:
         rows: `[samples, axes]`, of mean 0, in the order of the statistics.
@@ -65,18 +64,18 @@ def along_discriminants(rows: Array, statistics: FeatureStatistics, shrinkage: f
         `[samples, min(classes - 1, axes)]`.
     """
     xp = namespace(rows)
-    factor = xp.linalg.cholesky(_shrunk(covariance_within(rows, statistics), shrinkage, rows.shape[1]))
+    _, covariance = _means_and_covariance(rows, statistics)
+    factor = xp.linalg.cholesky(_shrunk(covariance, shrinkage, rows.shape[1]))
     white = xp.linalg.solve(factor, rows.T).T
     means = sum_by_class(white, statistics.class_sizes) / statistics.counts
     _, _, axes = xp.linalg.svd(xp.sqrt(statistics.counts) * means, full_matrices=False)
     return white @ axes[: statistics.classes - 1].T
 
 
-def covariance_within(rows: Array, statistics: FeatureStatistics) -> Array:
-    """Give the mean over samples of the outer products of deviations from the class means, `[axes, axes]`."""
-    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
-    deviations = rows - means[like(statistics.labels, rows)]
-    return deviations.T @ deviations / statistics.samples
+def _means_and_covariance(rows: Array, statistics: FeatureStatistics) -> tuple[Array, Array]:
+    """Compute the means of classes `[classes, axes]`, and the covariance within classes, `[axes, axes]`."""
+    means, deviations = statistics.class_moments(rows)
+    return means, deviations.T @ deviations / statistics.samples
 
 
 def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
@@ -86,13 +85,13 @@ def _shrunk(covariance: Array, shrinkage: float, dimensions: int) -> Array:
 
 
 def softmax(scores: Array) -> Array:
-    """Give the softmax over classes, `[samples, classes]`."""
+    """Compute the softmax over classes, `[samples, classes]`."""
     xp = namespace(scores)
     exponentials = xp.exp(scores - xp.amax(scores, 1)[:, None])
     return exponentials / exponentials.sum(1)[:, None]
 
 
 def of_own_class(values: Array, statistics: FeatureStatistics) -> Array:
-    """Take of values `[samples, classes]` those of each sample's class, `[samples]`."""
+    """Return the value of each sample's class, `[samples]`, from values `[samples, classes]`."""
     labels = like(statistics.labels, values)
     return values[like(np.arange(statistics.samples), values), labels]

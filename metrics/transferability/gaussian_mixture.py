@@ -1,4 +1,4 @@
-"""Mixture of Gaussians with full covariances, fitted by expectation maximisation that skips what cannot count."""
+"""Mixture of Gaussians with full covariances, fitted by expectation maximisation that skips negligible densities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headstart.metrics.arrays import Array, like, namespace
 REGULARISATION = 1e-6
 TOLERANCE = 1e-3
 ITERATIONS = 100
-# A component whose density is below exp(-40) of another's takes less than the rounding error of a responsibility.
+# A density below exp(-40) of another's changes a responsibility by less than its rounding error.
 NEGLIGIBLE = 40.0
-# Whitened coordinates from which the bound of a density is computed, and how many are held at once.
+# Whitened coordinates that bound a density, and how many of them are in memory at the same time.
 BOUND_COORDINATES = 8
 BLOCK = 2**22
 
@@ -41,14 +41,14 @@ def fit_mixture(rows: Array, components: int, seed: int) -> tuple[Array, float]:
     1e-3, or after 100 iterations: the conventions of scikit-learn's `GaussianMixture` (F. Pedregosa et al.,
     "Scikit-learn: Machine Learning in Python", Journal of Machine Learning Research, 2011).
 
-    What dominates a fit are the densities of all components at all samples, and the covariances. A few whitened
+    The densities of all components at all samples, and the covariances, dominate the time of a fit. A few whitened
     coordinates of a sample bound its density under a component from above. Where the bound is below exp(-40) times
-    the density of the component that looks best, the density is left out, and so is the sample from the covariance.
+    the density of the component with the best bound, the density is skipped, and the covariance skips the sample.
 
     Args:
         rows: `[samples, features]`.
-        components: How many Gaussians, at most as many as samples.
-        seed: Of the starting points of k-means.
+        components: Number of Gaussians, at most that of samples.
+        seed: Seed of the starting points of k-means.
 
     Returns:
         Probability of every component given the sample, `[samples, components]`, and the mean over samples, in nats, of
@@ -59,6 +59,7 @@ def fit_mixture(rows: Array, components: int, seed: int) -> tuple[Array, float]:
     responsibilities = (labels[:, None] == xp.arange(components, device=rows.device)) * xp.ones_like(rows[:, :1])
     # Beyond variances of 1e7, 1e-6 would drown in rounding.
     regularisation = max(REGULARISATION, 1e-13 * float((rows**2).mean(0).max()))
+
     mixture = _maximise(rows, responsibilities, regularisation)
     previous = -math.inf
     for _ in range(ITERATIONS):
@@ -71,7 +72,7 @@ def fit_mixture(rows: Array, components: int, seed: int) -> tuple[Array, float]:
 
 
 def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
-    """Give responsibilities, and the mean log likelihood."""
+    """Compute responsibilities, and the mean log likelihood."""
     xp = namespace(rows)
     bounds = _bounds(rows, mixture)
     best = bounds.argmax(1)
@@ -80,10 +81,12 @@ def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
     for component in range(len(mixture.means)):
         chosen = best == component
         reached[chosen] = mixture.log_density(component, rows[chosen])
+
     counts = bounds >= reached[:, None] - NEGLIGIBLE
     for component in range(len(mixture.means)):
         chosen = counts[:, component]
         densities[chosen, component] = mixture.log_density(component, rows[chosen])
+
     highest = xp.amax(densities, 1)[:, None]
     shares = xp.exp(densities - highest)
     sums = shares.sum(1)[:, None]
@@ -91,7 +94,7 @@ def _expect(rows: Array, mixture: _Components) -> tuple[Array, float]:
 
 
 def _bounds(rows: Array, mixture: _Components) -> Array:
-    """Bound the log densities from above, by the coordinates that are whitened most, `[samples, components]`."""
+    """Bound the log densities from above, by the last whitened coordinates, `[samples, components]`."""
     xp = namespace(rows)
     components, features = mixture.means.shape
     used = min(BOUND_COORDINATES, features)
@@ -107,10 +110,10 @@ def _bounds(rows: Array, mixture: _Components) -> Array:
 
 
 def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _Components:
-    """Fit every component to the samples, weighted with its responsibilities."""
+    """Fit every component to the samples, weighted by its responsibilities."""
     xp = namespace(rows)
     features, components = rows.shape[1], responsibilities.shape[1]
-    # A component without samples keeps a weight that is positive.
+    # A component without samples keeps a positive weight.
     sizes = responsibilities.sum(0) + 10 * np.finfo(np.float64).eps
     means = responsibilities.T @ rows / sizes[:, None]
     covariances = xp.zeros((components, features, features), dtype=rows.dtype, device=rows.device)
@@ -119,6 +122,7 @@ def _maximise(rows: Array, responsibilities: Array, regularisation: float) -> _C
         deviations = rows[chosen] - means[component]
         deviations *= xp.sqrt(responsibilities[chosen, component] / sizes[component])[:, None]
         covariances[component] = deviations.T @ deviations
+
     diagonal = like(np.arange(features), rows)
     covariances[:, diagonal, diagonal] += regularisation
     whitening = xp.linalg.inv(xp.linalg.cholesky(covariances))
@@ -132,8 +136,8 @@ def k_means(rows: Array, clusters: int, seed: int) -> Array:
 
     Args:
         rows: The rows.
-        clusters: How many, at most as many as samples; some may end without rows where rows are alike.
-        seed: Of the starting points.
+        clusters: Number of clusters, at most that of samples; some may end without rows where rows are equal.
+        seed: Seed of the starting points.
 
     Returns:
         The cluster of each row, `[samples]`.
@@ -157,7 +161,7 @@ def _nearest(rows: Array, centres: Array) -> Array:
 
 
 def _spread_out(rows: Array, clusters: int, generator: np.random.Generator) -> Array:
-    """Choose starting points far from one another, each as the best of a few that are drawn.
+    """Choose starting points far from one another, each as the best of a few sampled ones.
 
     Source: David Arthur, Sergei Vassilvitskii, "k-means++: The Advantages of Careful Seeding", SODA 2007, in the greedy
     form that its section 6 mentions.
@@ -167,13 +171,14 @@ def _spread_out(rows: Array, clusters: int, generator: np.random.Generator) -> A
     trials = 2 + int(math.log(clusters))
     first = int(generator.integers(len(rows)))
     chosen, nearest = [first], xp.clip(norms + norms[first] - 2 * (rows @ rows[first]), 0, None)
+
     while len(chosen) < clusters:
         steps = xp.cumsum(nearest, 0)
-        draws = like(generator.random(trials), rows) * steps[-1]
-        places = xp.clip(xp.searchsorted(steps, draws), 0, len(rows) - 1)
-        distances = norms[:, None] + norms[places] - 2 * (rows @ rows[places].T)
+        sampled = like(generator.random(trials), rows) * steps[-1]
+        indices = xp.clip(xp.searchsorted(steps, sampled), 0, len(rows) - 1)
+        distances = norms[:, None] + norms[indices] - 2 * (rows @ rows[indices].T)
         distances = xp.minimum(xp.clip(distances, 0, None), nearest[:, None])
         best = int(distances.sum(0).argmin())
-        chosen.append(int(places[best]))
+        chosen.append(int(indices[best]))
         nearest = distances[:, best]
     return rows[like(np.array(chosen), rows)]

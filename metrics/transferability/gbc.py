@@ -50,14 +50,13 @@ def gbc(
         check_integer("pca", pca, 1)
     statistics = FeatureStatistics.of(features, labels)
     rows = statistics.centred if pca is None else statistics.principal_components(pca)
-    means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
-    deviations = rows - means[like(statistics.labels, means)]
+    means, deviations = statistics.class_moments(rows)
     variances = sum_by_class(deviations**2, statistics.class_sizes) / statistics.counts
     return 0.0 - float(class_overlaps(means, variances, covariance, variant).sum())
 
 
 def check_options(covariance: str, variant: str) -> None:
-    """Refuse by a ValueError options that GBC does not have."""
+    """Raise a ValueError for options that GBC does not have."""
     for name, value, kind in (("covariance", covariance, Covariance), ("variant", variant, Variant)):
         if value not in get_args(kind):
             raise ValueError(f"{name} must be {' or '.join(get_args(kind))}, not {value!r}")
@@ -76,7 +75,7 @@ def class_overlaps(means: Array, variances: Array, covariance: Covariance, varia
         `[classes, classes]`, 0 on the diagonal.
     """
     xp = namespace(means)
-    # A spherical class is kept as one column, which stands for as many dimensions as its weight says.
+    # A spherical class has one column, whose weight is its number of dimensions.
     spread, weight = xp.clip(variances, VARIANCE_FLOOR, None), 1
     if covariance == "spherical":
         spread = spread.mean(1)[:, None]

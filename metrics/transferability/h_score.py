@@ -36,7 +36,7 @@ def h_score(features: Array | FeatureStatistics, labels: Array | None = None, sh
 def explained_classes(spectrum: Spectrum, counts: Array) -> float:
     """Compute the H-score from the spectrum of the centred Gram matrix and the sizes of classes, `[classes, 1]`."""
     rank, most = spectrum.rank, float(len(counts) - 1)
-    # Centred samples have at most this rank, at which their coordinates tell all classes apart.
+    # Centred samples have at most this rank, at which their coordinates separate all classes.
     if rank >= int(counts.sum()) - 1:
         return most
     score = float((spectrum.class_sums[:, :rank] ** 2 / spectrum.eigenvalues[:rank] / counts).sum())
@@ -50,11 +50,13 @@ def _shrunk(statistics: FeatureStatistics) -> float:
         return 0.0
     variances = spectrum.eigenvalues[:rank] / samples
     mean = float(variances.sum()) / features
+
     squared = float((variances**2).sum())
     norms = namespace(variances).einsum("ij,ij->i", statistics.centred, statistics.centred)
     spread = max(squared - features * mean**2, 0.0)
     error = min((float((norms**2).sum()) / samples - squared) / samples, spread)
     intensity = error / spread if error > 0 else 0.0
+
     between = (spectrum.class_sums[:, :rank] ** 2 / statistics.counts).sum(0) / samples
     score = float(((1 - intensity) * between / ((1 - intensity) * variances + intensity * mean)).sum())
     return min(score, float(statistics.classes - 1))

@@ -1,9 +1,8 @@
-"""What transferability metrics are computed from: one source model on one target, or on many of one data set."""
+"""The inputs of transferability metrics: one source model on one target, or on many targets of one data set."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -25,16 +24,16 @@ MOMENTS_BUDGET = 2**30
 
 
 class Inputs:
-    """What the metrics of one source model on one target are computed from.
+    """The inputs of the metrics of one source model on one target.
 
     Args:
         features: `[samples, features]`.
         labels: Integers from 0, `[samples]`.
         probabilities: Of the source head's classes, `[samples, source classes]`; None where there is no head.
-        seed: Of the metrics that draw.
-        rows: Which of these samples the target has; all of them by default. They are gathered when asked for.
-        statistics: Of these rows, where they follow from others; computed from the rows by default.
+        seed: Seed of the metrics that sample.
         facts: What is known of the source model, whatever the target.
+        rows: The rows of these arrays that the target has, gathered on first use; all rows by default.
+        statistics: Statistics of these rows; computed from the rows by default.
     """
 
     def __init__(
@@ -43,9 +42,9 @@ class Inputs:
         labels: NDArray[np.int64],
         probabilities: NDArray[np.float64] | None = None,
         seed: int = 0,
+        facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
         rows: NDArray[np.int64] | slice = slice(None),
         statistics: FeatureStatistics | None = None,
-        facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
     ) -> None:
         self._features, self._labels, self._probabilities = features, labels, probabilities
         self._rows, self._statistics = rows, statistics
@@ -68,7 +67,7 @@ class Inputs:
 
     @cached_property
     def probabilities(self) -> NDArray[np.float64]:
-        """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError where it has none."""
+        """Probabilities of the source head's classes, `[samples, source classes]`; a ValueError without a head."""
         if self._probabilities is None:
             raise ValueError("the model has no source head, whose probabilities are needed")
         return self._probabilities[self._rows]
@@ -80,63 +79,64 @@ class Inputs:
 
     @cached_property
     def order(self) -> NDArray[np.intp]:
-        """Place of every row of the statistics among these samples, `[samples]`."""
+        """Index of every row of the statistics among these samples, `[samples]`."""
         return np.argsort(self.labels, kind="stable")
 
     def remaining(self, kept: NDArray[np.bool_]) -> Inputs:
-        """Give the same of some of the samples, `[samples]`, at least one of each class."""
+        """Return the inputs of some of the samples, at least one of each class.
+
+        Args:
+            kept: The mask of these samples, `[samples]`.
+        """
         rows = np.arange(len(self._labels))[self._rows][kept]
-        statistics = RemainingStatistics(self.statistics, kept[self.order])
-        return Inputs(self._features, self._labels, self._probabilities, self.seed, rows, statistics, self.facts)
+        return self._subset(rows, RemainingStatistics(self.statistics, kept[self.order]))
+
+    def _subset(self, rows: NDArray[np.int64], statistics: FeatureStatistics) -> Inputs:
+        return Inputs(self._features, self._labels, self._probabilities, self.seed, self.facts, rows, statistics)
 
 
-@dataclass(frozen=True)
-class Pool:
-    """One source model on many targets that are made of classes of one data set.
+class Pool(Inputs):
+    """The inputs of the metrics of one source model on many targets that are made of classes of one data set.
 
-    Attributes:
+    Args:
         features: Of the data set, `[samples, features]`.
         labels: Integers from 0, `[samples]`.
-        head: Probabilities of the source head's classes, `[samples, source classes]`; None where there is no head.
-        targets: Classes of each target, by their places among the labels that occur, ascending.
-        seed: Of the metrics that draw.
+        probabilities: Of the source head's classes, `[samples, source classes]`; None where there is no head.
+        targets: Classes of each target, ascending, as indices into the labels that occur.
+        seed: Seed of the metrics that sample.
         facts: What is known of the source model, whatever the target.
     """
 
-    features: NDArray[np.floating[Any]]
-    labels: NDArray[np.int64]
-    head: NDArray[np.float64] | None
-    targets: Sequence[NDArray[np.int64]]
-    seed: int = 0
-    facts: SourceFacts = field(default=SourceFacts())
+    def __init__(
+        self,
+        features: NDArray[np.floating[Any]],
+        labels: NDArray[np.int64],
+        probabilities: NDArray[np.float64] | None,
+        targets: Sequence[NDArray[np.int64]],
+        seed: int = 0,
+        facts: SourceFacts = SourceFacts(),  # noqa: B008 - frozen
+    ) -> None:
+        super().__init__(features, labels, probabilities, seed, facts)
+        self.targets = targets
 
     @cached_property
     def dataset(self) -> DatasetStatistics:
         """Statistics of the data set, which all targets share."""
         return DatasetStatistics(self.features, self.labels)
 
-    @property
-    def probabilities(self) -> NDArray[np.float64]:
-        """As `Inputs.probabilities`, of the data set."""
-        return Inputs(self.features, self.labels, self.head).probabilities
-
     @cached_property
     def holds(self) -> NDArray[np.bool_]:
         """Which target holds which class, `[targets, classes]`."""
-        holds = np.zeros((len(self.targets), self.dataset.classes), dtype=bool)
-        for row, chosen in zip(holds, self.targets, strict=True):
-            row[chosen] = True
-        return holds
+        return np.stack([np.isin(np.arange(self.dataset.classes), classes) for classes in self.targets])
 
-    def inputs(self, chosen: NDArray[np.int64]) -> Inputs:
-        """Give what the metrics on the target of some classes are computed from.
+    def inputs(self, classes: NDArray[np.int64]) -> Inputs:
+        """Return the inputs of the metrics on the target of some classes.
 
         Its rows stay in the order of the data set; its statistics follow from those of the data set.
         """
         dataset = self.dataset
-        rows = np.sort(np.concatenate([dataset.order[dataset.rows[label]] for label in chosen]))
-        statistics = TargetStatistics(dataset, chosen)
-        return Inputs(self.features, self.labels, self.head, self.seed, rows, statistics, self.facts)
+        rows = np.sort(np.concatenate([dataset.order[dataset.rows[label]] for label in classes]))
+        return self._subset(rows, TargetStatistics(dataset, classes))
 
 
 class DatasetStatistics:
@@ -150,10 +150,10 @@ class DatasetStatistics:
         labels: Integers from 0, `[samples]`.
 
     Attributes:
-        labels: The labels that occur, ascending; below, a class is its place among these.
-        classes: Number of classes.
+        classes: Number of classes; below, a class is its index among the labels that occur, ascending.
         sizes: Samples of each class, `[classes]`.
-        order: Place in `features` of every row of `within`, `[samples]`.
+        order: Index in `features` of every row of `within`, `[samples]`.
+        rows: The rows of each class in `within`.
         within: Features less the mean of their class, sorted by class, `[samples, features]`.
         means: Mean of each class, `[classes, features]`.
 
@@ -164,16 +164,17 @@ class DatasetStatistics:
 
     def __init__(self, features: NDArray[np.floating], labels: NDArray[np.integer]) -> None:
         whole = FeatureStatistics(features, labels)
-        self.order, codes, self.labels, self.sizes = sort_by_class(labels, whole.samples)
+        self.order, codes, _, self.sizes = sort_by_class(labels, whole.samples)
         self.classes = len(self.sizes)
+        self.rows = class_slices(self.sizes)
         self.within = whole.centred
+
         # Relative to one of its rows, a class of equal rows has a mean and deviations without rounding errors.
         origins = self.within[np.cumsum(self.sizes) - self.sizes]
         self.within -= origins[codes]
         offsets = sum_by_class(self.within, self.sizes) / self.sizes[:, None]
         self.within -= offsets[codes]
         self.means = whole.mean + origins + offsets
-        self.rows = class_slices(self.sizes)
 
     @cached_property
     def moments(self) -> NDArray[np.float64] | None:
@@ -181,19 +182,19 @@ class DatasetStatistics:
         features = self.within.shape[1]
         if self.classes * features**2 * self.within.itemsize > MOMENTS_BUDGET:
             return None
-        found = np.empty((self.classes, features, features))
-        for moment, rows in zip(found, self.rows, strict=True):
+        moments = np.empty((self.classes, features, features))
+        for moment, rows in zip(moments, self.rows, strict=True):
             x = self.within[rows]
             # NumPy sees that both factors are the same only where it allocates the product.
             moment[...] = x.T @ x
-        return found
+        return moments
 
 
 class TargetStatistics(FeatureStatistics):
     """Statistics of the features of some classes, from those of the data set.
 
-    They take the place of `FeatureStatistics` of the rows of these classes in any metric. Where the second moments of
-    classes are there, and samples are no fewer than features, the Gram matrix is their sum and no row is touched.
+    They replace `FeatureStatistics` of the rows of these classes in any metric. With the second moments of the classes,
+    and no fewer samples than features, the Gram matrix is their sum and no row is read.
 
     Args:
         dataset: Statistics of the data set.
@@ -201,12 +202,12 @@ class TargetStatistics(FeatureStatistics):
     """
 
     def __init__(self, dataset: DatasetStatistics, chosen: NDArray[np.int64]) -> None:
-        self.dataset = dataset
-        self.chosen = chosen
+        self.dataset, self.chosen = dataset, chosen
         self.class_sizes = dataset.sizes[chosen]
         self.samples, self.dimensions = int(self.class_sizes.sum()), dataset.means.shape[1]
         self.counts = self.class_sizes.astype(np.float64)[:, None]
         self.labels = np.repeat(np.arange(len(chosen)), self.class_sizes)
+
         origin = dataset.means[chosen[0]]
         offsets = dataset.means[chosen] - origin
         mean = (offsets * self.counts).sum(0) / self.samples
@@ -216,17 +217,16 @@ class TargetStatistics(FeatureStatistics):
     @cached_property
     def centred(self) -> Array:
         """Features less the target's mean, sorted by class, `[samples, features]`."""
-        blocks = [self.dataset.within[self.dataset.rows[label]] for label in self.chosen]
-        found = np.concatenate(blocks)
-        found += self.class_means[self.labels]
-        return found
+        rows = np.concatenate([self.dataset.within[self.dataset.rows[label]] for label in self.chosen])
+        rows += self.class_means[self.labels]
+        return rows
 
     @cached_property
     def gram(self) -> Array:
         """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
         if self.dimensions > self.samples or (moments := self.dataset.moments) is None:
             return super().gram
-        found = (self.class_means * self.counts).T @ self.class_means
+        gram = (self.class_means * self.counts).T @ self.class_means
         for label in self.chosen:
-            found += moments[label]
-        return found
+            gram += moments[label]
+        return gram

@@ -1,4 +1,4 @@
-"""Metrics that are computed for all targets at once, where targets are made of classes of one data set."""
+"""Metrics computed for all targets at once, where targets are made of classes of one data set."""
 
 from __future__ import annotations
 
@@ -18,18 +18,16 @@ def gbc_of_targets(pool: Pool, pca: int | None = PRINCIPAL_COMPONENTS) -> Scores
     """Compute the spherical GBC of every target, `[targets]`, see `headstart.metrics.transferability.gbc.gbc`.
 
     The overlap of two classes depends on these alone, so that all overlaps are computed once and a target adds up its
-    own. The principal components are those of the whole data set, in place of each target's own, in which classes would
-    overlap otherwise from target to target. A pca of None keeps the features, which gives exactly the GBC of every
-    target.
+    own. The principal components are those of the whole data set; in each target's own components, the overlap of two
+    classes would change from target to target. A pca of None keeps the features: the GBC of every target is then exact.
     """
     dataset = pool.dataset
     if pca is None:
         means, variances = dataset.means, sum_by_class(dataset.within**2, dataset.sizes) / dataset.sizes[:, None]
     else:
         whole = TargetStatistics(dataset, np.arange(dataset.classes))
-        rows = whole.principal_components(pca)
-        means = sum_by_class(rows, dataset.sizes) / whole.counts
-        variances = sum_by_class((rows - means[whole.labels]) ** 2, dataset.sizes) / whole.counts
+        means, deviations = whole.class_moments(whole.principal_components(pca))
+        variances = sum_by_class(deviations**2, dataset.sizes) / whole.counts
     overlaps = class_overlaps(means, variances, "spherical", "textbook")
     return np.array([0.0 - overlaps[np.ix_(chosen, chosen)].sum() for chosen in pool.targets])
 
@@ -43,16 +41,17 @@ def leep_of_targets(pool: Pool) -> Scores:
         ValueError: There is no source head, or these are no probabilities.
     """
     dataset, holds, probabilities = pool.dataset, pool.holds, pool.probabilities
-    # Checks the rows.
-    leep(probabilities, pool.labels)
+    leep(probabilities, pool.labels)  # checks the rows
     joint = sum_by_class(probabilities[dataset.order], dataset.sizes)
     marginal = holds @ joint
+
     totals = np.zeros(len(holds))
     for label, rows in enumerate(dataset.rows):
-        among = np.flatnonzero(holds[:, label])
-        if len(among):
-            shares = joint[label] / np.where(marginal[among] > 0, marginal[among], 1)
-            totals[among] += np.log(probabilities[dataset.order[rows]] @ shares.T).sum(0)
+        targets = np.flatnonzero(holds[:, label])
+        if len(targets):
+            shares = joint[label] / np.where(marginal[targets] > 0, marginal[targets], 1)
+            totals[targets] += np.log(probabilities[dataset.order[rows]] @ shares.T).sum(0)
+
     totals[holds.sum(1) == 1] = 0
     return np.minimum(totals / (holds @ dataset.sizes), 0)
 
@@ -60,7 +59,7 @@ def leep_of_targets(pool: Pool) -> Scores:
 def nce_of_targets(pool: Pool) -> Scores:
     """Compute NCE of every target with the most likely source classes, see `headstart.metrics.nce`.
 
-    It takes how often each class goes with each source class, which is counted once.
+    The joint counts of classes and source classes are computed once.
 
     Args:
         pool: The targets.
@@ -81,9 +80,9 @@ def nce_of_targets(pool: Pool) -> Scores:
     return 0 - np.maximum(entropies / (holds @ dataset.sizes), 0)
 
 
-def coding_rate_of_samples(given: Inputs) -> float:
+def coding_rate_of_samples(inputs: Inputs) -> float:
     """Compute the coding rate of all samples of a target, the first term of TransRate, in nats."""
-    statistics = given.statistics
+    statistics = inputs.statistics
     return coding_rate(statistics.spectrum.eigenvalues, statistics.samples * EPSILON)
 
 
@@ -98,9 +97,9 @@ def coding_rates_of_classes(pool: Pool) -> Scores:
     centres = np.stack([TargetStatistics(dataset, chosen).mean for chosen in pool.targets])
     totals = np.zeros(len(holds))
     for label, rows in enumerate(dataset.rows):
-        among = np.flatnonzero(holds[:, label])
-        if len(among):
-            totals[among] += _coding_rates(dataset.within[rows], dataset.means[label] - centres[among])
+        targets = np.flatnonzero(holds[:, label])
+        if len(targets):
+            totals[targets] += _coding_rates(dataset.within[rows], dataset.means[label] - centres[targets])
     rates: Scores = totals / holds.sum(1)
     return rates
 
@@ -109,9 +108,11 @@ def _coding_rates(x: NDArray[np.float64], shifts: NDArray[np.float64]) -> Scores
     """Compute the coding rates of the rows `x + shift`, with x centred `[size, features]`, `[shifts]`."""
     size, dimensions = x.shape
     eigenvalues, vectors = np.linalg.eigh(x.T @ x if dimensions <= size else x @ x.T)
-    kept = eigenvalues > max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
-    scaled = eigenvalues[kept] / (size * EPSILON)
-    axes = vectors[:, kept] if dimensions <= size else x.T @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
+    positive = eigenvalues > max(size, dimensions) * np.finfo(np.float64).eps * eigenvalues[-1]
+    eigenvalues, vectors = eigenvalues[positive], vectors[:, positive]
+
+    scaled = eigenvalues / (size * EPSILON)
+    axes = vectors if dimensions <= size else x.T @ (vectors / np.sqrt(eigenvalues))
     squares = (shifts @ axes) ** 2
     beyond = np.maximum((shifts**2).sum(1) - squares.sum(1), 0)
     rates: Scores = (np.log1p(scaled).sum() + np.log1p(((squares / (1 + scaled)).sum(1) + beyond) / EPSILON)) / 2

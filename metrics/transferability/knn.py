@@ -12,7 +12,7 @@ from headstart.metrics.transferability.feature_statistics import FeatureStatisti
 # Of Mathilde Caron et al., "Emerging Properties in Self-Supervised Vision Transformers", ICCV 2021, and of Wu et al.
 NEIGHBOURS = 20
 TEMPERATURE = 0.07
-# Similarities that are held at once.
+# Similarities in memory at the same time.
 BLOCK = 2**22
 # Similarities and votes that differ by less differ by rounding errors.
 SAME = 1e-12
@@ -41,7 +41,7 @@ def knn_accuracy(
         neighbours: How many vote, or all other samples where there are fewer.
 
     Returns:
-        The accuracy, from 0 to 1. A class with one sample is never predicted when that sample is asked for.
+        The accuracy, from 0 to 1. The only sample of a class is never predicted correctly.
 
     Raises:
         ValueError: The number of neighbours is less than 1, or the features or labels do not fit.
@@ -55,22 +55,24 @@ def knn_accuracy(
     xp = namespace(rows)
     lengths = xp.sqrt((rows**2).sum(1))[:, None]
     rows = rows / xp.where(lengths > 0, lengths, xp.ones_like(lengths))
+
     step, right = max(1, BLOCK // samples), 0.0
     for start in range(0, samples, step):
-        places = np.arange(start, min(start + step, samples))
-        similarities = rows[places[0] : places[-1] + 1] @ rows.T
-        similarities[like(places - start, rows), like(places, rows)] = -math.inf
+        block = np.arange(start, min(start + step, samples))
+        similarities = rows[start : start + step] @ rows.T
+        similarities[like(block - start, rows), like(block, rows)] = -math.inf
         nearest = _highest(similarities, min(int(neighbours), samples - 1)) - SAME
         votes = xp.where(similarities >= nearest, xp.exp((similarities - 1) / TEMPERATURE), xp.zeros_like(similarities))
-        counted = to_host(sum_by_class(votes.T, statistics.class_sizes))
-        winners = counted >= counted.max(0) * (1 - SAME)
-        right += float((winners[statistics.labels[places], places - start] / winners.sum(0)).sum())
+        counts = to_host(sum_by_class(votes.T, statistics.class_sizes))
+        winners = counts >= counts.max(0) * (1 - SAME)
+        right += float((winners[statistics.labels[block], block - start] / winners.sum(0)).sum())
+
     return float(right / samples)
 
 
 def _highest(values: Array, count: int) -> Array:
-    """Give the last of so many highest values of each row, `[rows, 1]`."""
-    place = values.shape[1] - count
+    """Return the smallest of the `count` highest values of each row, `[rows, 1]`."""
+    index = values.shape[1] - count
     if is_tensor(values):
-        return values.kthvalue(place + 1, dim=1, keepdim=True).values
-    return np.partition(values, place, axis=1)[:, place : place + 1]
+        return values.kthvalue(index + 1, dim=1, keepdim=True).values
+    return np.partition(values, index, axis=1)[:, index : index + 1]

@@ -34,6 +34,7 @@ def leep(probabilities: Array, labels: Array) -> float:
         raise ValueError(
             f"probabilities must be [samples, source classes], at least one of each, not {list(values.shape)}"
         )
+
     order, _, _, sizes = sort_by_class(labels, len(values))
     rows = values[like(order, values)]
     sums = to_host(rows.sum(1))
@@ -47,13 +48,14 @@ def leep(probabilities: Array, labels: Array) -> float:
 
 
 def expected_log_prediction(rows: Array, class_sizes: NDArray[np.int64]) -> float:
-    """Compute LEEP of probabilities `[samples, source classes]` that are sorted by class and known to be some."""
+    """Compute LEEP of checked probabilities `[samples, source classes]` that are sorted by class."""
     xp = namespace(rows)
     joint = sum_by_class(rows, class_sizes)
     marginal = joint.sum(0)
     conditional = joint / xp.where(marginal > 0, marginal, xp.ones_like(marginal))
     if len(class_sizes) == 1:
         return 0.0
+
     # A sample's own share in P(y | z) keeps its prediction above 0.
     parts = zip(class_slices(class_sizes), conditional, strict=True)
     return min(sum(float(xp.log(rows[part] @ shares).sum()) for part, shares in parts) / len(rows), 0.0)
@@ -79,6 +81,7 @@ def nce(source_labels: Array, target_labels: Array) -> float:
     shape = to_host(as_array("source_labels", source_labels)).shape
     if len(shape) != 1 or not shape[0]:
         raise ValueError(f"source_labels must be [samples], at least one, not {list(shape)}")
+
     pairs = []
     for name, labels in (("source_labels", source_labels), ("target_labels", target_labels)):
         order, codes, _, _ = sort_by_class(labels, shape[0], name)
@@ -86,6 +89,7 @@ def nce(source_labels: Array, target_labels: Array) -> float:
         restored[order] = codes
         pairs.append(restored)
     source, target = pairs
+
     _, joint = np.unique(source * (target.max() + 1) + target, return_counts=True)
     marginal = np.bincount(source)
     entropy = float((marginal * np.log(marginal)).sum() - (joint * np.log(joint)).sum()) / len(source)

@@ -1,17 +1,17 @@
-"""How sure scores are: the same metric with each of some parts of the samples left out, a jackknife by groups."""
+"""Uncertainty of scores: a jackknife by groups, of the metric with each part of the samples left out."""
 
 from __future__ import annotations
 
 from functools import cached_property
 
 import numpy as np
-import scipy  # which imports its parts when they are used
+import scipy  # imports its parts on first use
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, like
 from headstart.metrics.sample_efficiency.scores import holm
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics, sum_by_class
-from headstart.metrics.transferability.linear_probe import draw_folds
+from headstart.metrics.transferability.linear_probe import sample_folds
 
 LEVEL = 0.95
 # Scores, relative and absolute, that differ by less differ by rounding errors.
@@ -23,20 +23,20 @@ def divide(labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64
 
     Args:
         labels: Integers from 0, `[samples]`.
-        parts: How many, but for at most as many as there are samples to leave out.
-        seed: Of the draw.
+        parts: Number of parts; at most as many as there are samples to leave out.
+        seed: Seed of the division.
 
     Returns:
         The part of each sample, from 0, `[samples]`; -1 for the only sample of a class, which is always kept, and for
         all where there are no parts.
     """
     _, codes, sizes = np.unique(labels, return_inverse=True, return_counts=True)
-    found = np.full(len(labels), -1)
+    part_of = np.full(len(labels), -1)
     order = np.argsort(codes, kind="stable")
     several = order[sizes[codes[order]] > 1]
     if parts and len(several):
-        found[several] = draw_folds(sizes[sizes > 1], min(parts, len(several)), seed)
-    return found
+        part_of[several] = sample_folds(sizes[sizes > 1], min(parts, len(several)), seed)
+    return part_of
 
 
 def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: int, seed: int) -> NDArray[np.int64]:
@@ -45,28 +45,27 @@ def divide_groups(groups: NDArray[np.int64], labels: NDArray[np.int64], parts: i
     Args:
         groups: The group of each sample, integers from 0, `[samples]`.
         labels: Integers from 0, `[samples]`.
-        parts: How many, but for at most as many as there are groups.
-        seed: Of the draw.
+        parts: Number of parts; at most as many as there are groups.
+        seed: Seed of the division.
 
     Returns:
         The part of each sample, from 0, `[samples]`, one for the samples of a group; -1 for those of a class that is in
         one part alone, which are always kept, and for all where there are no parts.
     """
     _, codes = np.unique(groups, return_inverse=True)
-    found = divide(np.zeros(codes.max() + 1, dtype=np.int64), parts, seed)[codes]
+    part_of = divide(np.zeros(codes.max() + 1, dtype=np.int64), parts, seed)[codes]
     for label in np.unique(labels):
-        its = labels == label
-        if len(np.unique(found[its])) == 1:
-            found[its] = -1
-    return found
+        if len(np.unique(part_of[labels == label])) == 1:
+            part_of[labels == label] = -1
+    return part_of
 
 
 def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
     """Estimate the standard error of scores from those with each part of the samples left out.
 
-    It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Leaving out is
-    preferred to drawing with replacement because scores on few samples take repeated ones for what is easy to tell:
-    `benchmarks/score_intervals.py` has both.
+    It is the root of `(parts - 1) / parts` times the sum of squares of their deviations from their mean. Sampling with
+    replacement would be worse: on few samples, a repeated sample is easy to predict and raises the score.
+    `benchmarks/coverage/score_intervals.py` measures both.
 
     Source: Bradley Efron and Robert J. Tibshirani, "An Introduction to the Bootstrap", Chapman & Hall, 1993, equation
     11.5, with groups of samples in place of single ones: Phillip S. Kott, "The Delete-a-Group Jackknife", Journal of
@@ -82,7 +81,7 @@ def standard_error(left_out: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]:
-    """Give the 95 % interval of a score, by Student's t with one degree of freedom less than parts.
+    """Compute the 95 % interval of a score, by Student's t with one degree of freedom less than parts.
 
     Args:
         score: On all samples.
@@ -92,8 +91,8 @@ def interval(score: float, left_out: NDArray[np.float64]) -> tuple[float, float]
     return score - half, score + half
 
 
-def tell_apart(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which sources the samples tell apart, by t tests of all pairs at 5 %, adjusted for all pairs by Holm.
+def significant_differences(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Test which sources differ significantly, by t tests of all pairs at 5 %, adjusted for all pairs by Holm.
 
     The standard error is that of the difference, whose parts are the same samples for both sources.
 
@@ -110,6 +109,7 @@ def tell_apart(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> ND
     equal = np.isclose(scores[first], scores[second], rtol=SAME, atol=SAME)
     ratios = np.where(equal, 0, np.abs(differences) / np.maximum(errors, np.finfo(np.float64).tiny))
     p_values = holm((2 * scipy.special.stdtr(left_out.shape[1] - 1, -ratios)).tolist())
+
     apart = np.zeros((len(scores), len(scores)), dtype=bool)
     apart[first, second] = apart[second, first] = np.array(p_values) < 1 - LEVEL
     return apart
@@ -118,22 +118,23 @@ def tell_apart(scores: NDArray[np.float64], left_out: NDArray[np.float64]) -> ND
 class RemainingStatistics(FeatureStatistics):
     """Statistics of some of the samples, from those of all.
 
-    They take the place of `FeatureStatistics` of these rows in any metric. The Gram matrix of features is that of all
-    less that of the rows left out, the one of samples a part of that of all.
+    They replace `FeatureStatistics` of these rows in any metric. The Gram matrix of features is that of all samples
+    less that of the rows left out; the Gram matrix of samples is a part of that of all.
 
     Args:
         whole: Statistics of all samples.
-        kept: Which of the rows of `whole.centred`, at least one of each class, `[samples]`.
+        kept: Mask of the rows of `whole.centred`, at least one of each class, `[samples]`.
     """
 
     def __init__(self, whole: FeatureStatistics, kept: NDArray[np.bool_]) -> None:
         self.whole, self.kept = whole, kept
-        self.places = like(np.flatnonzero(kept), whole.centred)
-        self.centred = whole.centred[self.places]
+        self.indices = like(np.flatnonzero(kept), whole.centred)
+        self.centred = whole.centred[self.indices]
         self.samples, self.dimensions = self.centred.shape
         self.labels = whole.labels[kept]
         self.class_sizes = np.bincount(self.labels).astype(np.int64)
         self.counts = like(self.class_sizes.astype(np.float64), self.centred)[:, None]
+
         sums = sum_by_class(self.centred, self.class_sizes)
         self.offset = sums.sum(0) / self.samples
         self.centred -= self.offset
@@ -145,10 +146,10 @@ class RemainingStatistics(FeatureStatistics):
         """Gram matrix of the centred features, of features where `features <= samples`, else of samples."""
         whole = self.whole
         if self.dimensions <= self.samples:
-            left = whole.centred[like(np.flatnonzero(~self.kept), whole.centred)]
-            return whole.gram - left.T @ left - self.samples * self.offset[:, None] * self.offset
+            left_out = whole.centred[like(np.flatnonzero(~self.kept), whole.centred)]
+            return whole.gram - left_out.T @ left_out - self.samples * self.offset[:, None] * self.offset
         if whole.dimensions <= whole.samples:
             return super().gram
-        products = whole.gram[self.places][:, self.places]
+        products = whole.gram[self.indices][:, self.indices]
         means = products.mean(0)
         return products - means - means[:, None] + means.mean()

@@ -22,19 +22,19 @@ def linear_probe_accuracy(
 ) -> float:
     """Measure how well logistic regression on the features predicts the labels of samples it was not fitted to.
 
-    Each fold is predicted by a fit to the others: features standardised with the mean and the standard deviation of
-    the samples fitted to, and `|W|^2 / 2 + sum of cross-entropies` minimised, the intercept unpenalised (the
-    convention of scikit-learn's `LogisticRegression`). Folds are drawn class by class, so that each has its share of
-    every class, give or take one sample.
+    Each fold is predicted by a fit to the other folds. The features are standardised with the mean and the standard
+    deviation of the fitted samples, and `|W|^2 / 2 + sum of cross-entropies` is minimised with an unpenalised intercept
+    (the convention of scikit-learn's `LogisticRegression`). Folds are sampled class by class, so that each has its
+    share of every class, give or take one sample.
 
     Args:
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         folds: How many, from 2 to the number of samples.
-        seed: Of the drawing of folds.
+        seed: Seed of the folds.
 
     Returns:
-        Mean accuracy over folds. A class with one sample is never predicted when that sample is.
+        Mean accuracy over folds. The only sample of a class is never predicted correctly.
 
     Raises:
         ValueError: The number of folds or the seed is out of range, or the features or labels do not fit.
@@ -46,9 +46,9 @@ def linear_probe_accuracy(
 def prepare_linear_probe(
     statistics: FeatureStatistics, folds: int = 5, seed: int = 0
 ) -> Callable[[NDArray[np.bool_]], float]:
-    """Predict every sample once, and give the accuracy on some of them, `[samples]` in the statistics' order.
+    """Predict every sample once, and return the accuracy on some samples as a function of their mask.
 
-    The fits are not repeated without the others.
+    The mask is `[samples]` in the order of the statistics. The fits are not repeated without the other samples.
 
     Args:
         statistics: Of all samples.
@@ -59,37 +59,40 @@ def prepare_linear_probe(
     check_integer("seed", seed, 0)
     if folds > statistics.samples:
         raise ValueError(f"folds must be at most the number of samples, {statistics.samples}, not {folds}")
-    number = draw_folds(statistics.class_sizes, folds, seed)
-    right = np.empty(statistics.samples)
+
+    fold_of = sample_folds(statistics.class_sizes, folds, seed)
+    correct = np.empty(statistics.samples)
     for fold in range(folds):
-        right[number == fold] = _predicted(statistics, number == fold)
+        correct[fold_of == fold] = _predict(statistics, fold_of == fold)
 
     def score(kept: NDArray[np.bool_]) -> float:
-        return float(np.mean([right[kept & (number == fold)].mean() for fold in np.unique(number[kept])]))
+        return float(np.mean([correct[kept & (fold_of == fold)].mean() for fold in np.unique(fold_of[kept])]))
 
     return score
 
 
-def draw_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
-    """Draw the fold of every sample, from 0, class by class: for samples sorted by class, `[samples]`."""
+def sample_folds(class_sizes: NDArray[np.int64], folds: int, seed: int) -> NDArray[np.int64]:
+    """Sample the fold of every sample, from 0, class by class: for samples sorted by class, `[samples]`."""
     generator = np.random.default_rng(seed)
     turns = np.arange(class_sizes.sum()) % folds
     return np.concatenate([generator.permutation(part) for part in np.split(turns, np.cumsum(class_sizes)[:-1])])
 
 
-def _predicted(statistics: FeatureStatistics, chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Tell which of the chosen samples a fit to the others predicts."""
-    rows, held = (statistics.centred[like(np.flatnonzero(part), statistics.centred)] for part in (~chosen, chosen))
+def _predict(statistics: FeatureStatistics, held_out: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Predict the held-out samples by a fit to the others, and return which predictions are correct."""
+    centred = statistics.centred
+    rows, held = (centred[like(np.flatnonzero(part), centred)] for part in (~held_out, held_out))
     xp = namespace(rows)
     mean, deviation = rows.mean(0), xp.sqrt(((rows - rows.mean(0)) ** 2).mean(0))
     deviation = xp.where(deviation > 0, deviation, xp.ones_like(deviation))
-    present, codes = np.unique(statistics.labels[~chosen], return_inverse=True)
+    present, codes = np.unique(statistics.labels[~held_out], return_inverse=True)
     rows, held = (rows - mean) / deviation, (held - mean) / deviation
-    # The penalty keeps the weights among the axes along which rows differ, and a rotation leaves it as it is.
+
+    # The penalty keeps the weights within the axes along which rows differ, and does not change under rotation.
     axes = _principal_axes(rows)
     weight, intercept = fit_logistic(rows @ axes, codes, len(present), PENALTY)
     scores = (held @ axes) @ weight + intercept
-    predicted: NDArray[np.bool_] = present[to_host(scores.argmax(1))] == statistics.labels[chosen]
+    predicted: NDArray[np.bool_] = present[to_host(scores.argmax(1))] == statistics.labels[held_out]
     return predicted
 
 
@@ -108,9 +111,9 @@ def fit_logistic(
 ) -> tuple[Array, Array]:
     """Fit logistic regression, `penalty |W|^2 / 2 + sum of cross-entropies`, the intercepts unpenalised.
 
-    Along every feature, the weights are fitted in units in which the sum is about equally curved: where features are
-    principal components, whose spreads differ by orders of magnitude, that takes tens of iterations instead of
-    hundreds to thousands.
+    Along every feature, the weights are fitted in units in which the sum is about equally curved. On principal
+    components, whose spreads differ by orders of magnitude, this takes tens of iterations instead of hundreds to
+    thousands.
 
     Args:
         rows: `[samples, features]`, principal components for speed.

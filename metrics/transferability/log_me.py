@@ -12,7 +12,7 @@ from headstart.metrics.transferability.feature_statistics import FeatureStatisti
 # Of the ratio of precisions, relative. The evidence is stationary there, so that its own error is of the square.
 TOLERANCE = 1e-8
 ITERATIONS = 1000
-# How far beyond the eigenvalues the ratio may drift where the evidence rises all the way to 0 or to infinity.
+# How far beyond the eigenvalues the ratio may drift where the evidence rises towards 0 or infinity.
 DRIFT = 1e15
 
 
@@ -31,15 +31,15 @@ def log_me(features: Array | FeatureStatistics, labels: Array | None = None) -> 
     `n/2 log(n / (2 pi Q)) - n/2 - sum(log(1 + s / t)) / 2` with `Q = sum(x t / (t + s)) + residual`,
 
     which is the published one wherever both precisions are stationary. Over t it may have several maxima. The score is
-    of the one that the iteration reaches from t = 1, as published, which need not be the highest and, being where it is
-    relative to s, depends on the scale of the features. With a single maximum, the scale does not matter.
+    of the one that the iteration reaches from t = 1, as published. It need not be the highest, and which one it is
+    depends on the scale of the features. With a single maximum, the scale does not matter.
 
-    Where the indicator of a class is a linear combination of fewer independent features than samples, as of features of
-    which two samples of the class have the same, the evidence also rises without bound as t goes to 0. There the
-    residual counts as what rounding leaves of it, `max(samples, features) * 2.2e-16` of the class, which is also the
-    share of the largest eigenvalue up to which an eigenvalue counts as 0: the score is finite, and about that of
-    features that differ from these by little more than rounding. A maximum that the iteration reaches before is not
-    touched by this.
+    The indicator of a class may be a linear combination of fewer independent features than samples, for example where
+    two samples of the class have the same features. The evidence then also rises without bound as t goes to 0. There
+    the residual is set to its rounding error, `max(samples, features) * 2.2e-16` of the class, which is also the share
+    of the largest eigenvalue up to which an eigenvalue counts as 0. The score is finite, and about that of features
+    that differ from these by little more than rounding. This does not affect a maximum that the iteration reaches
+    before.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -74,6 +74,7 @@ def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimension
     else:
         rounding = max(samples, dimensions) * np.finfo(np.float64).eps
         residuals = xp.maximum(residuals, rounding * counts[:, 0])
+
     if rank:
         ratios = _fixed_point(eigenvalues, squares, residuals, samples)[:, None]
         misfit = (squares * (ratios / (ratios + eigenvalues))).sum(1) + residuals
@@ -85,12 +86,13 @@ def mean_log_evidence(spectrum: Spectrum, counts: Array, samples: int, dimension
 
 
 def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: int) -> Array:
-    """Iterate the ratio of the precisions of every class to where it stays, from 1, `[classes]`."""
+    """Iterate the ratio of the precisions of every class from 1 until it converges, `[classes]`."""
     xp = namespace(squares)
     rank = len(eigenvalues)
     lowest, highest = float(eigenvalues[-1]) / DRIFT, float(eigenvalues[0]) * DRIFT
     ratios = xp.ones_like(residuals)
     active = xp.ones_like(residuals) > 0
+
     for _ in range(ITERATIONS):
         ratio, square = ratios[active][:, None], squares[active]
         shrunk = ratio / (ratio + eigenvalues)
@@ -98,12 +100,13 @@ def _fixed_point(eigenvalues: Array, squares: Array, residuals: Array, samples: 
         weights = (square * (1 - shrunk) * shrunk).sum(1) / ratio[:, 0]
         errors = (square * shrunk**2).sum(1) + residuals[active]
         free = samples - rank + shrunk.sum(1)
+
         # Weights of 0 send the ratio to infinity.
         updated = xp.clip(effective * errors / xp.clip(free * weights, 1e-300, None), lowest, highest)
         ratios[active] = updated
         moving = xp.abs(xp.log(updated / ratio[:, 0])) > TOLERANCE
         if not bool(moving.any()):
             break
-        places = active.nonzero()
-        active[places[0] if isinstance(places, tuple) else places[:, 0]] = moving
+        active[xp.where(active)[0]] = moving
+
     return ratios

@@ -33,7 +33,7 @@ def n_leep(
         labels: `[samples]`.
         pca: Share of the variance that the principal components must exceed, above 0 and at most 1.
         components_per_class: Gaussians per target class.
-        seed: Of the start of the fit.
+        seed: Seed of the start of the fit.
 
     Returns:
         The score, at most 0; 0 for a single class, minus the entropy of the labels for constant features.
@@ -49,10 +49,10 @@ def n_leep(
 def prepare_n_leep(
     statistics: FeatureStatistics, pca: float = 0.8, components_per_class: int = 5, seed: int = 0
 ) -> Callable[[NDArray[np.bool_]], float]:
-    """Fit the mixture of N-LEEP once, and give the score of some of the samples, `[samples]` in the statistics' order.
+    """Fit the mixture of N-LEEP once, and return the score of some of the samples as a function of their mask.
 
-    The mixture is not fitted to these alone. Fits from other starts end in other optima, whose scores differ by more
-    than those of other samples do.
+    The mask is `[samples]` in the order of the statistics. The mixture is not fitted again to these samples: fits from
+    other starts end in other optima, whose scores differ by more than those of other samples do.
 
     Args:
         statistics: Of all samples.
@@ -70,16 +70,17 @@ def prepare_n_leep(
             f"components_per_class: {components_per_class} for each of {statistics.classes} classes need as many "
             f"samples, but features have {statistics.samples} rows"
         )
+
     rank = statistics.spectrum.rank
     variances = to_host(statistics.spectrum.eigenvalues)
     shares = np.cumsum(variances) / max(variances.sum(), np.finfo(np.float64).tiny)
     axes = min(int(np.searchsorted(shares, pca, side="right")) + 1, rank)
     # Without any spread, all samples are one component.
     rows = statistics.principal_components(axes) if axes else statistics.centred[:, :1]
-    responsibilities = fit_mixture(rows, components, seed)[0]
+    responsibilities, _ = fit_mixture(rows, components, seed)
 
     def score(kept: NDArray[np.bool_]) -> float:
-        left = like(np.flatnonzero(kept), responsibilities)
-        return expected_log_prediction(responsibilities[left], np.bincount(statistics.labels[kept]))
+        rows = responsibilities[like(np.flatnonzero(kept), responsibilities)]
+        return expected_log_prediction(rows, np.bincount(statistics.labels[kept]))
 
     return score

@@ -17,14 +17,14 @@ from headstart.metrics.transferability.fisher_discriminant import (
 )
 from headstart.metrics.transferability.source_pools import scaled_over_pool
 
-# Of the released program: principal components that are kept, and those of them that decide the shrinkage.
+# Of the released program: the number of principal components, and of those that decide the shrinkage.
 COMPONENTS, DECIDING = 64, 32
-# How each term counts.
+# The sign of each term.
 SIGNS = np.array([1.0, 1.0, -1.0])
 
 
 def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None) -> tuple[float, float, float]:
-    """Compute what NCTI compares sources by: how near the features are to the collapse that training ends in.
+    """Compute the terms of NCTI: how near the features are to the collapse at the end of training.
 
     Source: as of `ncti`, section 4. The terms are the nuclear norm of the centred features along the discriminant axes
     (how near they are to the geometry of simplex-encoded labels), the mean probability that discriminants give the
@@ -48,9 +48,11 @@ def ncti_terms(features: Array | FeatureStatistics, labels: Array | None = None)
     statistics = FeatureStatistics.of(features, labels)
     if statistics.classes == 1 or not statistics.spectrum.rank:
         raise ValueError("NCTI needs two classes and features that differ")
+
     rows = statistics.principal_components(min(COMPONENTS, statistics.spectrum.rank))
     variances = statistics.spectrum.eigenvalues[:DECIDING] / (statistics.samples - 1)
     shrinkage = max(math.exp(-float(variances.sum())), LEAST_SHRINKAGE)
+
     probabilities, _ = class_probabilities(rows, statistics, rows.shape[1], shrinkage)
     spread = sum(_nuclear_norm(probabilities[each]) for each in class_slices(statistics.class_sizes))
     near = float(of_own_class(probabilities, statistics).mean())
@@ -67,12 +69,12 @@ def ncti(terms: NDArray[np.float64], pool: NDArray[np.float64] | None = None) ->
     Transferability", ICCV 2023, section 4.
 
     Args:
-        terms: Those of `ncti_terms`, `[..., sources, 3]`.
-        pool: The terms that the scale is of; by default the same.
+        terms: Terms of `ncti_terms`, `[..., sources, 3]`.
+        pool: The terms that set the scale; by default the same.
 
     Returns:
-        The scores, from -1 to 2, `[..., sources]`, where the scale is their own; a term that is the same for all of a
-            pool counts as 0.
+        The scores, `[..., sources]`, from -1 to 2 on their own scale; a term that is the same for all of a pool counts
+            as 0.
     """
     scores: NDArray[np.float64] = scaled_over_pool(terms, pool) @ SIGNS
     return scores

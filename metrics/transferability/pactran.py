@@ -55,15 +55,18 @@ def pactran(
     for name, value in (("penalty_share", penalty_share), ("prior_variance", prior_variance)):
         if not (isinstance(value, Real) and value > 0):
             raise ValueError(f"{name} must be above 0, not {value!r}")
+
     statistics = FeatureStatistics.of(features, labels)
     if statistics.classes == 1:
         return 0.0
-    # A rotation leaves the penalty as it is, and without the axes that have no spread there is less to fit.
+
+    # The penalty does not change under rotation, and without the axes of no spread there is less to fit.
     rows = all_components(statistics)
     samples, dimensions, classes = statistics.samples, statistics.dimensions, statistics.classes
     width = penalty_share * samples
     weights, intercepts = fit_logistic(rows, statistics.labels, classes, 1 / penalty_share, TOLERANCE)
     probabilities = softmax(rows @ weights + intercepts)
+
     tiny = np.finfo(np.float64).tiny
     misfit = -float(np.mean([math.log(max(float(p), tiny)) for p in of_own_class(probabilities, statistics)]))
     trace = float(((rows**2).sum(1) * (probabilities * (1 - probabilities)).sum(1)).mean())

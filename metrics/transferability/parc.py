@@ -25,7 +25,7 @@ def parc(
     Learning", NeurIPS 2021, section 4: Spearman's correlation of the lower triangles of two matrices of distances, 1
     less Pearson's correlation, over the features of two samples and over their labels as indicators. The latter is 0
     within a class and the same for all pairs of different classes, whatever their number. They multiply by 100, which
-    is left out here, and draw a probe set, which is done here where there are more samples than probes. They also
+    is left out here, and sample a probe set, which is done here where there are more samples than probes. They also
     reduce features to principal components, which is left out: the correlation over components depends on their
     signs, which are arbitrary. Features are not standardised, which their program may do.
 
@@ -33,7 +33,7 @@ def parc(
         features: `[samples, features]`, or their statistics.
         labels: `[samples]`.
         probes: Samples that are compared, at most.
-        seed: Of the drawing of probes.
+        seed: Seed of the probes.
 
     Returns:
         The score, from -1 to 1; 0 where all distances are the same, as for constant features and for a single class.
@@ -48,9 +48,9 @@ def parc(
 def prepare_parc(
     statistics: FeatureStatistics, probes: int = PROBES, seed: int = 0
 ) -> Callable[[NDArray[np.bool_]], float]:
-    """Compute the distances of PARC once, and give the score of some samples, `[samples]` in the statistics' order.
+    """Compute the distances of PARC once, and return the score of some samples as a function of their mask.
 
-    Where probes are drawn, those among the samples count.
+    The mask is `[samples]` in the order of the statistics. Of sampled probes, those within the mask count.
 
     Args:
         statistics: Of all samples.
@@ -59,30 +59,30 @@ def prepare_parc(
     """
     check_integer("probes", probes, 2)
     check_integer("seed", seed, 0)
-    drawn = np.arange(statistics.samples)
+    probed = np.arange(statistics.samples)
     if statistics.samples > probes:
-        drawn = np.sort(np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False))
-    places = like(drawn, statistics.centred)
-    distances = np.round(1 - to_host(_correlations(statistics.centred[places] + statistics.mean)), DIGITS)
-    one, other = np.triu_indices(len(drawn), 1)
+        probed = np.sort(np.random.default_rng(seed).choice(statistics.samples, int(probes), replace=False))
+    rows = statistics.centred[like(probed, statistics.centred)] + statistics.mean
+    distances = np.round(1 - to_host(_correlations(rows)), DIGITS)
+
+    one, other = np.triu_indices(len(probed), 1)
     order = np.argsort(distances[one, other], kind="stable")
     one, other = one[order], other[order]
     ascending = distances[one, other]
-    different = statistics.labels[drawn[one]] != statistics.labels[drawn[other]]
+    different = statistics.labels[probed[one]] != statistics.labels[probed[other]]
 
     def score(kept: NDArray[np.bool_]) -> float:
-        among = kept[drawn]
-        pairs = among[one] & among[other]
+        pairs = kept[probed[one]] & kept[probed[other]]
         return _rank_correlation(ascending[pairs], different[pairs])
 
     return score
 
 
 def _rank_correlation(ascending: NDArray[np.float64], different: NDArray[np.bool_]) -> float:
-    """Correlate the ranks of distances of pairs, from the least on, with whether their classes differ."""
+    """Correlate the ranks of the ascending distances of pairs with whether their classes differ."""
     if len(ascending) < 2 or ascending[0] == ascending[-1] or different.all() or not different.any():
         return 0.0
-    # Equals share the mean of their ranks.
+    # Equal distances share the mean of their ranks.
     first = np.flatnonzero(np.concatenate([[True], ascending[1:] != ascending[:-1]]))
     equal = np.diff(first, append=len(ascending))
     ranks = np.repeat(first + (equal - 1) / 2, equal)

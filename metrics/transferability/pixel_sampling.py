@@ -1,4 +1,4 @@
-"""Pixels of dense features and label maps, sampled so that metrics on features and labels apply to segmentation."""
+"""Samples of pixels of dense features and label maps, so that metrics of features and labels apply to segmentation."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def sample_pixels(
     after Andrea Agostinelli et al., "Transferability Metrics for Selecting Source Model Ensembles", CVPR 2022: 1,000
     pixels per image, "inversely proportionally to the frequency of their class labels in the target dataset".
 
-    Pixels are drawn one after the other without replacement, each with probability proportional to its weight among
-    those that are left, by the exponential keys of Pavlos S. Efraimidis and Paul G. Spirakis, "Weighted random
+    Pixels are sampled one after the other without replacement, each with probability proportional to its weight among
+    the remaining ones, by the exponential keys of Pavlos S. Efraimidis and Paul G. Spirakis, "Weighted random
     sampling with a reservoir", Information Processing Letters, 2006. Classes are therefore equally frequent in
     expectation where all images hold all classes in like shares and none runs out of pixels.
 
@@ -35,11 +35,11 @@ def sample_pixels(
     Args:
         features: Of the backbone's dense layer, `[images, features, h, w]`, an array or a tensor on any device.
         labels: Integers from 0, `[images, H, W]`.
-        per_image: Pixels per image; an image with fewer valid ones gives each of these once.
+        per_image: Pixels per image; an image with fewer valid pixels contributes each of these once.
         ignore_label: Pixels with this label are never sampled; None where all are valid.
-        seed: Of the draw, or a generator, which goes on from batch to batch: batches then give the same sample as all
-            images at once.
-        counts: Pixels of every class in the data set, `[classes]`, as `count_pixels` gives them; by default those of
+        seed: Seed of the sample, or a generator, which continues from batch to batch: the sample of batches is then
+            that of all images at once.
+        counts: Pixels of every class in the data set, `[classes]`, as from `count_pixels`; by default those of
             `labels`.
 
     Returns:
@@ -55,9 +55,11 @@ def sample_pixels(
     check_integer("per_image", per_image, 1)
     if not isinstance(seed, np.random.Generator):
         check_integer("seed", seed, 0)
+
     images, _, *size = features.shape
     if labels.ndim != 3 or len(labels) != images or 0 in labels.shape:
         raise ValueError(f"labels must be [{images}, H, W], a map for every image, not {list(labels.shape)}")
+
     maps = _integers(labels)
     frequency = count_pixels([maps], ignore_label) if counts is None else np.asarray(counts)
     small = _read_at_centres(maps, size).reshape(images, -1)
@@ -65,6 +67,7 @@ def sample_pixels(
     image, pixel = _smallest(keys, per_image)
     if not len(image):
         raise ValueError(f"labels: every pixel has the ignored label {ignore_label}; at least one other is needed")
+
     i, y, x = (like(part, features) for part in (image, pixel // size[1], pixel % size[1]))
     chosen = small[image, pixel].astype(np.int64)
     return features[i, :, y, x], like(chosen, labels) if is_tensor(labels) else chosen
@@ -83,9 +86,9 @@ def count_pixels(label_maps: Iterable[Array], ignore_label: int | None = 255) ->
     total = np.zeros(0, dtype=np.int64)
     for label_map in label_maps:
         values = _valid(_integers(label_map).ravel(), ignore_label)
-        found = np.bincount(values.astype(np.int64), minlength=len(total))
-        found[: len(total)] += total
-        total = found
+        counts = np.bincount(values.astype(np.int64), minlength=len(total))
+        counts[: len(total)] += total
+        total = counts
     return total
 
 
@@ -112,8 +115,8 @@ def _read_at_centres(maps: NDArray[np.integer], size: list[int]) -> NDArray[np.i
 def _exponential_keys(
     labels: NDArray[np.integer], counts: NDArray[np.int64], ignore_label: int | None, generator: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Draw keys whose order is that of the draw, infinite for ignored pixels, `[images, pixels]`."""
-    # Drawn for ignored pixels, too, so that the other ones' keys do not depend on where those are.
+    """Sample keys, the smallest of which are the sample, infinite for ignored pixels, `[images, pixels]`."""
+    # Ignored pixels have keys, too, so that the keys of other pixels do not depend on the ignored ones.
     keys = generator.standard_exponential(labels.shape)
     valid = np.ones(labels.shape, dtype=bool) if ignore_label is None else labels != ignore_label
     present = np.unique(_valid(labels.ravel(), ignore_label)).tolist()
@@ -122,6 +125,7 @@ def _exponential_keys(
         raise ValueError(
             f"counts: class {uncounted[0]} has pixels in labels, but none by counts; count the whole data set"
         )
+
     # A key of rate 1 / count is the standard one times the count.
     keys[valid] *= counts[labels[valid]]
     keys[~valid] = np.inf
@@ -129,8 +133,8 @@ def _exponential_keys(
 
 
 def _smallest(keys: NDArray[np.float64], per_image: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Find the places of the smallest finite keys of every image, in the order of the images and of their pixels."""
-    kept = min(per_image, keys.shape[1])
-    pixels = np.sort(np.argpartition(keys, kept - 1, axis=1)[:, :kept], axis=1)
+    """Find the indices of the smallest finite keys of every image, in the order of the images and of their pixels."""
+    count = min(per_image, keys.shape[1])
+    pixels = np.sort(np.argpartition(keys, count - 1, axis=1)[:, :count], axis=1)
     finite = np.isfinite(np.take_along_axis(keys, pixels, axis=1))
     return np.repeat(np.arange(len(keys)), finite.sum(1)), pixels[finite]

@@ -39,10 +39,11 @@ def sfda(features: Array | FeatureStatistics, labels: Array | None = None) -> fl
         return 1.0
     rows = all_components(statistics)
     probabilities, shrinkage = class_probabilities(rows, statistics, statistics.dimensions)
+
     own = of_own_class(softmax(probabilities), statistics)[:, None]
     means = sum_by_class(rows, statistics.class_sizes) / statistics.counts
     others = (means.sum(0) - means) / (statistics.classes - 1)
     mixed = own * rows + (1 - own) * others[like(statistics.labels, rows)]
-    return float(
-        of_own_class(class_probabilities(mixed, statistics, statistics.dimensions, shrinkage)[0], statistics).mean()
-    )
+
+    probabilities, _ = class_probabilities(mixed, statistics, statistics.dimensions, shrinkage)
+    return float(of_own_class(probabilities, statistics).mean())

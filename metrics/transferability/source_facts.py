@@ -1,4 +1,4 @@
-"""What is known of a source model alone, whatever the target: baselines that transferability metrics have to beat."""
+"""Facts of a source model, whatever the target: baselines that transferability metrics have to beat."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SourceFacts:
-    """What is known of a source model.
+    """Facts of a source model.
 
     Attributes:
         parameters: How many parameters its network has, the classifier included; None where that is not known.
@@ -19,7 +19,7 @@ class SourceFacts:
 
 
 def parameter_count(facts: SourceFacts) -> float:
-    """Give the number of the source's parameters, the baseline by which larger networks transfer better.
+    """Return the number of the source's parameters, the baseline by which larger networks transfer better.
 
     Raises:
         ValueError: It is not known.
@@ -30,10 +30,10 @@ def parameter_count(facts: SourceFacts) -> float:
 
 
 def source_accuracy(facts: SourceFacts) -> float:
-    """Give the accuracy of the source on its own task, the baseline by which better networks transfer better.
+    """Return the accuracy of the source on its own task, the baseline by which better networks transfer better.
 
     Source: Simon Kornblith, Jonathon Shlens, Quoc V. Le, "Do Better ImageNet Models Transfer Better?", CVPR 2019. It
-    compares sources of one task: of others it says how hard their own tasks are.
+    compares sources of one task: between tasks it says how hard each is.
 
     Raises:
         ValueError: It is not known.

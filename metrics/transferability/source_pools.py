@@ -1,4 +1,4 @@
-"""Terms of the sources of a pool, on one scale: for metrics that compare a source with the others."""
+"""Terms of the sources of a pool on one scale, for metrics that compare sources with each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def scaled_over_pool(terms: NDArray[np.float64], pool: NDArray[np.float64] | Non
 
     Args:
         terms: `[..., sources, terms]`.
-        pool: The terms that the scale is of, `[..., sources, terms]`; by default those that are scaled.
+        pool: The terms that set the scale, `[..., sources, terms]`; by default the scaled ones.
     """
     pool = terms if pool is None else pool
     low, high = pool.min(-2, keepdims=True), pool.max(-2, keepdims=True)

@@ -14,8 +14,8 @@ LEAST_SHARE = 0.02
 LEAST_CLASSES = 2
 
 
-def draw_targets(classes: int, targets: int, share: ClassShare, seed: int) -> list[NDArray[np.int64]]:
-    """Draw the classes of every target.
+def sample_targets(classes: int, targets: int, share: ClassShare, seed: int) -> list[NDArray[np.int64]]:
+    """Sample the classes of every target.
 
     Source: Andrea Agostinelli et al., "How stable are Transferability Metrics evaluations?", ECCV 2022, section 7. With
     `varying`, the number of classes is uniform over the whole numbers from 2 % of all (2 at least) to all; with `half`
@@ -23,9 +23,9 @@ def draw_targets(classes: int, targets: int, share: ClassShare, seed: int) -> li
 
     Args:
         classes: Classes of the data set.
-        targets: How many targets.
+        targets: Number of targets.
         share: `varying` or `half`.
-        seed: Of the draw; the first targets do not depend on how many there are.
+        seed: Seed of the sample; the first targets do not depend on how many there are.
 
     Returns:
         Classes of each target, ascending.
@@ -39,8 +39,9 @@ def draw_targets(classes: int, targets: int, share: ClassShare, seed: int) -> li
     generator = np.random.default_rng(seed)
     least = max(LEAST_CLASSES, math.ceil(LEAST_SHARE * classes))
     half = max(LEAST_CLASSES, classes // 2)
-    drawn = []
+
+    pool = []
     for _ in range(targets):
         size = int(generator.integers(least, classes, endpoint=True)) if share == "varying" else half
-        drawn.append(np.sort(generator.choice(classes, size, replace=False)).astype(np.int64))
-    return drawn
+        pool.append(np.sort(generator.choice(classes, size, replace=False)).astype(np.int64))
+    return pool

@@ -20,9 +20,9 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     of R(Z_c)` with `R(Z) = log det(I + Z'Z / (n epsilon)) / 2`, all centred at the common mean, classes weighing
     alike, as in the program printed there. It depends on the scale of the features.
 
-    Determinants are products of eigenvalues: those of all samples come with the spectrum that other metrics share,
-    those of a class from the smaller of Z'Z and ZZ', so that it costs its number of samples squared times the number of
-    features. Eigenvalues that are but rounding errors count as 0, however large the features are.
+    Determinants are products of eigenvalues. Those of all samples come with the spectrum that other metrics share,
+    those of a class from the smaller of Z'Z and ZZ', at the cost of its samples squared times the number of features.
+    Eigenvalues within rounding errors count as 0, however large the features are.
 
     Args:
         features: `[samples, features]`, or their statistics.
@@ -40,6 +40,7 @@ def trans_rate(features: Array | FeatureStatistics, labels: Array | None = None,
     statistics = FeatureStatistics.of(features, labels)
     if statistics.classes == 1:
         return 0.0
+
     whole = coding_rate(statistics.spectrum.eigenvalues, statistics.samples * epsilon)
     classes = 0.0
     for rows in class_slices(statistics.class_sizes):

@@ -1,9 +1,9 @@
-"""Transferability metrics as torchmetrics classes, where batches can be accumulated.
+"""Transferability metrics as torchmetrics classes, which accumulate batches.
 
-What is accumulated are sums in float64, merged across processes by addition, so that the memory does not grow with
-the number of samples; LEEP alone keeps its rows. Features whose mean is far larger than their spread lose digits in
-such sums, which the functions on whole arrays do not. The states keep their precision: `set_dtype` changes nothing.
-A GPU is waited for once per batch, for whether the batch is sound.
+The states are sums in float64, merged across processes by addition, so that the memory does not grow with the number
+of samples; LEEP alone stores its rows. Features whose mean is far larger than their spread lose digits in such sums,
+which the functions on whole arrays do not. `set_dtype` does not change the states. A GPU is synchronised once per
+batch, to check the batch.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from headstart.metrics.transferability.leep import leep
 from headstart.metrics.transferability.log_me import mean_log_evidence
 
 
-class _KeptPrecision(Metric):
-    """A metric whose states keep their precision."""
+class _FixedPrecision(Metric):
+    """A metric whose states do not change their precision."""
 
     full_state_update = False
 
@@ -34,10 +34,10 @@ class _KeptPrecision(Metric):
         return self
 
 
-class ClassSums(_KeptPrecision):
-    """Numbers of samples and sums of features of every class, and what a subclass sums up besides.
+class ClassSums(_FixedPrecision):
+    """Numbers of samples and sums of features of every class, and second moments in the form that a subclass needs.
 
-    A class without samples is no class: the metrics leave it out.
+    The metrics leave out classes without samples.
 
     Args:
         num_classes: Number of target classes; labels are below it.
@@ -69,27 +69,24 @@ class ClassSums(_KeptPrecision):
         Raises:
             ValueError: The shapes do not fit, features are not finite, or labels are not of these classes.
         """
-        rows, labels = self._checked(features, labels)
-        self.counts.index_add_(0, labels, torch.ones_like(rows[:, 0]))
-        self.sums.index_add_(0, labels, rows)
-        if self.squares_by_class:
-            self.moments.index_add_(0, labels, rows**2)
-        else:
-            self.moments += rows.T @ rows
-
-    def _checked(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
         classes, dimensions = self.sums.shape
         if features.ndim != 2 or features.shape[1] != dimensions:
             raise ValueError(f"features must be [samples, {dimensions}], not {list(features.shape)}")
-        places, double = check_labels("labels", labels, len(features)).long(), features.detach().double()
-        outside, infinite = ((places < 0) | (places >= classes)).any(), ~double.isfinite().all()
-        # A GPU is waited for once, and again only for what the message says.
+        codes, rows = check_labels("labels", labels, len(features)).long(), features.detach().double()
+        outside, infinite = ((codes < 0) | (codes >= classes)).any(), ~rows.isfinite().all()
+        # A GPU is synchronised once, and again only for the message.
         if bool(outside | infinite):
             if not bool(outside):
                 raise ValueError("features must be finite")
-            given = to_host(labels)
-            raise ValueError(f"labels must be from 0 to {classes - 1}, not from {given.min()} to {given.max()}")
-        return double, places
+            values = to_host(labels)
+            raise ValueError(f"labels must be from 0 to {classes - 1}, not from {values.min()} to {values.max()}")
+
+        self.counts.index_add_(0, codes, torch.ones_like(rows[:, 0]))
+        self.sums.index_add_(0, codes, rows)
+        if self.squares_by_class:
+            self.moments.index_add_(0, codes, rows**2)
+        else:
+            self.moments += rows.T @ rows
 
     @property
     def _present(self) -> Tensor:
@@ -124,9 +121,8 @@ class ClassStatistics(_SquaresByClass):
 class GBC(_SquaresByClass):
     """GBC of all features, see `headstart.metrics.transferability.gbc`.
 
-    Without a reduction to principal components: the variances of a class along axes that are known only in the end
-    would take its whole covariance, `classes * features^2` numbers. Features that were projected onto fixed axes can
-    be given instead.
+    There is no reduction to principal components: variances along axes that are known only at the end would need the
+    whole covariance of every class, `classes * features^2` numbers. Project the features onto fixed axes instead.
 
     Args:
         num_classes: Number of target classes; labels are below it.
@@ -163,7 +159,7 @@ class _SecondMoments(ClassSums):
     higher_is_better = True
 
     def _spectrum(self, centred: bool) -> tuple[Spectrum, Tensor]:
-        """Give the spectrum, and the counts of the classes that have samples, `[classes, 1]`."""
+        """Return the spectrum, and the counts of the classes that have samples, `[classes, 1]`."""
         present = self._present
         counts, sums, gram = self.counts[present, None], self.sums[present], self.moments
         if centred:
@@ -178,7 +174,7 @@ class _SecondMoments(ClassSums):
 class HScore(_SecondMoments):
     """H-score, see `headstart.metrics.transferability.h_score` and `ClassSums`.
 
-    Without shrinkage, whose intensity takes the fourth powers of distances from a mean that is known only in the end.
+    There is no shrinkage: its intensity needs the fourth powers of distances from a mean that is known only at the end.
     """
 
     def compute(self) -> Tensor:
@@ -195,11 +191,11 @@ class LogME(_SecondMoments):
         return self.sums.new_tensor(mean_log_evidence(spectrum, counts, int(counts.sum()), self.sums.shape[1]))
 
 
-class LEEP(_KeptPrecision):
+class LEEP(_FixedPrecision):
     """LEEP, see `headstart.metrics.transferability.leep`.
 
-    It keeps every row, in the precision in which it comes: the logarithm is of a mixture whose weights, the
-    probabilities of the target classes given a source class, are known only when the last sample has been seen.
+    It stores every row in its own precision: the logarithm is of a mixture whose weights, the probabilities of the
+    target classes given a source class, are known only after the last sample.
 
     Args:
         **kwargs: As for any metric of torchmetrics.
@@ -229,7 +225,7 @@ class LEEP(_KeptPrecision):
         if len(shape) != 2 or not shape[1] or width not in (None, shape[1]):
             raise ValueError(f"probabilities must be [samples, {width or 'source classes'}], not {list(shape)}")
         if bool((check_labels("labels", labels, len(probabilities)).long() < 0).any()):
-            sort_by_class(labels, len(probabilities))  # which refuses them
+            sort_by_class(labels, len(probabilities))  # raises the error
         self.probabilities.append(probabilities.detach())
         self.labels.append(labels)
 

@@ -85,7 +85,7 @@ def test_defaults_leave_out_what_is_slow() -> None:
 def test_a_function_is_given_what_its_arguments_name(mine: str) -> None:
     assert compute(f"{mine}.spread") == pytest.approx(np.var([[2, 3], [4, 5], [9, 10]]))
     assert compute(f"{mine}.with_head") == 2 * 6 + 6 + 1000 * 3
-    assert find_metrics([f"{mine}.with_head"])[f"{mine}.with_head"].needs_head
+    assert "probabilities" in find_metrics([f"{mine}.with_head"])[f"{mine}.with_head"].data
     assert compute(f"{mine}.many") == 0
     with pytest.raises(ValueError, match="the model has no source head"):
         compute(f"{mine}.with_head", head=False)

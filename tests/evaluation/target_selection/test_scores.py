@@ -24,7 +24,7 @@ from headstart.metrics.transferability.pactran import pactran
 from headstart.metrics.transferability.parc import parc
 from headstart.metrics.transferability.sfda import sfda
 from headstart.metrics.transferability.source_facts import SourceFacts
-from headstart.metrics.transferability.target_pools import draw_targets
+from headstart.metrics.transferability.target_pools import sample_targets
 from headstart.metrics.transferability.trans_rate import trans_rate
 
 Features = NDArray[np.float64]
@@ -72,7 +72,7 @@ def score(given: Pool, metrics: list[str], axes: GbcAxes = "dataset") -> list[di
 
 def compare(dimensions: int, metrics: list[str], axes: GbcAxes, seed: int = SEED) -> None:
     features, probabilities, labels = make_data(dimensions)
-    targets = draw_targets(CLASSES, TARGETS, "varying", 1)
+    targets = sample_targets(CLASSES, TARGETS, "varying", 1)
     given = Pool(features, labels, probabilities, targets, seed, SourceFacts(1000, 0.5))
     for chosen, scores in zip(targets, score(given, metrics, axes), strict=True):
         rows = np.isin(labels, 3 * chosen + 1)
@@ -169,7 +169,7 @@ def test_source_classes_without_probability_are_left_out() -> None:
 def test_a_score_that_is_not_finite_is_none() -> None:
     labels = np.repeat(np.arange(3), 5)
     given = Pool(np.eye(3)[labels], labels, None, [np.array([0, 1])])
-    infinite = replace(METRICS["log_me"], compute=lambda given: math.inf)
+    infinite = replace(METRICS["log_me"], function=lambda statistics: math.inf)
     [scores] = score_targets(given, {"infinite": infinite})
     assert scores["infinite"].value is None
     assert scores["infinite"].reason == "the score is inf"

@@ -17,7 +17,7 @@ from headstart.metrics.ranking.static_orders import (
     measure_targets,
     partial_kendall,
     performance_ranks,
-    tell_apart,
+    scores_differ,
 )
 
 Values = NDArray[np.float64]
@@ -147,7 +147,7 @@ def test_constant_targets_are_in_no_pair() -> None:
     ],
 )
 def test_rounding_errors_tell_no_sources_apart(scores: list[float], apart: bool) -> None:
-    assert bool(tell_apart(np.array(scores))) is apart
+    assert bool(scores_differ(np.array(scores))) is apart
     measured = measure_targets(np.array(scores)[None, :, None], np.array([[0.1], [0.2], [0.4]]), np.full((3, 1), True))
     assert np.isfinite(measured).all() == apart
     assert np.isfinite(measured).any() == apart

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import inspect
 import re
 from pathlib import Path
 
@@ -64,17 +63,12 @@ def test_a_metric_has_a_module_a_test_and_a_line_in_the_documentation(name: str)
     assert f"| {METRICS[name].title} |" in line
 
 
-@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.function])
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.option_names])
 def test_the_documentation_has_the_options_of_a_metric(name: str) -> None:
     require_checkout()
     lines = (ROOT / "docs" / "transferability.md").read_text(encoding="utf-8").splitlines()
     [line] = [line for line in lines if line.startswith(f"- `{name}`: ")]
-    function = METRICS[name].function
-    assert function is not None
-    named = {
-        option for option in inspect.signature(function).parameters if option not in ("features", "labels", "seed")
-    }
-    assert set(re.findall(r"`(\w+)` \(", line)) == named
+    assert set(re.findall(r"`(\w+)` \(", line)) == set(METRICS[name].option_names)
 
 
 def test_names_titles_and_summaries_tell_metrics_apart() -> None:
@@ -106,7 +100,7 @@ def test_labels_that_have_nothing_to_do_with_the_features_have_the_lower_score(n
 def test_a_metric_takes_a_head_only_where_it_says_so(name: str) -> None:
     features, _ = make(1.0)
     given = Inputs(features, LABELS, facts=FACTS)
-    if METRICS[name].needs_head:
+    if "probabilities" in METRICS[name].data:
         with pytest.raises(ValueError, match="the model has no source head"):
             evaluate(name, given)
     else:
@@ -117,7 +111,7 @@ def test_a_metric_takes_a_head_only_where_it_says_so(name: str) -> None:
 def test_a_metric_takes_facts_of_the_source_only_where_it_says_so(name: str) -> None:
     features, probabilities = make(1.0)
     given = Inputs(features, LABELS, probabilities)
-    if METRICS[name].of_source:
+    if "facts" in METRICS[name].data:
         assert METRICS[name].baseline
         with pytest.raises(ValueError, match="is not known"):
             evaluate(name, given)
@@ -144,10 +138,10 @@ def test_the_order_of_samples_does_not_matter(name: str) -> None:
 def test_the_pool_of_one_target_is_that_target(name: str) -> None:
     features, probabilities = make(1.0)
     pool = Pool(features, LABELS, probabilities, [np.arange(3)], facts=FACTS)
-    pooled = METRICS[name].pooled
-    found = evaluate(name, pool.inputs(pool.targets[0])) if pooled is None else float(pooled.jointly(pool)[0])
-    if pooled is not None and pooled.alone is not None:
-        found += pooled.alone(pool.inputs(pool.targets[0]))
+    pooled, rest = METRICS[name].pooled, METRICS[name].pooled_rest
+    found = evaluate(name, pool.inputs(pool.targets[0])) if pooled is None else float(pooled(pool)[0])
+    if rest is not None:
+        found += rest(pool.inputs(pool.targets[0]))
     assert found == pytest.approx(score(name), rel=1e-9, abs=1e-12)
     rows = pool.inputs(np.array([0, 2]))
     np.testing.assert_array_equal(rows.features, features[LABELS != 1])

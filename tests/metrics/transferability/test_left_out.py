@@ -14,7 +14,8 @@ from headstart.metrics.transferability.catalogue import METRICS
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.inputs import Inputs
 from headstart.metrics.transferability.knn import knn_accuracy
-from headstart.metrics.transferability.left_out import divide, interval, standard_error, tell_apart
+from headstart.metrics.transferability.left_out import divide, interval, significant_differences, standard_error
+from headstart.metrics.transferability.parc import prepare_parc
 
 SHAPES = {"more samples": (60, 7), "fewer samples": (24, 40), "fewer samples only without a part": (42, 40)}
 
@@ -76,26 +77,23 @@ def test_scores_of_what_remains_are_those_of_the_rows(name: str, shape: tuple[in
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.prepare])
 def test_what_is_prepared_gives_the_score_where_all_are_kept(name: str) -> None:
     features, labels = make(60, 7)
-    given, prepare = Inputs(features, labels), METRICS[name].prepare
-    assert prepare is not None
-    score = prepare(given)
-    assert score(np.ones(60, dtype=bool)) == METRICS[name].compute(given)
-    kept = (divide(labels, 5, 0) != 0)[given.order]
-    assert score(kept) != METRICS[name].compute(given)
+    given = Inputs(features, labels)
+    score = METRICS[name].scorer(given)
+    assert score(np.ones(60, dtype=bool), given) == METRICS[name].compute(given)
+    kept = divide(labels, 5, 0) != 0
+    assert score(kept[given.order], given.remaining(kept)) != METRICS[name].compute(given)
 
 
 def test_parc_of_what_is_kept_is_that_of_the_rows() -> None:
     features, labels = make(60, 7)
-    prepare, kept = METRICS["parc"].prepare, divide(labels, 5, 0) != 0
-    assert prepare is not None
-    given = Inputs(features, labels)
+    kept, given = divide(labels, 5, 0) != 0, Inputs(features, labels)
     expected = METRICS["parc"].compute(Inputs(features[kept], labels[kept]))
-    assert prepare(given)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+    assert prepare_parc(given.statistics)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
     # Of probes that are drawn, those that are kept count.
     drawn = np.sort(np.random.default_rng(0).choice(60, 20, replace=False))
     chosen = given.order[drawn][kept[given.order][drawn]]
     expected = METRICS["parc"].compute(Inputs(features[chosen], labels[chosen]))
-    assert prepare(given, probes=20)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
+    assert prepare_parc(given.statistics, probes=20)(kept[given.order]) == pytest.approx(expected, rel=1e-12)
 
 
 def test_left_out_one_by_one_a_mean_has_its_standard_error() -> None:
@@ -112,7 +110,7 @@ def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> No
     # A mean over ten samples without each in turn: the test is the paired t test of the samples.
     values = generator.standard_normal((5, 10)) * 0.3 + generator.standard_normal(10) + np.arange(5)[:, None] / 3
     left_out = np.stack([np.delete(values, place, axis=1).mean(1) for place in range(10)], axis=1)
-    found = tell_apart(values.mean(1), left_out)
+    found = significant_differences(values.mean(1), left_out)
     pairs = list(combinations(range(5), 2))
     p_values = np.array([stats.ttest_rel(values[i], values[j]).pvalue for i, j in pairs])
     apart = np.zeros(10, dtype=bool)
@@ -128,12 +126,13 @@ def test_sources_are_told_apart_as_by_paired_tests_with_holms_adjustment() -> No
 
 def test_sources_of_the_same_score_are_not_told_apart() -> None:
     scores, left_out = np.array([1.0, 1 + 1e-13, 2.0]), np.array([[1.0] * 4, [1.0] * 4, [2.0] * 4])
-    assert tell_apart(scores, left_out).tolist() == [[False, False, True], [False, False, True], [True, True, False]]
+    expected = [[False, False, True], [False, False, True], [True, True, False]]
+    assert significant_differences(scores, left_out).tolist() == expected
 
 
 @pytest.mark.slow
 def test_the_standard_error_is_the_spread_over_samples_drawn_anew() -> None:
-    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/score_intervals.py` has all of them."""
+    """For a smooth metric and for one of ranks, in a wide band; `benchmarks/coverage/score_intervals.py` has all."""
 
     def score(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         generator = np.random.default_rng(seed)

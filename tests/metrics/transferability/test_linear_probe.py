@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from headstart.metrics.transferability.linear_probe import draw_folds, fit_logistic, linear_probe_accuracy
+from headstart.metrics.transferability.linear_probe import fit_logistic, linear_probe_accuracy, sample_folds
 
 
 def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -26,7 +26,7 @@ def sample(samples: int, features: int, classes: int, apart: float) -> tuple[NDA
 @pytest.mark.parametrize(("samples", "features", "classes"), [(120, 5, 3), (200, 8, 5), (60, 100, 4)])
 def test_as_scikit_learn_on_the_same_folds(samples: int, features: int, classes: int) -> None:
     x, labels = sample(samples, features, classes, 1.0)
-    folds = draw_folds(np.bincount(labels), 4, 7)
+    folds = sample_folds(np.bincount(labels), 4, 7)
     accuracies = []
     for fold in range(4):
         probe = make_pipeline(StandardScaler(), LogisticRegression(tol=1e-8, max_iter=10_000))
@@ -39,14 +39,14 @@ def test_as_scikit_learn_on_the_same_folds(samples: int, features: int, classes:
 
 def test_folds_share_every_class_alike() -> None:
     sizes = np.array([11, 1, 3, 40, 7])
-    folds = draw_folds(sizes, 4, 0)
+    folds = sample_folds(sizes, 4, 0)
     ends = np.cumsum(sizes)
     for size, end in zip(sizes.tolist(), ends.tolist(), strict=True):
         shares = np.bincount(folds[end - size : end], minlength=4)
         assert shares.max() - shares.min() <= 1
     totals = np.bincount(folds)
     assert totals.max() - totals.min() <= 1
-    assert not np.array_equal(folds, draw_folds(sizes, 4, 1))
+    assert not np.array_equal(folds, sample_folds(sizes, 4, 1))
 
 
 def test_separated_classes_are_told_apart_and_noise_is_not() -> None:

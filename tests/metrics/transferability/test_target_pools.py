@@ -5,12 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from headstart.metrics.transferability.target_pools import ClassShare, draw_targets
+from headstart.metrics.transferability.target_pools import ClassShare, sample_targets
 
 
 @pytest.mark.parametrize("classes", [3, 10, 100, 397])
 def test_half_of_the_classes_are_chosen_each_equally_often(classes: int) -> None:
-    targets = draw_targets(classes, 2000, "half", 0)
+    targets = sample_targets(classes, 2000, "half", 0)
     size = max(2, classes // 2)
     assert {len(chosen) for chosen in targets} == {size}
     shares = np.bincount(np.concatenate(targets), minlength=classes) / len(targets)
@@ -19,7 +19,7 @@ def test_half_of_the_classes_are_chosen_each_equally_often(classes: int) -> None
 
 
 def test_varying_shares_go_from_2_to_100_percent_uniformly() -> None:
-    sizes = np.array([len(chosen) for chosen in draw_targets(200, 20_000, "varying", 0)])
+    sizes = np.array([len(chosen) for chosen in sample_targets(200, 20_000, "varying", 0)])
     assert (sizes.min(), sizes.max()) == (4, 200)
     counts = np.bincount(sizes)[4:]
     expected = len(sizes) / 197
@@ -27,12 +27,12 @@ def test_varying_shares_go_from_2_to_100_percent_uniformly() -> None:
 
 
 def test_two_classes_are_the_least() -> None:
-    assert {len(chosen) for chosen in draw_targets(5, 200, "varying", 0)} == {2, 3, 4, 5}
+    assert {len(chosen) for chosen in sample_targets(5, 200, "varying", 0)} == {2, 3, 4, 5}
 
 
 @pytest.mark.parametrize("share", ["varying", "half"])
 def test_targets_are_sets_of_classes_in_order(share: ClassShare) -> None:
-    for chosen in draw_targets(30, 50, share, 0):
+    for chosen in sample_targets(30, 50, share, 0):
         assert (np.diff(chosen) > 0).all()
         assert chosen[0] >= 0
         assert chosen[-1] < 30
@@ -40,11 +40,11 @@ def test_targets_are_sets_of_classes_in_order(share: ClassShare) -> None:
 
 @pytest.mark.parametrize("share", ["varying", "half"])
 def test_a_seed_decides_the_pool_and_a_longer_pool_begins_alike(share: ClassShare) -> None:
-    long, short, other = (draw_targets(40, n, share, seed) for n, seed in ((30, 1), (10, 1), (30, 2)))
+    long, short, other = (sample_targets(40, n, share, seed) for n, seed in ((30, 1), (10, 1), (30, 2)))
     assert [chosen.tolist() for chosen in long[:10]] == [chosen.tolist() for chosen in short]
     assert [chosen.tolist() for chosen in long] != [chosen.tolist() for chosen in other]
 
 
 def test_two_classes_give_no_pool() -> None:
     with pytest.raises(ValueError, match="it has 2 classes"):
-        draw_targets(2, 10, "half", 0)
+        sample_targets(2, 10, "half", 0)
