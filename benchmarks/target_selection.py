@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import jsonargparse
@@ -61,7 +60,7 @@ def main(
 
     def score(metrics: list[str], axes: GbcAxes = "dataset") -> list[dict[str, Score]]:
         # What is gathered once is part of it.
-        return score_targets(replace(given), {name: METRICS[name] for name in metrics}, axes)
+        return score_targets(Pool(x, labels, probabilities, pool), {name: METRICS[name] for name in metrics}, axes)
 
     for metric, axes in CASES:
         single = float(np.mean([_single(x, probabilities, labels, chosen, metric) for chosen in pool[:SINGLES]]))
