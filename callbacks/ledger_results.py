@@ -1,16 +1,17 @@
-"""Results that are a view of a ledger: one on this machine's disk, or that of a sweep."""
+"""Results that are a view of a ledger: the run's own one, or that of a sweep."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from headstart.output.errors import UserError
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import Ledger, RunLedger
 
 
 class LedgerResults:
-    """Where a run's results are looked up and kept.
+    """Where a run's results are looked up and stored.
 
     Args:
         overwrite: Replace results of another origin that lie in the folder.
@@ -21,19 +22,19 @@ class LedgerResults:
     def __init__(self, overwrite: bool, ledger: str | None) -> None:
         self.overwrite = overwrite
         self.ledger_folder = ledger
-        self._lent: Ledger | None = None
+        self._open_ledger: Callable[[], RunLedger] | None = None
         self._known = ""
 
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take a ledger that is open already, and say which results are known.
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+        """Use the ledger of a sweep.
 
         Args:
-            ledger: The ledger, in place of one on this machine's disk.
-            known: What `identity` was when the run's files were written; empty where they were not.
+            open_ledger: Opens the ledger.
+            known: Value of `identity` when the run's files were written; empty where they were not.
         """
-        self._lent, self._known = ledger, known
+        self._open_ledger, self._known = open_ledger, known
 
-    def open_ledger(self, folder: Path) -> Ledger:
+    def open_ledger(self, folder: Path) -> RunLedger:
         """Open the ledger, which closes as a context.
 
         Args:
@@ -42,17 +43,19 @@ class LedgerResults:
         Raises:
             LedgerError: It cannot be used.
         """
+        if self._open_ledger is not None:
+            return self._open_ledger()
         chosen = self.ledger_folder or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger"
-        return self._lent or Ledger(Path(chosen).expanduser())
+        return Ledger(Path(chosen).expanduser())
 
     def require_known(self, identity: str) -> None:
-        """Refuse to replace results of another origin that lie on another machine.
+        """Raise an error if the sweep's folder, on another machine perhaps, has results of another origin.
 
         Args:
             identity: Digest of all that decides the results.
 
         Raises:
-            UserError: The results that are known have another.
+            UserError: The known results have another identity.
         """
         if self._known and identity != self._known and not self.overwrite:
             raise UserError(

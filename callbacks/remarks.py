@@ -44,7 +44,7 @@ def remark_on_traces(traces: Traces, methods: Sequence[str], drew: Collection[st
             "criterion than this one."
         )
     if reused:
-        remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.place}.")
+        remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}.")
     remarks += [
         f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
         "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."

@@ -14,7 +14,7 @@ from headstart.callbacks.ledger_results import LedgerResults
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import Ledger, LedgerError, Trace, TraceKey
+from headstart.store.ledger import LedgerError, RunLedger, Trace, TraceKey
 
 SECONDS_BETWEEN_LOOKS = 1.0
 
@@ -48,7 +48,7 @@ class AccuracyFiles(LedgerResults):
         self.require_known(identity)
 
     @contextmanager
-    def opened(self, folder: Path) -> Iterator[Ledger]:
+    def opened(self, folder: Path) -> Iterator[RunLedger]:
         """Open the ledger.
 
         Args:
@@ -78,7 +78,7 @@ class Accuracies:
     """
 
     def __init__(
-        self, ledger: Ledger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
+        self, ledger: RunLedger, fed: Mapping[str, Any], training: Mapping[str, Any], orderings: Sequence[int]
     ) -> None:
         self.ledger, self.fed, self.training = ledger, fed, training
         stream, method = digest_of(fed), digest_of(training)

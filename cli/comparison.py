@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.shipped_files import CONFIGS
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 BASE_CONFIG = CONFIGS / "base.yaml"
 
@@ -134,9 +134,9 @@ class ComparisonCLI(TaskCLI):
         measure(self.trainer, self.model, self.datamodule, self.criterion, self.results)
         return self.results.document
 
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take the ledger of a sweep; see `TaskCLI.lend`."""
-        self.results.lend(ledger, known)
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+        """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
+        self.results.use_ledger(open_ledger, known)
 
     @property
     def identity(self) -> str:

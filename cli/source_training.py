@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +39,7 @@ from headstart.modules.source_training import SourceTraining
 from headstart.output.errors import UserError, prefix_errors
 from headstart.output.files import digest_file
 from headstart.output.printable import say
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 
 class SourceFiles:
@@ -93,8 +93,8 @@ class SourceTrainingCLI(TrainingCLI):
         if self.results.registry:
             require_free(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Do without the ledger of a sweep: what the run's folder holds is not trained again."""
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+        """Do nothing: the run's folder alone decides whether the model is trained again."""
 
     def require_portable(self) -> None:
         """Refuse a registry that other runs add to, too; see `TaskCLI.require_portable`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -29,7 +29,7 @@ from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import prefix_errors
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import TOLD, Ledger, parts_of
+from headstart.store.ledger import TOLD, RunLedger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
@@ -76,9 +76,9 @@ class TargetAccuracyCLI(TrainingCLI):
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             return files.write(self._document(ledger, accuracies), {})
 
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take the ledger of a sweep; see `TaskCLI.lend`."""
-        self.results.lend(ledger, known)
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+        """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
+        self.results.use_ledger(open_ledger, known)
 
     @property
     def identity(self) -> str:
@@ -159,7 +159,7 @@ class TargetAccuracyCLI(TrainingCLI):
         told = {**self._names(), "classes": list(batches.classes), **sizes, **parts}
         return {**told, "unreadable_photos": batches.unreadable}
 
-    def _document(self, ledger: Ledger, accuracies: Accuracies) -> dict[str, Any]:
+    def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
         told = ledger.origin(stream)[TOLD]
         batches: TargetBatches = self.datamodule

@@ -7,7 +7,7 @@ import logging
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -24,7 +24,7 @@ from headstart.cli.task_parser import TrainerHelp
 from headstart.modules.provenance import keep_sources
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
-from headstart.store.ledger import Ledger
+from headstart.store.ledger import RunLedger
 
 # What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
@@ -74,12 +74,12 @@ class TaskCLI(LightningCLI):
         """
 
     @abstractmethod
-    def lend(self, ledger: Ledger, known: str) -> None:
-        """Take the ledger of a sweep, and say which results it has.
+    def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
+        """Use the ledger of a sweep.
 
         Args:
-            ledger: The ledger, in place of one on this machine's disk.
-            known: What `identity` was when the run's files were written; empty where they were not.
+            open_ledger: Opens the ledger.
+            known: Value of `identity` when the run's files were written; empty where they were not.
         """
 
     @property

@@ -1,1 +1,1 @@
-"""Where independent pieces of work run: here one after the other, in processes beside, or on a Ray cluster."""
+"""Engines run independent tasks: one after the other in this process, in worker processes, or on a Ray cluster."""

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM that come in the middle of what must not be left half done."""
+"""Ctrl-C and SIGTERM, deferred while something must not be interrupted."""
 
 from __future__ import annotations
 
@@ -13,21 +13,23 @@ STOPS = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def deferred_signals() -> Iterator[None]:
-    """Let signals that stop a command wait until the end."""
+    """Defer signals that stop a command until the end of the block."""
+    # Signals reach the main thread alone.
     if threading.current_thread() is not threading.main_thread():
-        yield  # which signals do not reach
+        yield
         return
-    came: list[tuple[int, FrameType | None]] = []
-    heeded = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
-    before = {number: signal.signal(number, lambda *given: came.append(given)) for number in heeded}
+
+    received: list[tuple[int, FrameType | None]] = []
+    numbers = [number for number in STOPS if signal.getsignal(number) is not signal.SIG_IGN]
+    handlers = {number: signal.signal(number, lambda *signaled: received.append(signaled)) for number in numbers}
     try:
         yield
     finally:
-        for stop in heeded:
-            signal.signal(stop, before[stop])
-        for number, frame in came[:1]:
-            handler = before[signal.Signals(number)]
+        for number in numbers:
+            signal.signal(number, handlers[number])
+        for first, frame in received[:1]:
+            handler = handlers[signal.Signals(first)]
             if callable(handler):
-                handler(number, frame)
+                handler(first, frame)
             elif handler == signal.SIG_DFL:
-                signal.raise_signal(number)
+                signal.raise_signal(first)

@@ -1,4 +1,4 @@
-"""How tasks are shown while they run: a bar with a line for every running one, or plain lines."""
+"""Progress of tasks: a bar with a line for every running task on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.text import Text
 
+from headstart.engines.task import Outcome, Task, TaskMessage
 from headstart.output.printable import printable, say
 
-# What is told between two lines of one task where there is no terminal.
+# Where there is no terminal, the lines of one task are shown at this interval.
 SECONDS_BETWEEN_LINES = 30.0
 
 
 class Display:
-    """Shows tasks on the error stream, from `with` to its end.
+    """Listens to tasks and shows their progress on the error stream, as a context.
 
     Args:
-        title: What they are for.
+        title: What the tasks are for.
         total: Number of tasks.
     """
 
@@ -30,23 +31,23 @@ class Display:
         self.title, self.total, self.done = printable(title), total, 0
         self._live: Live | None = None
         self._lines: dict[str, str] = {}
-        self._began: dict[str, float] = {}
-        self._told: dict[str, float] = {}
-        self._places: dict[str, str] = {}
-        # Who made a mistake first, by the machine and the mistake.
-        self._mistaken: dict[tuple[str, str], str] = {}
+        self._started: dict[str, float] = {}
+        self._last_shown: dict[str, float] = {}
+        self._hosts: dict[str, str] = {}
+        # The first task that failed, by machine and error.
+        self._first_failed: dict[tuple[str, str], str] = {}
         self._start = self._last = time.monotonic()
 
     def __enter__(self) -> Self:
-        """Begin."""
-        # Taken now, because tasks in this process are listened to by taking sys.stderr.
+        """Start."""
+        # Kept here, because a task in this process redirects sys.stderr.
         self._stream = sys.stderr
         console = Console(file=self._stream)
         if console.is_terminal and not console.is_dumb_terminal:
             title, left = TextColumn("{task.description}", markup=False), TextColumn("{task.fields[left]}")
             self._bar = Progress(title, BarColumn(16), MofNCompleteColumn(), left, console=console)
-            self._whole = self._bar.add_task(self.title, total=self.total, left="")
-            # What tasks in this process print is listened to, not shown above the bar.
+            self._bar_task = self._bar.add_task(self.title, total=self.total, left="")
+            # The output of tasks in this process comes as messages, and not above the bar.
             self._live = Live(
                 get_renderable=self._render,
                 console=console,
@@ -63,52 +64,72 @@ class Display:
             self._live.stop()
 
     def _render(self) -> Group:
-        self._bar.update(self._whole, left=self._left())
+        self._bar.update(self._bar_task, left=self._time_left())
         lines = [
             Text(printable(f"  {name}: {line}"), no_wrap=True, overflow="ellipsis")
             for name, line in self._lines.items()
         ]
         return Group(self._bar, *lines)
 
-    def _left(self) -> str:
-        """Give the time left, as if those to come took as long as those that are done."""
+    def _time_left(self) -> str:
+        """Return the time left, as if the other tasks took as long as the finished ones."""
         if not 0 < self.done < self.total:
             return ""
         whole = (self._last - self._start) / self.done * self.total
         return f"about {timedelta(seconds=round(max(0.0, whole - (time.monotonic() - self._start))))} left"
 
-    def started(self, name: str, where: str) -> None:
-        """Show that a task begins."""
-        self._began[name] = self._told[name] = time.monotonic()
-        self._lines[name], self._places[name] = f"begun on {where}", where
-        if self._live is None:
-            self.tell(f"{name}: begun on {where}")
+    def receive(self, task: Task, message: TaskMessage) -> None:
+        """Show that a task has started, or the last line that it has printed.
 
-    def said(self, name: str, line: str) -> None:
-        """Show what a task says of itself last."""
+        Args:
+            task: The task.
+            message: Its message.
+        """
+        name, now = task.name, time.monotonic()
+        if message.kind == "started":
+            self._started[name], self._hosts[name] = now, message.content
+            line, is_due = f"begun on {message.content}", True
+        elif message.kind == "printed":
+            line, is_due = message.content, now - self._last_shown.get(name, 0.0) > SECONDS_BETWEEN_LINES
+        else:
+            return
+
         self._lines[name] = line
-        if self._live is None and time.monotonic() - self._told.get(name, 0.0) > SECONDS_BETWEEN_LINES:
-            self._told[name] = time.monotonic()
-            self.tell(f"{name}: {line}")
+        if self._live is None and is_due:
+            self._last_shown[name] = now
+            self.print(f"{name}: {line}")
 
-    def ended(self, name: str, state: str, error: str, again: bool) -> float:
-        """Show how a task ended, and whether it is begun again; give the seconds that it took.
+    def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
+        """Show how a task ended; see `show_end`."""
+        self.show_end(task.name, outcome.kind, outcome.error, again)
 
-        An error that another task on the same machine has ended by is not told again.
+    def show_end(self, name: str, state: str, error: str, again: bool) -> float:
+        """Show how a task ended; an error that another task on the same machine had before is not repeated.
+
+        Args:
+            name: The task.
+            state: How it ended, one word.
+            error: What went wrong.
+            again: Whether it is started again.
+
+        Returns:
+            The seconds that it took.
         """
         self._last = time.monotonic()
-        seconds = self._last - self._began.get(name, self._last)
+        seconds = self._last - self._started.get(name, self._last)
         self.done += not again
         self._lines.pop(name, None)
         if self._live is not None:
-            self._bar.update(self._whole, completed=self.done)
-        first = self._mistaken.setdefault((self._places.get(name, ""), error), name)
+            self._bar.update(self._bar_task, completed=self.done)
+
+        first = self._first_failed.setdefault((self._hosts.get(name, ""), error), name)
         why = f" ({error if first == name else f'as {first}'})" * bool(error)
         then = "it is begun again" if again else f"after {seconds:.1f} s"
-        self.tell("; ".join(filter(None, [f"[{self.done}/{self.total}] {name}: {state}{why}, {then}", self._left()])))
+        line = f"[{self.done}/{self.total}] {name}: {state}{why}, {then}"
+        self.print("; ".join(filter(None, [line, self._time_left()])))
         return seconds
 
-    def tell(self, line: str) -> None:
+    def print(self, line: str) -> None:
         """Show a line that stays."""
         if self._live is not None:
             self._live.console.print(printable(line), markup=False, highlight=False)

@@ -9,32 +9,32 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from headstart.engines.deferred_signals import deferred_signals
-from headstart.engines.task import Outcome, Started, Task, perform
+from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
 from headstart.output.errors import UserError, reason_of
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import say
 
-# Tasks that Ray knows of: more than any cluster has room for shows its autoscaler what is needed.
+# More submitted tasks than any cluster has room for show its autoscaler what is needed.
 SUBMITTED = 1000
 SECONDS_TO_WAIT = 1.0
 SECONDS_TO_STOP = 15.0
-SECONDS_TO_ANSWER = 10.0
+SECONDS_TO_CONNECT = 10.0
 
 
 @dataclass(frozen=True)
-class Needs:
-    """What a task needs of its machine, by which Ray finds it one.
+class TaskResources:
+    """What a task needs of its machine, by which Ray chooses one.
 
     Attributes:
         cpus: Processors.
-        gpus: GPUs; a part of one where several tasks are to share it.
+        gpus: GPUs; a part of one where several tasks share it.
         memory: Gigabytes.
     """
 
@@ -44,105 +44,116 @@ class Needs:
 
 
 class RayCluster:
-    """Does as many tasks at once as a cluster has room for.
+    """Runs as many tasks at once as a cluster has room for.
+
+    Its machines may share no disk with the command, so tasks wait for answers to their messages.
 
     Args:
-        address: The cluster's address, or `auto` for that which runs on this machine.
-        needs: What each task needs.
+        address: The cluster's address, or `auto` for the one that runs on this machine.
+        resources: What each task needs.
         runtime_environment: Ray's runtime environment for the tasks: files, packages, environment variables.
 
     Raises:
         UserError: Ray is not installed, or there is no cluster at the address.
     """
 
-    def __init__(self, address: str, needs: Needs, runtime_environment: dict[str, Any]) -> None:
+    def __init__(self, address: str, resources: TaskResources, runtime_environment: dict[str, Any]) -> None:
         try:
             import ray
         except ImportError as error:
             raise UserError("ray: Ray is not installed; pip install 'headstart[ray]'") from error
         self.ray = ray
+        self._connect(address, runtime_environment)
+        memory = None if resources.memory is None else int(resources.memory * 1e9)
+        _warn_of_no_room(ray.nodes(), {"CPU": resources.cpus, "GPU": resources.gpus, "memory": memory or 0})
+
+        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
+            ray.get_runtime_context().get_node_id(), soft=False
+        )
+        self.mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
+        # The command counts retries itself, for its table of runs.
+        self.remote = ray.remote(_perform).options(
+            num_cpus=resources.cpus, num_gpus=resources.gpus, memory=memory, max_retries=0
+        )
+        self.running: dict[Any, Task] = {}
+        self.hosts: dict[str, str] = {}
+        self._deadline: float | None = None
+        self._interrupted: set[str] = set()
+
+    def _connect(self, address: str, runtime_environment: dict[str, Any]) -> None:
         try:
-            ray.runtime_env.RuntimeEnv(**runtime_environment)
+            self.ray.runtime_env.RuntimeEnv(**runtime_environment)
         except (TypeError, ValueError) as error:
             raise UserError(
                 f"runtime_env: {reason_of(error)}; see Ray's documentation of runtime environments"
             ) from error
+
         _require_reachable(address)
-        # Ray puts a handler of its own in place of the command's.
+        # Ray replaces the command's handler by its own.
         on_sigterm = signal.getsignal(signal.SIGTERM)
+        environment = _with_code(runtime_environment)
         try:
-            ray.init(address, log_to_driver=False, logging_level="error", runtime_env=_with_code(runtime_environment))
+            self.ray.init(address, log_to_driver=False, logging_level="error", runtime_env=environment)
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise UserError(
                 f"ray: no cluster answers at {address!r} ({reason_of(error)}); ray start --head begins one here"
             ) from error
         finally:
             signal.signal(signal.SIGTERM, on_sigterm)
-        memory = None if needs.memory is None else int(needs.memory * 1e9)
-        _warn_of_no_room(ray.nodes(), {"CPU": needs.cpus, "GPU": needs.gpus, "memory": memory or 0})
-        here = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy(
-            ray.get_runtime_context().get_node_id(), soft=False
-        )
-        self.mailbox = ray.remote(_Mailbox).options(num_cpus=0, scheduling_strategy=here).remote()
-        # Retries are counted by the command, for those who look at its table.
-        self.remote = ray.remote(_perform).options(
-            num_cpus=needs.cpus, num_gpus=needs.gpus, memory=memory, max_retries=0
-        )
-        self.running: dict[Any, Task] = {}
-        self.places: dict[str, str] = {}
-        self._stopping: float | None = None
-        self._told: set[str] = set()
 
     def room(self) -> int:
-        """Tell how many more tasks can be submitted."""
+        """Return how many more tasks can be submitted."""
         return SUBMITTED - len(self.running)
 
     def start(self, task: Task) -> None:
         """Submit a task."""
         self.running[self.remote.remote(task, self.mailbox)] = task
 
-    def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        """Answer what tasks ask, for a second or until one ends; see `Engine`."""
+    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+        """Answer the messages of tasks, for a second or until a task ends; see `Engine.wait`."""
         try:
             with deferred_signals():
-                return self._wait(answer)
+                return self._wait(receive)
         except self.ray.exceptions.RayError as error:
             raise UserError(
                 f"ray: the cluster was lost ({reason_of(error)}); what the ledger has is kept, the same command goes on"
             ) from error
 
-    def _wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        if self._stopping is not None and time.monotonic() > self._stopping:
+    def _wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+        if self._deadline is not None and time.monotonic() > self._deadline:
             for reference in self.running:
                 self.ray.cancel(reference, force=True)
+
         tasks = {task.name: task for task in self.running.values()}
-        # What tasks have said before they ended is heard before their end.
+        # Found before messages are taken, so that a task's messages are received before its end.
         ended, _ = self.ray.wait(list(self.running), num_returns=len(self.running), timeout=0)
         for number, name, message in self.ray.get(self.mailbox.take.remote(0.0 if ended else SECONDS_TO_WAIT)):
-            # One that was given up as lost may not know it yet.
-            if name in tasks:
-                self._answer(answer, tasks[name], number, message)
-            else:
-                self.mailbox.reply.remote(number, (None, KeyboardInterrupt()))
+            # A task that was given up as lost may still run.
+            is_known = name in tasks
+            answer = self._answer(receive, tasks[name], message) if is_known else (None, KeyboardInterrupt())
+            self.mailbox.reply.remote(number, answer)
         return [(self.running[each], self._outcome(each, self.running.pop(each))) for each in ended]
 
-    def _answer(self, answer: Callable[[Task, Any], Any], task: Task, number: int, message: Any) -> None:  # noqa: ANN401 - whatever a task asks
-        if isinstance(message, Started):
-            self.places[task.name] = message.where
-        said: tuple[Any, BaseException | None]
+    def _answer(self, receive: Receive, task: Task, message: TaskMessage) -> tuple[Any, BaseException | None]:
+        if message.kind == "started":
+            self.hosts[task.name] = message.content
+
+        result, raised = None, None
         try:
-            said = answer(task, message), None
+            result = receive(task, message)
         except Exception as error:
-            said = None, error
-        if self._stopping is not None and task.name not in self._told:
-            # A task that Ray cancels could not ask any more, and not write what it has.
-            said = None, KeyboardInterrupt()
-            self._told.add(task.name)
-        self.mailbox.reply.remote(number, said)
+            raised = error
+
+        if self._deadline is not None and task.name not in self._interrupted:
+            # Cancelled by Ray, a task could not send messages any more, and not store its results.
+            self._interrupted.add(task.name)
+            return None, KeyboardInterrupt()
+        return result, raised
 
     def _outcome(self, reference: Any, task: Task) -> Outcome:  # noqa: ANN401 - Ray's own class
-        where = self.places.get(task.name, "")
+        where = self.hosts.get(task.name, "")
         errors = self.ray.exceptions
+        lost = errors.WorkerCrashedError, errors.NodeDiedError, errors.ObjectLostError, errors.LocalRayletDiedError
         try:
             outcome: Outcome = self.ray.get(reference)
             return outcome
@@ -150,38 +161,33 @@ class RayCluster:
             return Outcome("stopped", where=where)
         except errors.OutOfMemoryError:
             return Outcome("memory", error="Ray ended it because the machine's memory was full", where=where)
-        except (
-            errors.WorkerCrashedError,
-            errors.NodeDiedError,
-            errors.ObjectLostError,
-            errors.LocalRayletDiedError,
-        ) as error:
-            kind = "lost" if self._stopping is None else "stopped"
-            return Outcome(kind, error=f"its process or machine was lost ({type(error).__name__})", where=where)  # type: ignore[arg-type]
+        except lost as error:
+            reason = f"its process or machine was lost ({type(error).__name__})"
+            return Outcome("lost" if self._deadline is None else "stopped", error=reason, where=where)
         except errors.RayError as error:
             return Outcome("failed", error=f"{type(error).__name__}: {str(error).splitlines()[-1]}", where=where)
 
     def stop(self) -> None:
-        """Ask the tasks that run to end; they are killed where they take too long."""
-        self._stopping = time.monotonic() + SECONDS_TO_STOP
+        """Ask the running tasks to end; they are killed where they take too long."""
+        self._deadline = time.monotonic() + SECONDS_TO_STOP
         for reference, task in self.running.items():
-            if task.name not in self.places:
+            if task.name not in self.hosts:
                 self.ray.cancel(reference)
 
     def close(self) -> None:
-        """Leave the cluster; what still runs for this command ends."""
+        """Leave the cluster, which ends everything that still runs for this command."""
         self.ray.shutdown()
 
 
 def _require_reachable(address: str) -> None:
-    """Refuse at once what Ray would wait minutes for."""
+    """Raise a UserError at once where Ray would wait for minutes."""
     if address == "auto":
         return
     host, _, port = address.rpartition(":")
     try:
         if "/" in host or not port.isdecimal():
             raise ValueError("it has not the form HOST:PORT")
-        socket.create_connection((host, int(port)), SECONDS_TO_ANSWER).close()
+        socket.create_connection((host, int(port)), SECONDS_TO_CONNECT).close()
     except (OSError, ValueError, OverflowError) as error:
         raise UserError(
             f"ray: no cluster answers at {address!r} ({reason_of(error)}); give the address that `ray start` printed, "
@@ -190,17 +196,17 @@ def _require_reachable(address: str) -> None:
 
 
 def _warn_of_no_room(nodes: Sequence[Mapping[str, Any]], needs: Mapping[str, float]) -> None:
-    """Say that no machine has what a task needs, which Ray waits for in silence."""
+    """Warn if no machine has what a task needs, because Ray waits for one in silence."""
     machines = [node["Resources"] for node in nodes if node["Alive"]]
-    if not any(all(has.get(kind, 0) >= needed for kind, needed in needs.items()) for has in machines):
+    if not any(all(machine.get(kind, 0) >= needed for kind, needed in needs.items()) for machine in machines):
         listed = ", ".join(f"{needed:g} {kind}" for kind, needed in needs.items() if needed)
         say(f"warning: no machine of the cluster has {listed}; tasks wait until one joins it", sys.stderr)
 
 
 def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
-    """Let tasks import the suite that this command is of: where it is a checkout, that on this machine's disk.
+    """Return a runtime environment in which tasks import this command's checkout from its path on their own disk.
 
-    Where it is installed like any other package, it is to be so on every machine.
+    An installed package has to be installed on every machine instead.
     """
     if not (ROOT / "pyproject.toml").is_file():
         return environment
@@ -210,7 +216,7 @@ def _with_code(environment: dict[str, Any]) -> dict[str, Any]:
 
 
 def _link_to_checkout() -> Path:
-    """Give a folder in which the checkout has the name of the package; in the checkout, so that all machines see it."""
+    """Return a folder of the checkout, seen by all machines, in which a link to it has the name of the package."""
     folder = ROOT / ".import"
     link = folder / "headstart"
     try:
@@ -224,37 +230,37 @@ def _link_to_checkout() -> Path:
 
 
 class _Mailbox:
-    """Takes what tasks say to the command, and its answers."""
+    """Keeps the messages of tasks for the command, and its answers for the tasks."""
 
     def __init__(self) -> None:
-        self.said: asyncio.Queue[tuple[int, str, Any]] = asyncio.Queue()
+        self.messages: asyncio.Queue[tuple[int, str, TaskMessage]] = asyncio.Queue()
         self.answers: dict[int, asyncio.Future[Any]] = {}
         self.numbers = itertools.count()
 
-    async def ask(self, name: str, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
+    async def ask(self, name: str, message: TaskMessage) -> Any:  # noqa: ANN401 - as the message demands
         number = next(self.numbers)
         self.answers[number] = asyncio.get_running_loop().create_future()
-        await self.said.put((number, name, message))
+        await self.messages.put((number, name, message))
         return await self.answers[number]
 
-    async def take(self, seconds: float) -> list[tuple[int, str, Any]]:
+    async def take(self, seconds: float) -> list[tuple[int, str, TaskMessage]]:
         try:
-            first = await asyncio.wait_for(self.said.get(), seconds) if seconds else self.said.get_nowait()
+            first = await asyncio.wait_for(self.messages.get(), seconds) if seconds else self.messages.get_nowait()
         except (TimeoutError, asyncio.QueueEmpty):
             return []
-        return [first, *(self.said.get_nowait() for _ in range(self.said.qsize()))]
+        return [first, *(self.messages.get_nowait() for _ in range(self.messages.qsize()))]
 
-    async def reply(self, number: int, said: Any) -> None:  # noqa: ANN401 - whatever is answered
-        self.answers.pop(number).set_result(said)
+    async def reply(self, number: int, answer: tuple[Any, BaseException | None]) -> None:
+        self.answers.pop(number).set_result(answer)
 
 
 def _perform(task: Task, mailbox: Any) -> Outcome:  # noqa: ANN401 - Ray's own class
-    def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
-        # A task that waits by `ray.get` would lend its processors to others.
-        answer, error = mailbox.ask.remote(task.name, message).future().result()
+    def ask(message: TaskMessage) -> Any:  # noqa: ANN401 - as the message demands
+        # While a task waits by `ray.get`, Ray lends its processors to others.
+        result, error = mailbox.ask.remote(task.name, message).future().result()
         if error is not None:
             raise error
-        return answer
+        return result
 
     try:
         return perform(task, ask)

@@ -1,48 +1,59 @@
-"""Run tasks on an engine to their end, and begin again those that were lost."""
+"""Run tasks on an engine to their end, and start lost ones again."""
 
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable
+from collections.abc import Sequence
 from typing import Any, Protocol
 
-from headstart.engines.task import Engine, Outcome, Task
+from headstart.engines.task import Engine, Outcome, Task, TaskMessage
+
+RETRIES, MEMORY_RETRIES = 3, 1
 
 
 class Listener(Protocol):
-    """What is told of the tasks, in the process that started them."""
+    """Follows tasks, in the process that started them."""
 
-    def asked(self, task: Task, message: Any) -> Any:  # noqa: ANN401 - whatever a task asks
-        """Answer a task."""
+    def receive(self, task: Task, message: TaskMessage) -> Any:  # noqa: ANN401 - as the message demands
+        """Process a message of a task, and return the answer to it."""
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
-        """Take note of how a task ended, and whether it is begun again."""
+        """Process the end of a task, which may be started again."""
 
 
-def run_tasks(engine: Engine, tasks: Iterable[Task], listener: Listener, retries: int, memory_retries: int) -> None:
+def run_tasks(
+    engine: Engine,
+    tasks: Sequence[Task],
+    listener: Listener,
+    retries: int = RETRIES,
+    memory_retries: int = MEMORY_RETRIES,
+) -> dict[str, Outcome]:
     """Run tasks in their order, as many side by side as the engine has room for.
 
     Args:
-        engine: Where they run.
+        engine: Where they run; it is closed at the end.
         tasks: The tasks.
-        listener: What is told of them.
-        retries: How often a task is begun again whose process or machine was lost.
-        memory_retries: How often one is for which memory did not suffice.
+        listener: What follows them.
+        retries: How often a task is started again whose process or machine was lost.
+        memory_retries: How often a task is started again that ran out of memory.
+
+    Returns:
+        How they ended at last, by the tasks' names.
 
     Raises:
-        KeyboardInterrupt: Of the command; the tasks that run are asked to end, and waited for.
-        Terminated: Likewise.
+        KeyboardInterrupt: The command was interrupted; running tasks are asked to end, and waited for.
+        Terminated: The command was terminated; likewise.
     """
     waiting, running = deque(tasks), 0
-    left = Counter(
-        {(task.name, kind): n for task in waiting for kind, n in (("lost", retries), ("memory", memory_retries))}
-    )
+    outcomes: dict[str, Outcome] = {}
+    allowed, failures = {"lost": retries, "memory": memory_retries}, Counter[tuple[str, str]]()
 
     def wait() -> int:
-        ended = engine.wait(listener.asked)
+        ended = engine.wait(listener.receive)
         for task, outcome in ended:
-            left[task.name, outcome.kind] -= 1
-            again = left[task.name, outcome.kind] >= 0
+            failures[task.name, outcome.kind] += 1
+            again = failures[task.name, outcome.kind] <= allowed.get(outcome.kind, 0)
+            outcomes[task.name] = outcome
             listener.ended(task, outcome, again)
             if again:
                 waiting.append(task)
@@ -62,3 +73,5 @@ def run_tasks(engine: Engine, tasks: Iterable[Task], listener: Listener, retries
         raise
     finally:
         engine.close()
+
+    return {task.name: outcomes[task.name] for task in tasks}

@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
-from headstart.engines.task import Outcome, Task, perform
+from headstart.engines.task import Outcome, Receive, Task, perform
 
 
 class Serial:
-    """Does one task at a time where it was started."""
+    """Runs one task at a time, in the process that starts it."""
 
     def __init__(self) -> None:
         self.task: Task | None = None
         self.stopped = False
 
     def room(self) -> int:
-        """Tell how many more tasks can be started."""
+        """Return how many more tasks can be started."""
         return 1 if self.task is None else 0
 
     def start(self, task: Task) -> None:
-        """Take the next task."""
+        """Keep the task, which `wait` runs."""
         self.task = task
 
-    def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        """Do the task.
+    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+        """Run the task.
 
         Args:
-            answer: Gives the answers to what it asks.
+            receive: What its messages are passed to.
 
         Raises:
-            KeyboardInterrupt: Of the command, which stopped its task.
-            Terminated: Likewise.
+            KeyboardInterrupt: The command was interrupted, and so was its task.
+            Terminated: The command was terminated, and so was its task.
         """
         task = self.task
         assert task is not None
         if self.stopped:
             return [(task, Outcome("stopped"))]
-        # What stops the command comes while it does a task.
+
+        # An exception that stops the command leaves this set.
         self.stopped = True
-        outcome = perform(task, lambda message: answer(task, message))
+        outcome = perform(task, lambda message: receive(task, message))
         self.stopped, self.task = False, None
         return [(task, outcome)]
 

@@ -1,4 +1,4 @@
-"""One piece of work, and the one way in which every engine does it."""
+"""A task, its messages and its outcome, and the one function by which every engine runs it."""
 
 from __future__ import annotations
 
@@ -19,23 +19,17 @@ from typing import Any, Literal, Protocol
 from headstart.output.errors import Terminated, UserError, reason_of
 from headstart.output.parser import mistakes_of_users
 
-# A task asks the command that started it, wherever that is, and waits for what it says.
-Ask = Callable[[Any], Any]
-
-
-class CommandGoneError(BaseException):
-    """The command that started a task is gone; no mistake of the task's own, which its code might take it for."""
-
 
 @dataclass(frozen=True)
 class Task:
-    """A function's call.
+    """A call of a function.
 
     Attributes:
-        name: Of which there is one among the tasks.
-        function: Its import path, `module:function`; it is called with `argument` and what it may ask the command by.
-        argument: What is pickled on the way to where it runs.
-        folder: The working folder; where it is empty, the one that it finds itself in.
+        name: Unique among the tasks.
+        function: Its import path, `module:function`; it is called with `argument` and a function that sends messages to
+            the command.
+        argument: It is pickled on its way to where the task runs.
+        folder: The working folder; where it is empty, the one in which the task starts.
     """
 
     name: str
@@ -45,17 +39,16 @@ class Task:
 
 
 @dataclass(frozen=True)
-class Started:
-    """A task says that it begins, and on which machine."""
+class TaskMessage:
+    """A message from a task to the command that started it.
 
-    where: str
+    Attributes:
+        kind: `started`, with the name of the machine; `printed`, with a line; or a kind of the task's own.
+        content: It is pickled on its way to the command.
+    """
 
-
-@dataclass(frozen=True)
-class Said:
-    """A task has printed a line."""
-
-    line: str
+    kind: str
+    content: Any
 
 
 @dataclass(frozen=True)
@@ -63,9 +56,9 @@ class Outcome:
     """How a task ended.
 
     Attributes:
-        kind: `done`; `failed` by a mistake, the same each time; `lost` with its process or machine; out of `memory`;
+        kind: `done`; `failed` by an error that would come again; `lost` with its process or machine; out of `memory`;
             or `stopped` because the command was.
-        result: What the function gave.
+        result: What the function returned.
         error: What went wrong, one line.
         where: The machine.
     """
@@ -75,74 +68,81 @@ class Outcome:
     error: str = ""
     where: str = ""
 
-    def required(self, name: str) -> Any:  # noqa: ANN401 - whatever the function gives
-        """Give the result.
+    def require_result(self, name: str) -> Any:  # noqa: ANN401 - whatever the function returns
+        """Return the result.
 
         Args:
             name: The task, for the message.
 
         Raises:
-            UserError: There is none.
+            UserError: The task is not done.
         """
         if self.kind != "done":
             raise UserError(f"{name}, {self.kind} on {self.where or 'no machine'}: {self.error}")
         return self.result
 
 
+# Send a message to the command. Only Ray's tasks wait for the listener's answer and return it.
+Send = Callable[[TaskMessage], Any]
+# Process a task's message in the command.
+Receive = Callable[[Task, TaskMessage], Any]
+
+
 class Engine(Protocol):
-    """Runs tasks, of which each is done by `perform`."""
+    """Runs tasks, each by `perform`."""
 
     def room(self) -> int:
-        """Tell how many more tasks can be started."""
+        """Return how many more tasks can be started."""
 
     def start(self, task: Task) -> None:
         """Start a task."""
 
-    def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        """Answer what tasks ask, for a second or until one ends.
+    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+        """Receive the messages of tasks, for a second or until a task ends.
 
         Args:
-            answer: Gives the answer; an exception of its own is raised in the task.
+            receive: Returns the answer to a message.
 
         Returns:
             The tasks that ended.
         """
 
     def stop(self) -> None:
-        """Ask the tasks that run to end; they are waited for as before."""
+        """Ask the running tasks to end; `wait` still returns their outcomes."""
 
     def close(self) -> None:
-        """End all that runs, and what it ran in."""
+        """End everything that still runs."""
 
 
-class _Lines(io.TextIOBase):
-    """A stream that hands on whole lines while a task is done; what holds on to it may write to it ever after."""
+class _LineStream(io.TextIOBase):
+    """A stream that passes on whole lines while a task runs; handlers of earlier tasks may still write to it."""
 
     def __init__(self) -> None:
-        self.take: Callable[[str], object] | None = None
+        self.send_line: Callable[[str], object] | None = None
         self.process = 0
-        # Of each thread, lest two share a line.
+        # Each thread has a line of its own.
         self.rest = threading.local()
 
     def writable(self) -> bool:
         return True
 
     def write(self, text: str) -> int:
-        if os.getpid() != self.process and self.take is not None:
-            # A process that the task has forked has no hold on the command, which waits for the task's own words.
+        if os.getpid() != self.process and self.send_line is not None:
+            # A process that the task has forked must not use the task's connection to the command.
             return sys.__stderr__.write(text) if sys.__stderr__ is not None else len(text)
+
         *lines, self.rest.text = (getattr(self.rest, "text", "") + text.replace("\r", "\n")).split("\n")
         for line in lines:
-            if line and self.take is not None:
-                self.take(line)
+            if line and self.send_line is not None:
+                self.send_line(line)
         return len(text)
 
     def close(self) -> None:
         """Stay open, for the next task."""
 
     @contextmanager
-    def handed_to(self, take: Callable[[str], object]) -> Iterator[None]:
-        self.take, self.process = take, os.getpid()
+    def sending_to(self, send_line: Callable[[str], object]) -> Iterator[None]:
+        self.send_line, self.process = send_line, os.getpid()
         try:
             with redirect_stdout(self), redirect_stderr(self):
                 yield
@@ -150,18 +150,18 @@ class _Lines(io.TextIOBase):
             try:
                 self.write("\n")
             finally:
-                self.take = None
+                self.send_line = None
 
 
-_LINES = _Lines()
+_LINES = _LineStream()
 
 
-def perform(task: Task, ask: Ask) -> Outcome:
-    """Do a task; what it prints is said to the command, line by line.
+def perform(task: Task, send: Send) -> Outcome:
+    """Run a task, and send what it prints to the command, line by line.
 
     Args:
         task: The task.
-        ask: By which it asks the command.
+        send: Sends a message to the command.
 
     Returns:
         How it ended.
@@ -169,32 +169,34 @@ def perform(task: Task, ask: Ask) -> Outcome:
     Raises:
         KeyboardInterrupt: It was stopped by Ctrl-C.
         Terminated: It was stopped by SIGTERM.
-        CommandGoneError: Nobody is there to be told.
     """
-    where = socket.gethostname()
+    host = socket.gethostname()
+
+    def send_line(line: str) -> None:
+        send(TaskMessage("printed", line))
+
     try:
-        ask(Started(where))
-        with _LINES.handed_to(lambda line: ask(Said(line))), _in_folder(task.folder, where):
+        send(TaskMessage("started", host))
+        with _LINES.sending_to(send_line), _working_in(task.folder, host), mistakes_of_users():
             module, name = task.function.split(":")
-            with mistakes_of_users():
-                result = getattr(import_module(module), name)(task.argument, ask)
-        return Outcome("done", result, where=where)
+            result = getattr(import_module(module), name)(task.argument, send)
+        return Outcome("done", result, where=host)
     except UserError as error:
-        return Outcome("failed", error=" ".join(str(error).split()), where=where)
+        return Outcome("failed", error=" ".join(str(error).split()), where=host)
     except Terminated:
         raise
     except SystemExit as error:
-        return Outcome("failed", error=f"it ended by {error!r}", where=where)
+        return Outcome("failed", error=f"it ended by {error!r}", where=host)
     except Exception as error:
-        if _is_want_of_memory(error):
-            return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=where)
+        if _is_out_of_memory(error):
+            return Outcome("memory", error=f"memory does not suffice ({reason_of(error)})", where=host)
         for line in traceback.format_exc().splitlines():
-            ask(Said(line))
-        return Outcome("failed", error=f"{type(error).__name__}: {reason_of(error)}", where=where)
+            send_line(line)
+        return Outcome("failed", error=f"{type(error).__name__}: {reason_of(error)}", where=host)
 
 
-def _is_want_of_memory(error: Exception) -> bool:
-    """Tell what Python, the system and torch raise where memory does not suffice; torch need not be there."""
+def _is_out_of_memory(error: Exception) -> bool:
+    """Whether Python, the system or torch, which may not be imported, raised this for lack of memory."""
     return (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno == errno.ENOMEM)
@@ -204,13 +206,13 @@ def _is_want_of_memory(error: Exception) -> bool:
 
 
 @contextmanager
-def _in_folder(folder: str, where: str) -> Iterator[None]:
-    """Work in the command's folder, for paths are relative to it."""
+def _working_in(folder: str, host: str) -> Iterator[None]:
+    """Change to the command's working folder, because paths are relative to it."""
     if not folder:
         yield
         return
     if not Path(folder).is_dir():
-        raise UserError(f"the working folder {folder!r} is not on {where}; put the same files there")
+        raise UserError(f"the working folder {folder!r} is not on {host}; put the same files there")
     before = Path.cwd()
     os.chdir(folder)
     try:

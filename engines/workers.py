@@ -1,4 +1,4 @@
-"""Tasks in processes beside the command, which live as long as it does: what they import, they import once."""
+"""Tasks in worker processes, which live as long as the command, so that each imports libraries once."""
 
 from __future__ import annotations
 
@@ -8,25 +8,24 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any, NoReturn
 
 from headstart.engines.deferred_signals import deferred_signals
-from headstart.engines.task import CommandGoneError, Outcome, Task, perform
+from headstart.engines.task import Outcome, Receive, Task, TaskMessage, perform
 from headstart.output.errors import Terminated
 
 # A forked process would inherit threads and locks of libraries in whatever state they are.
 CONTEXT = multiprocessing.get_context("spawn")
 SECONDS_TO_WAIT = 1.0
-# What a task that is asked to end may take to write what it has.
+# Time for a task that is asked to end to write its results so far.
 SECONDS_TO_STOP = 15.0
 
 
 class Workers:
-    """Does as many tasks at once as there are processes.
+    """Runs as many tasks at once as there are processes.
 
     Args:
         count: Number of processes.
@@ -34,50 +33,47 @@ class Workers:
     """
 
     def __init__(self, count: int, gpus: list[str]) -> None:
-        self.workers = [_Worker(gpus[place % len(gpus)] if gpus else None) for place in range(count)]
-        self._stopping: float | None = None
+        self.workers = [_Worker(gpus[index % len(gpus)] if gpus else None) for index in range(count)]
+        self._deadline: float | None = None
 
     def room(self) -> int:
-        """Tell how many more tasks can be started."""
+        """Return how many more tasks can be started."""
         return sum(worker.task is None for worker in self.workers)
 
     def start(self, task: Task) -> None:
-        """Give a task to a process that has none."""
-        next(worker for worker in self.workers if worker.task is None).give(task)
+        """Start a task in an idle process."""
+        next(worker for worker in self.workers if worker.task is None).start(task)
 
-    def wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        """Answer what tasks ask, for a second or until one ends; see `Engine`."""
-        with deferred_signals():
-            return self._wait(answer)
-
-    def _wait(self, answer: Callable[[Task, Any], Any]) -> list[tuple[Task, Outcome]]:
-        if self._stopping is not None and time.monotonic() > self._stopping:
-            for worker in self.workers:
-                worker.kill()
+    def wait(self, receive: Receive) -> list[tuple[Task, Outcome]]:
+        """Receive the messages of tasks, for a second or until a task ends; see `Engine.wait`."""
         ended = []
-        busy = {worker.connection: worker for worker in self.workers if worker.task is not None}
-        for connection in wait(list(busy), SECONDS_TO_WAIT):
-            worker = busy[connection]  # type: ignore[index]  # one of those that were given
-            task, outcome = worker.task, worker.hear(answer)
-            if outcome is not None and task is not None:
-                stopped = Outcome("stopped", where=outcome.where)
-                ended.append((task, stopped if self._stopping is not None and outcome.kind == "lost" else outcome))
+        with deferred_signals():
+            if self._deadline is not None and time.monotonic() > self._deadline:
+                self.close()
+
+            busy = {worker.connection: worker for worker in self.workers if worker.task is not None}
+            for connection in wait(list(busy), SECONDS_TO_WAIT):
+                worker = busy[connection]  # type: ignore[index]  # one of those that were given
+                task, outcome = worker.task, worker.receive(receive)
+                if outcome is not None and task is not None:
+                    is_stopped = self._deadline is not None and outcome.kind == "lost"
+                    ended.append((task, Outcome("stopped", where=outcome.where) if is_stopped else outcome))
         return ended
 
     def stop(self) -> None:
-        """Ask the tasks that run to end; they are killed where they take too long."""
-        self._stopping = time.monotonic() + SECONDS_TO_STOP
+        """Ask the running tasks to end; they are killed where they take too long."""
+        self._deadline = time.monotonic() + SECONDS_TO_STOP
         for worker in self.workers:
             worker.terminate()
 
     def close(self) -> None:
-        """End all processes."""
+        """Kill all processes."""
         for worker in self.workers:
             worker.kill()
 
 
 class _Worker:
-    """One process, begun when it is given its first task, or the next one after it has died."""
+    """One process, started with its first task and, after its death, with the next one."""
 
     def __init__(self, gpu: str | None) -> None:
         self.gpu = gpu
@@ -85,37 +81,41 @@ class _Worker:
         self.process: SpawnProcess | None = None
         self.connection: Connection[Any, Any]
 
-    def give(self, task: Task) -> None:
+    def start(self, task: Task) -> None:
         if self.process is None:
             self.connection, theirs = CONTEXT.Pipe()
-            # No daemon: it decodes photos in processes of its own. It ends when the connection does.
+            # No daemon, because it decodes photos in processes of its own. It ends when the command does.
             self.process = CONTEXT.Process(target=_serve, args=(theirs, self.gpu, multiprocessing.get_start_method()))
             self.process.start()
             # So that the connection ends with the process.
             theirs.close()
         self.task = task
-        # One that has died in the meantime is noticed when it is heard next.
+        # `receive` notices if the process has died in the meantime.
         with suppress(OSError):
             self.connection.send(task)
 
-    def hear(self, answer: Callable[[Task, Any], Any]) -> Outcome | None:
-        """Answer one message; give how the task ended, where that is what it says."""
+    def receive(self, receive: Receive) -> Outcome | None:
+        """Receive one message; return the outcome if the task has ended."""
         assert self.task is not None
-        assert self.process is not None
         try:
             message = self.connection.recv()
-            if isinstance(message, Outcome):
-                self.task = None
-                return message
-            self.connection.send(_answer(answer, self.task, message))
         except (EOFError, OSError):
-            self.process.join(SECONDS_TO_WAIT)
-            code = self.process.exitcode
-            self.kill()
-            self.task = None
-            by = f"by {signal.Signals(-code).name}" if code is not None and code < 0 else f"with code {code}"
-            return Outcome("lost", error=f"its process ended {by}", where=socket.gethostname())
-        return None
+            return self._lost()
+        if isinstance(message, TaskMessage):
+            receive(self.task, message)
+            return None
+        self.task = None
+        outcome: Outcome = message
+        return outcome
+
+    def _lost(self) -> Outcome:
+        assert self.process is not None
+        self.process.join(SECONDS_TO_WAIT)
+        code = self.process.exitcode
+        self.kill()
+        self.task = None
+        by = f"by {signal.Signals(-code).name}" if code is not None and code < 0 else f"with code {code}"
+        return Outcome("lost", error=f"its process ended {by}", where=socket.gethostname())
 
     def terminate(self) -> None:
         if self.process is not None and self.task is not None:
@@ -129,55 +129,54 @@ class _Worker:
             self.process = None
 
 
-def _answer(answer: Callable[[Task, Any], Any], task: Task, message: Any) -> tuple[Any, Exception | None]:  # noqa: ANN401 - whatever a task asks
-    try:
-        return answer(task, message), None
-    except Exception as error:
-        return None, error
-
-
-def _serve(connection: Connection[Any, Any], gpu: str | None, method: str) -> None:
-    """Do tasks until the command that gives them is gone."""
-    # Ctrl-C reaches all processes of a terminal; the command says which of its tasks are to end, and how.
+def _serve(connection: Connection[Any, Any], gpu: str | None, start_method: str) -> None:
+    """Run tasks until the command is gone."""
+    # Ctrl-C reaches all processes of a terminal; the command decides which of its tasks end, and how.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _terminate)
-    # What tasks begin themselves begins as it does in the command: forked decoders need not import torch again.
-    multiprocessing.set_start_method(method, force=True)
-    # The command hears of this process's end by the connection's.
+    threading.Thread(target=_end_with_command, daemon=True).start()
+    # Tasks start processes as the command does: forked decoders need not import torch again.
+    multiprocessing.set_start_method(start_method, force=True)
+    # The command notices the end of this process by the connection's end.
     os.register_at_fork(after_in_child=connection.close)
     if gpu is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = gpu
 
-    # What is pickled on its way may print a warning.
-    lock, doing = threading.RLock(), False
+    # Reentrant, because pickling a message may print a warning.
+    lock, is_busy = threading.RLock(), False
 
-    def ask(message: object) -> Any:  # noqa: ANN401 - whatever is answered
-        # Half a message would be waited for, and so would the answer to another thread's question.
+    def send(message: TaskMessage) -> None:
+        # The command would wait for the rest of a message that a signal cuts off.
         with lock, deferred_signals():
-            if not doing:
-                return None  # to a thread that outlives its task
+            # A thread may outlive its task.
+            if not is_busy:
+                return
             try:
                 connection.send(message)
-                answer, error = connection.recv()
-            except (EOFError, OSError) as gone:
-                raise CommandGoneError from gone
-        if error is not None:
-            raise error
-        return answer
+            except OSError as error:  # the command is gone
+                raise Terminated from error
 
-    # The command is gone, or asked this process to end between two tasks.
-    with suppress(EOFError, OSError, Terminated, CommandGoneError):
+    # An error here means that the command is gone, or ended this process between two tasks.
+    with suppress(EOFError, OSError, Terminated):
         while True:
-            task, doing = connection.recv(), True
+            task, is_busy = connection.recv(), True
             try:
-                outcome = perform(task, ask)
+                outcome = perform(task, send)
             except Terminated:
                 outcome = Outcome("stopped")
             with lock, deferred_signals():
-                doing = False
+                is_busy = False
                 connection.send(outcome)
-    # Whatever threads a library has left do not keep it.
+    # Threads that a library has left do not delay the end.
     os._exit(0)
+
+
+def _end_with_command() -> None:
+    """End this process's task, like SIGTERM does, as soon as the command is gone."""
+    command = multiprocessing.parent_process()
+    assert command is not None
+    command.join()
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _terminate(*_: object) -> NoReturn:

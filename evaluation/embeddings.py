@@ -8,21 +8,22 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
-from jsonargparse.typing import NonNegativeInt, PositiveInt
+from jsonargparse.typing import NonNegativeInt
 
 from headstart.contract.documents import Registry
 from headstart.contract.schema import ModelEntry
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.datamodules.row_policy import NotStoredError, Policy, Resources
 from headstart.datamodules.rows import rows
-from headstart.engines.choose import choose_engine, require_one_engine
-from headstart.engines.collect import collect
-from headstart.engines.ray_cluster import Needs
-from headstart.engines.task import Ask, Task
+from headstart.engines.display import Display
+from headstart.engines.options import EngineOptions
+from headstart.engines.ray_cluster import TaskResources
+from headstart.engines.schedule import run_tasks
+from headstart.engines.task import Send, Task
 from headstart.modules.networks.spec import NetworkSpec
 from headstart.modules.networks.taps import Tap
 from headstart.output.errors import UserError, prefix_errors
-from headstart.output.processors import count_processors, processors
+from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
@@ -77,20 +78,8 @@ def choose_taps(entry: ModelEntry, layers: Sequence[str] | None = None) -> list[
     return [Tap(layer, None, None) for layer in layers]
 
 
-@dataclass(frozen=True)
-class Engines:
-    """Where networks run; by default one after the other in this process.
-
-    Args:
-        workers: Processes beside, each of which runs one network at a time.
-        ray: Address of a Ray cluster, or `auto` for that of this machine.
-    """
-
-    workers: PositiveInt | None = None
-    ray: str | None = None
-
-
-HERE = Engines()
+Engines = EngineOptions
+HERE = EngineOptions()
 
 
 @dataclass(frozen=True)
@@ -116,25 +105,22 @@ def embed_all(jobs: Mapping[str, Job], engines: Engines) -> dict[str, StoredRows
     Raises:
         UserError: As of `embed`, when the other jobs are done; or there is no such cluster.
     """
-    require_one_engine(engines.workers, engines.ray)
     stored = find_stored(jobs) if engines.workers else {}
-    missing = {name: job for name, job in jobs.items() if name not in stored}
-    if engines != HERE and missing:
-        processors_each = max(1, count_processors() // engines.workers) if engines.workers else 1
-        needs = Needs(processors_each, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
-        on_cluster = engines.ray is not None
-        tasks = [
-            Task(name, f"{__name__}:embed_task", (job, processors_each, on_cluster)) for name, job in missing.items()
-        ]
-        outcomes = collect(choose_engine(engines.workers, engines.ray, needs), tasks, "embeddings")
-        if on_cluster:
-            return {name: outcome.required(name) for name, outcome in outcomes.items()}
-        for name, outcome in outcomes.items():
-            # A job that failed in a worker fails below again, with its message; one that ended a worker raises here,
-            # because it might end this process too.
-            if outcome.kind != "failed":
-                outcome.required(name)
+    wanted = {name: job for name, job in jobs.items() if name not in stored}
+    if wanted and not engines.is_serial:
+        is_remote, cpus = not engines.shares_disk, engines.cpus_per_task
+        resources = TaskResources(cpus, gpus=float(any(job.options.device == "cuda" for job in jobs.values())))
+        tasks = [Task(name, f"{__name__}:embed_task", (job, cpus, is_remote)) for name, job in wanted.items()]
+        engine = engines.open_engine(resources)
+        with Display("embeddings", len(tasks)) as display:
+            outcomes = run_tasks(engine, tasks, display)
 
+        if is_remote:
+            return {name: outcome.require_result(name) for name, outcome in outcomes.items()}
+        for name, outcome in outcomes.items():
+            # A task that failed fails here again with its reason; one that ended a process might end this one.
+            if outcome.kind != "failed":
+                outcome.require_result(name)
     return {name: stored[name] if name in stored else embed(job) for name, job in jobs.items()}
 
 
@@ -148,13 +134,13 @@ def find_stored(jobs: Mapping[str, Job]) -> dict[str, StoredRows]:
     return stored
 
 
-def embed_task(argument: tuple[Job, int, bool], ask: Ask) -> StoredRows | None:
+def embed_task(argument: tuple[Job, int, bool], send: Send) -> StoredRows | None:
     """Compute embeddings as a task.
 
     Args:
-        argument: The job, the number of processors that it may use, and whether the rows are returned, because the
-            command does not share this machine's cache.
-        ask: Unused.
+        argument: The job, the processors that it may use, and whether the rows are to be given, because the command
+            does not share this machine's cache.
+        send: Not used.
     """
     job, processors_each, return_rows = argument
     with processors(processors_each):

@@ -1,4 +1,4 @@
-"""The ledger: traces on disk, found by what produced them."""
+"""The ledger: traces on disk, found by everything that determines them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -24,11 +24,11 @@ from headstart.store.json_digest import digest_of
 FORMAT = 1
 FILE = "traces.sqlite"
 HOLDERS = "holders"
-# What a document tells beside what its digest is of.
+# Key of a document's values that have no part in its digest.
 TOLD = "told"
-# Another process's transaction takes milliseconds; this long only a disk that hangs lets it wait.
+# Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
 PATIENCE_SECONDS = 60
-# SQLite takes this many values in one statement wherever it was built.
+# Every build of SQLite accepts so many values in one statement.
 VALUES = 900
 
 TABLES = """
@@ -51,7 +51,7 @@ class LedgerError(OSError):
 
 @dataclass(frozen=True, order=True)
 class TraceKey:
-    """What a trace is found by.
+    """The key of a trace.
 
     Attributes:
         stream: Digest of what was fed, from which start, on which kind of device.
@@ -70,8 +70,8 @@ class Trace:
 
     Attributes:
         correct: Correct predictions at each evaluation, int64 `[evaluations]`.
-        diverged: The first evaluation at which a prediction was not finite, None where all were.
-        open: Whether the run that measured it was cut off, or goes on.
+        diverged: The first evaluation at which a prediction was not finite, None where all were finite.
+        open: Whether the run that measured it was cut off, or is still running.
     """
 
     correct: NDArray[np.int64]
@@ -80,18 +80,128 @@ class Trace:
 
 
 def parts_of(told: Mapping[str, Any]) -> int:
-    """Give what an accuracy is a count of: validation photos, unless what is told of the stream says otherwise."""
+    """Return the number of predictions that an accuracy counts: validation photos, unless `told` has another one."""
     return int(told.get("parts", told["validation_size"]))
 
 
-class Ledger:
+class RunLedger(Protocol):
+    """What a run needs of a ledger, which may be another machine's; see `Ledger` for the methods.
+
+    Attributes:
+        folder: Folder of this machine, for files that are kept beside a ledger.
+    """
+
+    folder: Path
+
+    def __enter__(self) -> Self:
+        """Return the ledger."""
+
+    def __exit__(self, *_: object) -> None:
+        """Close the ledger."""
+
+    @property
+    def location(self) -> str:
+        """Where it is, for messages."""
+
+    def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
+        """Store a document, and return its digest."""
+
+    def origin(self, digest: str) -> dict[str, Any]:
+        """Return the document of a digest."""
+
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+        """Return traces as far as they are stored."""
+
+    def write(self, traces: Mapping[TraceKey, Trace]) -> None:
+        """Store traces."""
+
+    def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
+        """Claim traces, and return those that others hold."""
+
+    def give_up(self, keys: Iterable[TraceKey]) -> None:
+        """Let others claim traces."""
+
+
+class LedgerFile:
+    """The SQLite file of a ledger.
+
+    Args:
+        folder: Folder of the ledger.
+        create: Whether to create the file where it is missing.
+
+    Raises:
+        LedgerError: The file cannot be opened, or a later version of Headstart wrote it.
+    """
+
+    def __init__(self, folder: Path, create: bool) -> None:
+        self.folder = folder
+        self._verb = "used" if create else "read"
+        with self._errors():
+            # A reader can write, too: SQLite first undoes what a process left that was killed while it wrote.
+            address = f"{(folder / FILE).absolute().as_uri()}?mode={'rwc' if create else 'rw'}"
+            # Without an isolation level, Python begins no transactions of its own.
+            self._base = sqlite3.connect(address, uri=True, timeout=PATIENCE_SECONDS, isolation_level=None)
+            (self._format,) = self._base.execute("PRAGMA user_version").fetchone()
+        if self._format > FORMAT:
+            raise LedgerError(
+                f"{str(folder)!r} has format {self._format}, this version of Headstart reads up to {FORMAT}"
+            )
+
+    def __enter__(self) -> Self:
+        """Return the ledger, which is closed at the end."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the ledger."""
+        self.close()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._base.close()
+
+    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
+        """Return traces as far as they are stored.
+
+        Args:
+            keys: The traces; missing ones are left out.
+        """
+        orderings: dict[tuple[str, str], list[int]] = {}
+        for key in keys:
+            orderings.setdefault((key.stream, key.method), []).append(key.ordering)
+
+        traces: dict[TraceKey, Trace] = {}
+        with self._errors():
+            for (stream, method), numbers in orderings.items():
+                for part in (numbers[start : start + VALUES] for start in range(0, len(numbers), VALUES)):
+                    rows = self._base.execute(
+                        "SELECT ordering, correct, diverged, open FROM traces WHERE stream = ? AND method = ? "
+                        f"AND ordering IN ({', '.join('?' * len(part))})",
+                        [stream, method, *part],
+                    )
+                    for ordering, correct, diverged, is_open in rows:
+                        counts = np.frombuffer(correct, dtype="<i4").astype(np.int64)
+                        traces[TraceKey(stream, method, ordering)] = Trace(counts, diverged, bool(is_open))
+        return traces
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise errors of SQLite and the system as a LedgerError that names the ledger."""
+        try:
+            yield
+        except LedgerError:
+            raise
+        except (sqlite3.Error, OSError) as error:
+            raise LedgerError(f"{str(self.folder)!r} cannot be {self._verb} ({reason_of(error)})") from error
+
+
+class Ledger(LedgerFile):
     """Traces on disk in one SQLite file, to which any number of processes of one machine write.
 
-    A transaction is on the disk or did not happen, so that a process that is killed loses what it had not yet written
-    and nothing else. The file keeps SQLite's rollback journal: the faster write-ahead log needs shared memory, which
-    network file systems do not give.
+    A transaction is on the disk or did not happen, so a process that is killed loses only what it had not yet written.
+    The file keeps SQLite's rollback journal: the faster write-ahead log needs shared memory, which network file systems
+    lack.
 
-    A process claims the traces that it computes, so that each is computed once; the claims of a process that died are
+    A process claims the traces that it computes, so that each is computed once; the claims of a dead process are
     void. A process is alive while it holds the lock on its file in `holders`, which the system frees however it ends.
 
     Args:
@@ -102,96 +212,68 @@ class Ledger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
-        with self._mistakes():
+        try:
             (folder / HOLDERS).mkdir(parents=True, exist_ok=True)
-            self._lock = FileLock(self._holder_file(self._holder))
+        except OSError as error:
+            raise LedgerError(f"{str(folder)!r} cannot be used ({reason_of(error)})") from error
+        super().__init__(folder, create=True)
+
+        self._holder = f"{socket.gethostname()}-{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        self._lock = FileLock(self._holder_file(self._holder))
+        with self._errors():
             self._lock.acquire(timeout=0)
-            # Transactions are begun by hand.
-            self._base = sqlite3.connect(folder / FILE, timeout=PATIENCE_SECONDS, isolation_level=None)
-            (found,) = self._base.execute("PRAGMA user_version").fetchone()
-            if found > FORMAT:
-                raise LedgerError(f"{str(folder)!r} has format {found}, this version of Headstart reads up to {FORMAT}")
-            if found < FORMAT:
+            if self._format < FORMAT:
                 self._base.executescript(f"{TABLES} PRAGMA user_version = {FORMAT};")
 
-    def __enter__(self) -> Self:
-        """Give the ledger, which is closed at the end."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the ledger."""
-        self.close()
-
     @property
-    def place(self) -> str:
+    def location(self) -> str:
         """Where it is, for messages."""
         return str(self.folder)
 
     def close(self) -> None:
-        """Give up all claims; those of a process that is gone are void where the disk takes no more."""
-        with suppress(LedgerError), self._mistakes(), self._transaction():
+        """Give up all claims and close the file."""
+        # Where the disk takes no more, the claims become void with the lock.
+        with suppress(LedgerError), self._transaction():
             self._base.execute("DELETE FROM claims WHERE holder = ?", [self._holder])
-        self._base.close()
+        super().close()
         self._lock.release()
         with suppress(OSError):
             self._holder_file(self._holder).unlink()
 
     def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
-        """Keep what a digest stands for.
+        """Store a document by its digest.
 
         Args:
             document: Everything that determines a stream or a method; JSON values.
-            told: What else is to be known of it, without a part in the digest; that of the first record is kept.
+            told: Other values for readers, without a part in the digest; those of the first record are kept.
 
         Returns:
-            Its digest.
+            The digest.
         """
         digest = digest_of(document)
-        with self._mistakes(), self._transaction():
-            row = (digest, json.dumps({**document, **({TOLD: told} if told else {})}, sort_keys=True))
+        row = (digest, json.dumps({**document, **({TOLD: told} if told else {})}, sort_keys=True))
+        with self._transaction():
             self._base.execute("INSERT OR IGNORE INTO origins VALUES (?, ?)", row)
         return digest
 
     def origin(self, digest: str) -> dict[str, Any]:
-        """Give what a digest stands for.
+        """Return the document of a digest.
 
         Args:
-            digest: As `record` gave it.
+            digest: As `record` returned it.
 
         Raises:
             KeyError: It was never recorded.
         """
-        with self._mistakes():
-            found = self._base.execute("SELECT document FROM origins WHERE digest = ?", [digest]).fetchone()
-        if found is None:
+        with self._errors():
+            row = self._base.execute("SELECT document FROM origins WHERE digest = ?", [digest]).fetchone()
+        if row is None:
             raise KeyError(digest)
-        document: dict[str, Any] = json.loads(found[0])
+        document: dict[str, Any] = json.loads(row[0])
         return document
 
-    def read(self, keys: Iterable[TraceKey]) -> dict[TraceKey, Trace]:
-        """Give traces as far as they are stored.
-
-        Args:
-            keys: Which; those that are not there are left out.
-        """
-        found: dict[TraceKey, Trace] = {}
-        with self._mistakes():
-            for stream, method, orderings in _by_method(keys):
-                for part in _parts(orderings):
-                    rows = self._base.execute(
-                        "SELECT ordering, correct, diverged, open FROM traces WHERE stream = ? AND method = ? "
-                        f"AND ordering IN ({', '.join('?' * len(part))})",
-                        [stream, method, *part],
-                    )
-                    for ordering, correct, diverged, unfinished in rows:
-                        counts = np.frombuffer(correct, dtype="<i4").astype(np.int64)
-                        found[TraceKey(stream, method, ordering)] = Trace(counts, diverged, bool(unfinished))
-        return found
-
     def write(self, traces: Mapping[TraceKey, Trace]) -> None:
-        """Store traces in one transaction, in place of what is stored of them.
+        """Store traces in one transaction, in place of their earlier versions.
 
         Args:
             traces: The traces from their first evaluation on.
@@ -204,29 +286,32 @@ class Ledger:
             (*astuple(key), trace.correct.astype("<i4").tobytes(), trace.diverged, trace.open, now)
             for key, trace in traces.items()
         ]
-        with self._mistakes(), self._transaction():
+        with self._transaction():
             self._base.executemany("INSERT OR REPLACE INTO traces VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
         """Claim traces for this process, until it gives them up, closes the ledger or dies.
 
         Args:
-            keys: Which.
+            keys: The traces.
 
         Returns:
-            Those that other processes hold, with the name of the process (its machine and number); the rest is ours.
+            Those that other processes hold, with the name of the process (its machine and number); the process holds
+            the others now.
         """
         held: dict[TraceKey, str] = {}
-        with self._mistakes(), self._transaction():
-            wanted = list(keys)
-            for holder in self._other_holders():
+        wanted = list(keys)
+        with self._transaction():
+            others = self._base.execute("SELECT DISTINCT holder FROM claims WHERE holder != ?", [self._holder])
+            for (holder,) in others.fetchall():
                 if not self._is_alive(holder):
                     self._base.execute("DELETE FROM claims WHERE holder = ?", [holder])
+
             for key in wanted:
-                place = astuple(key)
-                self._base.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*place, self._holder))
+                row = astuple(key)
+                self._base.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*row, self._holder))
                 (holder,) = self._base.execute(
-                    "SELECT holder FROM claims WHERE stream = ? AND method = ? AND ordering = ?", place
+                    "SELECT holder FROM claims WHERE stream = ? AND method = ? AND ordering = ?", row
                 ).fetchone()
                 if holder != self._holder:
                     held[key] = holder.rpartition("-")[0]
@@ -236,23 +321,19 @@ class Ledger:
         """Let other processes claim traces.
 
         Args:
-            keys: Which of those that this process holds.
+            keys: Traces that this process holds.
         """
-        places = [(*astuple(key), self._holder) for key in keys]
-        with self._mistakes(), self._transaction():
+        rows = [(*astuple(key), self._holder) for key in keys]
+        with self._transaction():
             self._base.executemany(
-                "DELETE FROM claims WHERE stream = ? AND method = ? AND ordering = ? AND holder = ?", places
+                "DELETE FROM claims WHERE stream = ? AND method = ? AND ordering = ? AND holder = ?", rows
             )
-
-    def _other_holders(self) -> list[str]:
-        rows = self._base.execute("SELECT DISTINCT holder FROM claims WHERE holder != ?", [self._holder])
-        return [holder for (holder,) in rows]
 
     def _holder_file(self, holder: str) -> Path:
         return self.folder / HOLDERS / f"{holder}.lock"
 
     def _is_alive(self, holder: str) -> bool:
-        """Say whether a process still runs; remove what it left where it does not."""
+        """Whether a process still runs; the lock file of a dead one is removed."""
         file = self._holder_file(holder)
         if not file.exists():
             return False
@@ -265,35 +346,13 @@ class Ledger:
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._base.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._base.execute("COMMIT")
-        except BaseException:
-            # On a full disk SQLite has undone it already.
-            if self._base.in_transaction:
-                self._base.execute("ROLLBACK")
-            raise
-
-    @contextmanager
-    def _mistakes(self) -> Iterator[None]:
-        """Name the ledger in what SQLite and the system say."""
-        try:
-            yield
-        except LedgerError:
-            raise
-        except (sqlite3.Error, OSError) as error:
-            raise LedgerError(f"{str(self.folder)!r} cannot be used ({reason_of(error)})") from error
-
-
-def _by_method(keys: Iterable[TraceKey]) -> Iterator[tuple[str, str, list[int]]]:
-    groups: dict[tuple[str, str], list[int]] = {}
-    for key in keys:
-        groups.setdefault((key.stream, key.method), []).append(key.ordering)
-    for (stream, method), orderings in groups.items():
-        yield stream, method, orderings
-
-
-def _parts(orderings: list[int]) -> Iterator[list[int]]:
-    for start in range(0, len(orderings), VALUES):
-        yield orderings[start : start + VALUES]
+        with self._errors():
+            self._base.execute("BEGIN IMMEDIATE")
+            try:
+                yield
+                self._base.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite has undone it already.
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise

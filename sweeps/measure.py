@@ -1,10 +1,11 @@
-"""One run of a sweep as a task: the one function that measures, wherever it runs."""
+"""One run of a sweep as a task, which is the same function on every engine."""
 
 from __future__ import annotations
 
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,37 +15,39 @@ import torch
 
 from headstart.cli.task import command_line, find_task
 from headstart.cli.task_cli import TaskCLI
-from headstart.engines.task import Ask
+from headstart.engines.task import Send, TaskMessage
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.processors import processors
 from headstart.store.cache import cache_folder
-from headstart.sweeps.lent_ledger import LentLedger
-from headstart.sweeps.request import Files, Request
+from headstart.store.ledger import Ledger, RunLedger
+from headstart.sweeps.ledger_proxy import LedgerProxy, call_without_writing
+from headstart.sweeps.request import RunRequest
 
 
-def measure(request: Request, ask: Ask) -> dict[str, Any]:
-    """Measure what the ledger lacks of a run, and write its files.
+def measure(request: RunRequest, send: Send) -> dict[str, Any]:
+    """Measure the traces of a run that the ledger lacks, and write its files.
 
     Args:
-        request: What is asked for.
-        ask: By which the command is asked for the ledger.
+        request: The run.
+        send: Sends messages to the command.
 
     Returns:
         Whether the run is complete, what ended it, `identity` of its results and how many traces were computed.
     """
     with ExitStack() as stack:
-        stack.enter_context(_on(request.cpus))
+        stack.enter_context(_limited_to(request.cpus))
         folder, shared = Path(request.folder), _shares_disk(request)
         if not shared:
             folder = Path(stack.enter_context(TemporaryDirectory(prefix="headstart-"))) / folder.name
-        cli = _prepare(request, folder, ask)
+        cli = _prepare(request, folder, partial(_open_ledger, request, send))
         if not shared:
             cli.require_portable()
+
         document = cli.run()
         complete = bool(document.get("complete", cli.is_known))
-        # Complete results are not replaced by others.
+        # Incomplete results do not replace complete ones.
         if folder.exists() and not shared and (complete or not request.known):
-            ask(Files(_pack(folder)))
+            send(TaskMessage("folder", _pack(folder)))
     return {
         "complete": complete,
         "because": document.get("stopped_because") or cli.cut_off_because,
@@ -53,32 +56,45 @@ def measure(request: Request, ask: Ask) -> dict[str, Any]:
     }
 
 
-def look(request: Request, ask: Ask) -> str:
-    """Say what the ledger lacks of a run, computing and downloading nothing.
+def find_missing(request: RunRequest, send: Send) -> str:
+    """Describe what the ledger lacks of a run, without computing or downloading anything.
 
     Args:
-        request: What is asked for.
-        ask: By which the command is asked for the ledger.
+        request: The run.
+        send: Sends messages to the command.
     """
-    with _on(request.cpus), TemporaryDirectory(prefix="headstart-") as folder:
-        return _prepare(request, Path(folder) / "run", ask).missing()
+    folder = None if request.ledger is None else Path(request.ledger)
+    call = partial(_call, send) if folder is None else partial(call_without_writing, folder)
+    with _limited_to(request.cpus), TemporaryDirectory(prefix="headstart-") as run:
+        return _prepare(request, Path(run) / "run", partial(LedgerProxy, Path(run), call)).missing()
 
 
-def _prepare(request: Request, folder: Path, ask: Ask) -> TaskCLI:
+def _open_ledger(request: RunRequest, send: Send) -> RunLedger:
+    if request.ledger is not None:
+        return Ledger(Path(request.ledger))
+    return LedgerProxy(cache_folder() / "lent", partial(_call, send))
+
+
+def _call(send: Send, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the method demands
+    """Call a method of the command's ledger."""
+    return send(TaskMessage("ledger", (method, *arguments)))
+
+
+def _prepare(request: RunRequest, folder: Path, open_ledger: Callable[[], RunLedger]) -> TaskCLI:
     import_from_working_folder()
     options = [*request.options, f"--trainer.default_root_dir={folder}"]
     cli = command_line(find_task(options))(options, request.dashboard)
-    cli.lend(LentLedger(cache_folder() / "lent", ask), request.known)
+    cli.use_ledger(open_ledger, request.known)
     return cli
 
 
-def _shares_disk(request: Request) -> bool:
+def _shares_disk(request: RunRequest) -> bool:
     mark = Path(request.mark)
     return mark.is_file() and mark.read_text() == request.token
 
 
 @contextmanager
-def _on(cpus: int) -> Iterator[None]:
+def _limited_to(cpus: int) -> Iterator[None]:
     before = torch.get_num_threads()
     try:
         with processors(cpus):
@@ -90,6 +106,6 @@ def _on(cpus: int) -> Iterator[None]:
 def _pack(folder: Path) -> bytes:
     packed = BytesIO()
     with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        # The dashboard links to a log of its own elsewhere, which nobody would unpack.
+        # The dashboard links to a log of its own elsewhere, which would be missing where this is unpacked.
         archive.add(folder, ".", filter=lambda each: None if each.issym() else each)
     return packed.getvalue()

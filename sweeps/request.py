@@ -1,4 +1,4 @@
-"""What the command of a sweep and its tasks tell each other, besides calls of the ledger."""
+"""What a sweep's command asks a task to run."""
 
 from __future__ import annotations
 
@@ -7,30 +7,25 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Request:
-    """What a task is asked for.
+class RunRequest:
+    """One run of a sweep.
 
     Attributes:
-        options: Of headstart train.
+        options: Options of headstart train.
         folder: The run's folder on the command's disk.
-        dashboard: Group, project and entity in the dashboard, as far as the sweep says.
+        ledger: The ledger's folder on the command's disk; None where the task asks the command for the ledger.
+        dashboard: Group, project and entity in the dashboard, as far as the sweep names them.
         cpus: Processors that the run may use.
-        known: `Results.identity` of the files in the folder, empty where there are none.
-        mark: A file on the command's disk; where there is no such, the run's files are sent to the command.
-        token: What is in it.
+        known: Identity of the results in the folder, empty where there are none.
+        mark: A file on the command's disk; where it does not exist, the run's files are sent to the command.
+        token: The content of that file.
     """
 
     options: tuple[str, ...]
     folder: str
+    ledger: str | None
     dashboard: Mapping[str, str]
     cpus: int
     known: str
     mark: str
     token: str
-
-
-@dataclass(frozen=True)
-class Files:
-    """A run's folder as a compressed archive, from a machine that does not share the command's disk."""
-
-    archive: bytes

@@ -1,4 +1,4 @@
-"""Sweeps of headstart train on one machine or a cluster."""
+"""Sweeps of headstart train, on one machine or a cluster."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
 from headstart.cli.task import find_task
-from headstart.engines.choose import choose_engine, require_one_engine
 from headstart.engines.display import Display
-from headstart.engines.ray_cluster import Needs
-from headstart.engines.schedule import run_tasks
+from headstart.engines.options import EngineOptions
+from headstart.engines.ray_cluster import TaskResources
+from headstart.engines.schedule import MEMORY_RETRIES, RETRIES, run_tasks
 from headstart.engines.task import Task
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
 from headstart.output.errors import UserError, broken_yaml, reason_of
 from headstart.output.files import output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
-from headstart.sweeps.keeper import LOGS, Keeper, Looker
-from headstart.sweeps.request import Request
+from headstart.sweeps.request import RunRequest
 from headstart.sweeps.runs_table import FILE, RunsTable
+from headstart.sweeps.server import LOGS, DryRunServer, SweepServer
 from headstart.sweeps.sweep_file import read_sweep
 
 LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
-# What the exit codes of headstart train mean, too.
+# The exit codes of headstart train mean the same.
 FAILED, INCOMPLETE = 1, 75
 # The commands that show runs of a task side by side.
 COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances {}/'*'"}
@@ -43,8 +43,6 @@ COMPARED_BY = {"comparison": "leaderboard {}", "target_accuracy": "performances 
 
 def sweep(
     file: str,
-    workers: PositiveInt | None = None,
-    ray: str | None = None,
     dry_run: bool = False,
     output: str | None = None,
     ledger: str | None = None,
@@ -52,19 +50,18 @@ def sweep(
     gpus: NonNegativeFloat = 0.0,
     memory: PositiveFloat | None = None,
     runtime_env: str | None = None,
-    retries: NonNegativeInt = 3,
-    memory_retries: NonNegativeInt = 1,
+    retries: NonNegativeInt = RETRIES,
+    memory_retries: NonNegativeInt = MEMORY_RETRIES,
     seed: NonNegativeInt = 0,
     choose: dict[str, str] | None = None,
     overwrite: bool = False,
+    **options: Any,
 ) -> None:
     """Run what a sweep file asks for and the ledger lacks, here or on a cluster; the same command again goes on.
 
     Args:
         file: Sweep file in the format of Weights & Biases, as in configs/sweep.
-        workers: Run in so many processes beside; by default one run after the other.
-        ray: Run on the Ray cluster at this address, or on that of this machine with `auto`.
-        dry_run: Say what would run and what the ledger has, and run nothing.
+        dry_run: Print what would run and what the ledger has, and run nothing.
         output: Folder of the runs, their logs and the table of them; by default runs/sweep- and the file's name.
         ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
             `ledger` beside the output folder.
@@ -72,52 +69,58 @@ def sweep(
         gpus: GPUs of each run on a Ray cluster; 0.5 lets two share one.
         memory: Memory of each run on a Ray cluster, in gigabytes.
         runtime_env: YAML file of Ray's runtime environment for the runs.
-        retries: How often a run is begun again whose process or machine was lost.
-        memory_retries: How often one is for which memory did not suffice.
-        seed: Seed of the draws of a random search.
+        retries: How often a run is started again whose process or machine was lost.
+        memory_retries: How often a run is started again that ran out of memory.
+        seed: Seed of the values that a random search samples.
         choose: Variants of a method, such as those of swept hyperparameters, that become one row of the leaderboard
             which is then written when all runs are complete, by the row's name: --choose.ridge='ridge (*'. On each data
             set the row is that variant which is best on the other data sets.
         overwrite: Replace results that other code, photos, weights or versions gave.
+        **options: Options of `EngineOptions`.
     """
-    require_one_engine(workers, ray)
+    engines = EngineOptions(**options)
     if gpus > 1 and gpus % 1:
         raise UserError(f"gpus: {gpus:g} is neither a part of one GPU nor a whole number of them; give 0.5, 1 or 2")
-    asked = read_sweep(find_file(file), seed)
+    content = read_sweep(find_file(file), seed)
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
-    traces = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
+    ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
     environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
+
     with nullcontext("") if dry_run else _alone_in(folder) as token:
-        table = RunsTable(folder, asked.runs)
-        requests = {
-            run.name: Request(
+        table = RunsTable(folder, content.runs)
+        # Files that Ray brings lie where a task starts.
+        working_folder = "" if "working_dir" in environment else str(Path.cwd())
+        tasks = []
+        for run in content.runs:
+            request = RunRequest(
                 options=(*run.options, *["--results.overwrite=true"] * overwrite),
                 folder=str((folder / run.name).absolute()),
-                dashboard=asked.dashboard,
+                ledger=str(ledger_folder.absolute()) if engines.shares_disk else None,
+                dashboard=content.dashboard,
                 cpus=cpus,
                 known="" if overwrite else table.known(run.name),
                 mark=str((folder / MARK).absolute()),
                 token=token,
             )
-            for run in asked.runs
-        }
-        function = f"headstart.sweeps.measure:{'look' if dry_run else 'measure'}"
-        # Files that Ray brings lie where a task begins.
-        working = "" if "working_dir" in environment else str(Path.cwd())
-        tasks = [Task(name, function, request, working) for name, request in requests.items()]
-        engine = choose_engine(workers, ray, Needs(cpus, gpus, memory), environment)
+            function = f"headstart.sweeps.measure:{'find_missing' if dry_run else 'measure'}"
+            tasks.append(Task(run.name, function, request, working_folder))
+
+        engine = engines.open_engine(TaskResources(cpus, gpus, memory), environment)
         if dry_run:
-            looker = Looker(traces)
-            run_tasks(engine, tasks, looker, retries, memory_retries)
-            if looker.mistaken:
+            outcomes = run_tasks(engine, tasks, DryRunServer(ledger_folder), retries, memory_retries)
+            if any(outcome.kind != "done" for outcome in outcomes.values()):
                 raise SystemExit(FAILED)
             return
-        with Display(asked.name, len(tasks)) as display, closing(Keeper(folder, traces, table, display)) as keeper:
-            run_tasks(engine, tasks, keeper, retries, memory_retries)
+        with (
+            Display(content.name, len(tasks)) as display,
+            closing(SweepServer(folder, ledger_folder, table, display)) as server,
+        ):
+            run_tasks(engine, tasks, server, retries, memory_retries)
+
     _conclude(table, folder)
     if choose:
-        its = [str(folder / name) for name in table.rows]
-        leaderboard(its, str(folder / "leaderboard"), choose=choose, overwrite=True)
+        runs = [str(folder / name) for name in table.rows]
+        leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
 
 
 def _read_environment(path: Path) -> dict[str, Any]:
@@ -134,22 +137,27 @@ def _read_environment(path: Path) -> dict[str, Any]:
 
 @contextmanager
 def _alone_in(folder: Path) -> Iterator[str]:
-    """Keep other commands from a sweep's folder, which are told who is there; give what marks this command's disk."""
+    """Lock a sweep's folder; return the token that marks this command's disk.
+
+    Raises:
+        UserError: Another command holds the lock; the message names it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     lock, token = FileLock(folder / LOCK), secrets.token_hex(8)
     try:
         lock.acquire(timeout=0)
     except Timeout as error:
-        there = ""
+        other = ""
         with suppress(OSError, ValueError, KeyError):
-            who = json.loads((folder / DRIVER).read_text())
-            there = f", process {who['process']} on {who['machine']} since {who['since']}"
+            driver = json.loads((folder / DRIVER).read_text())
+            other = f", process {driver['process']} on {driver['machine']} since {driver['since']}"
         raise UserError(
-            f"output: another sweep runs in {str(folder)!r}{there}; wait for it, or choose another folder"
+            f"output: another sweep runs in {str(folder)!r}{other}; wait for it, or choose another folder"
         ) from error
+
     try:
-        who = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%F %T")}
-        (folder / DRIVER).write_text(json.dumps(who))
+        driver = {"process": os.getpid(), "machine": socket.gethostname(), "since": time.strftime("%F %T")}
+        (folder / DRIVER).write_text(json.dumps(driver))
         (folder / MARK).write_text(token)
         yield token
     finally:
@@ -161,20 +169,22 @@ def _alone_in(folder: Path) -> Iterator[str]:
 
 
 def _conclude(table: RunsTable, folder: Path) -> None:
-    """Say how the runs ended, a mistake that many share once, and end with a code that tells."""
+    """Print how the runs ended, each error once, and exit with a code that depends on it."""
     rows = list(table.rows.values())
     counts = Counter(row.state for row in rows)
-    shared = Counter((row.state, row.where, row.error) for row in rows if row.state != "complete")
-    for (state, where, error), count in shared.most_common():
+    errors = Counter((row.state, row.where, row.error) for row in rows if row.state != "complete")
+    for (state, where, error), count in errors.most_common():
         say(f"{count} {'run' if count == 1 else 'runs'} {state} on {where or 'no machine'}: {error or 'see the log'}")
     listed = ", ".join(f"{count} {state}" for state, count in counts.most_common())
     say(f"{len(rows)} runs: {listed}; {sum(row.computed_traces for row in rows)} traces were computed.")
+
     quoted = shlex.quote(str(folder))
     say(f"Table: {folder / FILE}; logs: {folder / LOGS}.")
     for task in sorted(COMPARED_BY.keys() & {find_task(row.options) for row in rows}):
         say(f"To compare: headstart {COMPARED_BY[task].format(quoted)}")
     if any(folder.glob("*/wandb/offline-run-*")):
         say(f"To put the runs on the dashboard: wandb sync {quoted}/*/wandb/offline-run-*")
+
     if counts.keys() - {"complete", "incomplete"}:
         raise SystemExit(FAILED)
     if counts["incomplete"]:

@@ -12,6 +12,7 @@ import pytest
 
 from headstart.engines import display
 from headstart.engines.display import Display
+from headstart.engines.task import Task, TaskMessage
 
 
 class Terminal(io.StringIO):
@@ -22,12 +23,12 @@ class Terminal(io.StringIO):
 def run(monkeypatch: pytest.MonkeyPatch, stream: io.StringIO) -> str:
     monkeypatch.setattr(sys, "stderr", stream)
     with Display("my [sweep]", 2) as shown:
-        shown.started("a", "host")
-        shown.said("a", "training: [bold] 3/9")
+        shown.receive(Task("a", "", None), TaskMessage("started", "host"))
+        shown.receive(Task("a", "", None), TaskMessage("printed", "training: [bold] 3/9"))
         time.sleep(0.4)
-        assert shown.ended("a", "lost", "killed", again=True) >= 0.4
-        shown.started("a", "host")
-        shown.ended("a", "complete", "", again=False)
+        assert shown.show_end("a", "lost", "killed", again=True) >= 0.4
+        shown.receive(Task("a", "", None), TaskMessage("started", "host"))
+        shown.show_end("a", "complete", "", again=False)
         time.sleep(0.4)
     return stream.getvalue()
 
@@ -55,9 +56,9 @@ def test_time_left_is_told_however_long_tasks_take(
     monkeypatch.setattr("headstart.engines.display.time.monotonic", lambda: now[0])
     with Display("sweep", 4) as shown:
         for name in "ab":
-            shown.started(name, "host")
+            shown.receive(Task(name, "", None), TaskMessage("started", "host"))
             now[0] += 100
-            shown.ended(name, "complete", "", again=False)
+            shown.show_end(name, "complete", "", again=False)
         if shown._live is not None:
             shown._live.refresh()
     assert "[1/4] a: complete, after 100.0 s; about 0:05:00 left" in told.getvalue()
@@ -70,8 +71,8 @@ def test_an_error_of_a_machine_is_told_once(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(sys, "stderr", told := io.StringIO())
     with Display("sweep", 3) as shown:
         for name, where in (("a", "one"), ("b", "one"), ("c", "other")):
-            shown.started(name, where)
-            shown.ended(name, "failed", "root: there is no folder", again=False)
+            shown.receive(Task(name, "", None), TaskMessage("started", where))
+            shown.show_end(name, "failed", "root: there is no folder", again=False)
     ends = [line.partition(",")[0] for line in told.getvalue().splitlines() if line.startswith("[")]
     assert ends == [
         "[1/3] a: failed (root: there is no folder)",

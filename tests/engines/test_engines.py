@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from headstart.engines.ray_cluster import Needs, RayCluster
+from headstart.engines.ray_cluster import RayCluster, TaskResources
 from headstart.engines.schedule import run_tasks
 from headstart.engines.serial import Serial
-from headstart.engines.task import Engine, Outcome, Said, Started, Task
+from headstart.engines.task import Engine, Outcome, Task, TaskMessage
 from headstart.engines.workers import SECONDS_TO_STOP, Workers
 from headstart.output.errors import Terminated, UserError
 
@@ -25,26 +25,29 @@ Open = Callable[[], Engine]
 
 
 class Notes:
-    """Answers numbers, and notes what it is told."""
+    """Answers questions, and records everything that it receives."""
 
     def __init__(self) -> None:
-        self.said: list[tuple[str, str]] = []
-        self.places: dict[str, str] = {}
+        self.printed: list[tuple[str, str]] = []
+        self.hosts: dict[str, str] = {}
         self.ends: list[tuple[str, Outcome, bool]] = []
-        self.asked_for: list[Any] = []
+        self.numbers: list[int] = []
+        self.progress: list[Any] = []
 
-    def asked(self, task: Task, message: Any) -> Any:
+    def receive(self, task: Task, message: TaskMessage) -> Any:
         match message:
-            case Started(where):
-                self.places[task.name] = where
-            case Said(line):
-                self.said.append((task.name, line))
-            case ("number", place):
-                return 10**place
-            case "what nobody answers":
+            case TaskMessage("started", host):
+                self.hosts[task.name] = host
+            case TaskMessage("printed", line):
+                self.printed.append((task.name, line))
+            case TaskMessage("number", number):
+                self.numbers.append(number)
+            case TaskMessage("question", int(power)):
+                return 10**power
+            case TaskMessage("question", _):
                 raise LookupError("no answer")
             case _:
-                self.asked_for.append(message)
+                self.progress.append(message.content)
         return None
 
     def ended(self, task: Task, outcome: Outcome, again: bool) -> None:
@@ -75,7 +78,7 @@ def cluster() -> Iterator[Any]:
 def open_engine(request: pytest.FixtureRequest) -> Open:
     if request.param == "ray":
         address = request.getfixturevalue("cluster").address
-        return lambda: RayCluster(address, Needs(), {})
+        return lambda: RayCluster(address, TaskResources(), {})
     return Serial if request.param == "serial" else lambda: Workers(2, [])
 
 
@@ -85,17 +88,18 @@ def run(engine: Engine, *tasks: Task, retries: int = 0, memory_retries: int = 0)
     return notes
 
 
-def test_every_task_is_done_once_and_answered(open_engine: Open) -> None:
-    notes = run(open_engine(), *(Task(str(n), f"{TASKS}:ask_and_add", n) for n in range(5)))
+def test_every_task_is_done_once_and_its_messages_are_received(open_engine: Open) -> None:
+    notes = run(open_engine(), *(Task(str(n), f"{TASKS}:send_and_add", n) for n in range(5)))
     assert {name: total for name, (total, _) in notes.results.items()} == {str(n): n + 111 for n in range(5)}
     assert all(outcome.kind == "done" and not again for _, outcome, again in notes.ends)
-    assert sorted(notes.said) == [(str(n), f"adding to {n}") for n in range(5)]
-    assert all(notes.places.values())
-    assert {outcome.where for _, outcome, _ in notes.ends} == set(notes.places.values())
+    assert sorted(notes.printed) == [(str(n), f"adding to {n}") for n in range(5)]
+    assert sorted(notes.numbers) == sorted([1, 10, 100] * 5)
+    assert all(notes.hosts.values())
+    assert {outcome.where for _, outcome, _ in notes.ends} == set(notes.hosts.values())
 
 
 def test_processes_live_for_all_tasks() -> None:
-    notes = run(Workers(2, []), *(Task(str(n), f"{TASKS}:ask_and_add", n) for n in range(6)))
+    notes = run(Workers(2, []), *(Task(str(n), f"{TASKS}:send_and_add", n) for n in range(6)))
     processes = {process for _, process in notes.results.values()}
     assert 1 <= len(processes) <= 2
     assert os.getpid() not in processes
@@ -106,7 +110,6 @@ def test_processes_live_for_all_tasks() -> None:
     [
         ("user", "failed", "root: there is no folder"),
         ("defect", "failed", "ZeroDivisionError: by nothing"),
-        ("answer", "failed", "LookupError: no answer"),
         ("memory", "memory", "memory does not suffice (MemoryError)"),
         ("memory of torch", "memory", "memory does not suffice ([enforce fail"),
         ("network", "failed", "ConnectionResetError: Connection reset by peer"),
@@ -114,18 +117,18 @@ def test_processes_live_for_all_tasks() -> None:
     ],
 )
 def test_failures_are_told_and_the_rest_goes_on(way: str, kind: str, error: str, open_engine: Open) -> None:
-    notes = run(open_engine(), Task("bad", f"{TASKS}:fail", way), Task("good", f"{TASKS}:ask_and_add", 1))
+    notes = run(open_engine(), Task("bad", f"{TASKS}:fail", way), Task("good", f"{TASKS}:send_and_add", 1))
     ends = {name: outcome for name, outcome, _ in notes.ends}
     assert ends["bad"].kind == kind
     assert ends["bad"].error.startswith(error)
     assert ends["good"].result[0] == 112
-    told = [line for name, line in notes.said if name == "bad"]
+    told = [line for name, line in notes.printed if name == "bad"]
     assert "about to fail" in told
-    assert any("Traceback" in line for line in told) == (way in ("defect", "answer", "network"))
+    assert any("Traceback" in line for line in told) == (way in ("defect", "network"))
 
 
 def test_a_lost_task_is_begun_again_as_often_as_is_said(tmp_path: Path) -> None:
-    tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark")), Task("lives", f"{TASKS}:ask_and_add", 1)]
+    tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark")), Task("lives", f"{TASKS}:send_and_add", 1)]
     notes = run(Workers(1, []), *tasks)
     assert [(name, outcome.kind) for name, outcome, _ in notes.ends] == [("dies", "lost"), ("lives", "done")]
     assert "SIGKILL" in notes.ends[0][1].error
@@ -157,7 +160,7 @@ def test_what_lacks_memory_is_counted_apart() -> None:
 def test_processes_that_a_task_forks_may_print(open_engine: Open) -> None:
     notes = run(open_engine(), Task("forks", f"{TASKS}:print_in_a_child", ""))
     assert notes.results == {"forks": 0}
-    assert notes.said == [("forks", "from the task")]
+    assert notes.printed == [("forks", "from the task")]
 
 
 def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
@@ -165,13 +168,13 @@ def test_threads_of_a_task_may_print_at_once(open_engine: Open) -> None:
     notes = run(open_engine(), *tasks)
     assert [outcome.kind for _, outcome, _ in notes.ends] == ["done"] * 3
     for task in tasks:
-        said = [line for name, line in notes.said if name == task.name]
+        said = [line for name, line in notes.printed if name == task.name]
         assert set(said) >= {f"{name} {number}" for name in "abc" for number in range(40)}
 
 
 def test_what_is_sent_may_print() -> None:
     notes = run(Workers(1, []), Task("a", f"{TASKS}:send_what_warns", None))
-    assert (notes.ends[0][1].kind, notes.said, notes.asked_for) == ("done", [("a", "it is old")], ["loud"])
+    assert (notes.ends[0][1].kind, notes.printed, notes.progress) == ("done", [("a", "it is old")], ["loud"])
 
 
 def test_a_handler_that_an_earlier_task_made_writes_for_the_next(
@@ -180,15 +183,15 @@ def test_a_handler_that_an_earlier_task_made_writes_for_the_next(
     names = [str(n) for n in range(4)]
     notes = run(open_engine(), *(Task(name, f"{TASKS}:log", f"line of {name}") for name in names))
     logging.getLogger(TASKS).handlers.clear()
-    assert sorted(notes.said) == [(name, f"line of {name}") for name in names]
+    assert sorted(notes.printed) == [(name, f"line of {name}") for name in names]
     assert capfd.readouterr().err == ""
 
 
 def test_a_task_that_is_ended_in_the_middle_of_a_message_is_not_waited_for() -> None:
     engine, notes = Workers(1, []), Notes()
-    engine.start(Task("speaks", f"{TASKS}:ask_much", 2**22))
-    while not notes.asked_for:
-        engine.wait(notes.asked)
+    engine.start(Task("speaks", f"{TASKS}:send_much", 2**22))
+    while not notes.progress:
+        engine.wait(notes.receive)
     # It waits for its message to be read to the end.
     time.sleep(0.5)
     engine.stop()
@@ -196,7 +199,7 @@ def test_a_task_that_is_ended_in_the_middle_of_a_message_is_not_waited_for() -> 
     ended: list[tuple[Task, Outcome]] = []
     began = time.monotonic()
     while not ended:
-        ended = engine.wait(notes.asked)
+        ended = engine.wait(notes.receive)
     engine.close()
     assert [outcome.kind for _, outcome in ended] == ["stopped"]
     assert time.monotonic() - began < SECONDS_TO_STOP
@@ -209,7 +212,7 @@ def test_tasks_of_a_stopped_command_write_what_they_have(
     notes, engine = Notes(), open_engine()
 
     def stop() -> None:
-        while "begun" not in notes.asked_for:
+        while "begun" not in notes.progress:
             time.sleep(0.05)
         time.sleep(0.3)
         os.kill(os.getpid(), number)
@@ -226,8 +229,8 @@ def test_tasks_of_a_stopped_command_write_what_they_have(
     finally:
         signal.signal(signal.SIGTERM, before)
         thread.join()
-    assert notes.asked_for.count("begun") == notes.asked_for.count("wrote what there was")
-    assert {name for name, _, _ in notes.ends} >= set(notes.places)
+    assert notes.progress.count("begun") == notes.progress.count("wrote what there was")
+    assert {name for name, _, _ in notes.ends} >= set(notes.hosts)
     assert {outcome.kind for _, outcome, _ in notes.ends} == {"stopped"}
 
 
@@ -248,16 +251,26 @@ def test_workers_share_the_gpus() -> None:
 
 
 @pytest.mark.slow
+def test_tasks_on_a_cluster_are_answered(cluster: Any) -> None:
+    engine = RayCluster(cluster.address, TaskResources(), {})
+    notes = run(engine, Task("good", f"{TASKS}:ask_and_add", 1), Task("bad", f"{TASKS}:fail", "answer"))
+    ends = {name: outcome for name, outcome, _ in notes.ends}
+    assert ends["good"].result == 112
+    assert (ends["bad"].kind, ends["bad"].error) == ("failed", "LookupError: no answer")
+
+
+@pytest.mark.slow
 def test_a_machine_that_is_lost(cluster: Any, tmp_path: Path) -> None:
     tasks = [Task("dies", f"{TASKS}:die_at_first", str(tmp_path / "mark"))]
-    notes = run(RayCluster(cluster.address, Needs(), {}), *tasks, retries=1)
+    notes = run(RayCluster(cluster.address, TaskResources(), {}), *tasks, retries=1)
     assert [(outcome.kind, again) for _, outcome, again in notes.ends] == [("lost", True), ("done", False)]
 
 
 @pytest.mark.slow
 def test_what_no_machine_has_is_told(cluster: Any, capfd: pytest.CaptureFixture[str]) -> None:
-    for needs, told in ((Needs(64), "64 CPU"), (Needs(1, memory=10**6), "1 CPU, 1e+15 memory"), (Needs(1), "")):
-        RayCluster(cluster.address, needs, {}).close()
+    large, full, small = TaskResources(64), TaskResources(1, memory=10**6), TaskResources(1)
+    for resources, told in ((large, "64 CPU"), (full, "1 CPU, 1e+15 memory"), (small, "")):
+        RayCluster(cluster.address, resources, {}).close()
         assert capfd.readouterr().err.startswith(f"warning: no machine of the cluster has {told};") == bool(told)
 
 
@@ -271,13 +284,14 @@ def test_what_no_machine_has_is_told(cluster: Any, capfd: pytest.CaptureFixture[
 )
 def test_mistakes_in_the_runtime_environment(environment: dict[str, Any], words: str, cluster: Any) -> None:
     with pytest.raises(UserError) as refused:
-        RayCluster(cluster.address, Needs(), environment)
+        RayCluster(cluster.address, TaskResources(), environment)
     assert str(refused.value).startswith(words)
-    assert run(RayCluster(cluster.address, Needs(), {"env_vars": None}), Task("a", f"{TASKS}:ask_and_add", 1)).results
+    engine = RayCluster(cluster.address, TaskResources(), {"env_vars": None})
+    assert run(engine, Task("a", f"{TASKS}:send_and_add", 1)).results
 
 
 @pytest.mark.slow
 def test_no_cluster() -> None:
     pytest.importorskip("ray")
     with pytest.raises(UserError, match=r"^ray: no cluster answers at '127\.0\.0\.1:1'"):
-        RayCluster("127.0.0.1:1", Needs(), {})
+        RayCluster("127.0.0.1:1", TaskResources(), {})

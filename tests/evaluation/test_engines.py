@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from headstart import evaluate
+from headstart.engines.options import EngineOptions
 from headstart.engines.task import Outcome, Task
 from headstart.tests.material.arena import ENTRIES, Arena
 
@@ -94,7 +95,7 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
     kind: Any, arena: Arena, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Ending(Outcome(kind, error="it was too large", where="host"))
-    monkeypatch.setattr("headstart.evaluation.embeddings.choose_engine", lambda *given: engine)
+    monkeypatch.setattr(EngineOptions, "open_engine", lambda *given: engine)
     monkeypatch.setattr(
         "headstart.datamodules.row_computation.load", lambda *given: pytest.fail("a network was loaded here")
     )
@@ -105,9 +106,7 @@ def test_what_has_ended_a_process_is_not_run_in_the_command(
 
 def test_no_process_is_begun_for_what_is_stored(arena: Arena, monkeypatch: pytest.MonkeyPatch) -> None:
     here = score(arena, "here")
-    monkeypatch.setattr(
-        "headstart.evaluation.embeddings.choose_engine", lambda *given: pytest.fail("an engine was opened")
-    )
+    monkeypatch.setattr(EngineOptions, "open_engine", lambda *given: pytest.fail("an engine was opened"))
     assert score(arena, "there", "--workers=2") == here
 
 

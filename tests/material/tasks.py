@@ -12,17 +12,25 @@ from pathlib import Path
 from threading import Thread
 from typing import Any
 
-from headstart.engines.task import Ask
+from headstart.engines.task import Send, TaskMessage
 from headstart.output.errors import UserError
 
 
-def ask_and_add(argument: int, ask: Ask) -> tuple[int, int]:
-    """Ask for a number three times; give the sum, and the process."""
+def send_and_add(argument: int, send: Send) -> tuple[int, int]:
+    """Send three numbers; return the sum, and the process."""
     print(f"adding to {argument}")
-    return argument + sum(ask(("number", place)) for place in range(3)), os.getpid()
+    for power in range(3):
+        send(TaskMessage("number", 10**power))
+    return argument + 111, os.getpid()
 
 
-def fail(argument: str, ask: Ask) -> None:
+def ask_and_add(argument: int, send: Send) -> int:
+    """Ask for a number three times; return the sum."""
+    answers: list[int] = [send(TaskMessage("question", power)) for power in range(3)]
+    return argument + sum(answers)
+
+
+def fail(argument: str, send: Send) -> None:
     """Fail in a named way."""
     print("about to fail", end="")
     if argument == "user":
@@ -30,7 +38,7 @@ def fail(argument: str, ask: Ask) -> None:
     if argument == "defect":
         raise ZeroDivisionError("by nothing")
     if argument == "answer":
-        ask("what nobody answers")
+        send(TaskMessage("question", "unanswerable"))
     if argument == "memory":
         raise MemoryError
     if argument == "memory of torch":
@@ -43,7 +51,7 @@ def fail(argument: str, ask: Ask) -> None:
         raise SystemExit(3)
 
 
-def die_at_first(argument: str, ask: Ask) -> str:
+def die_at_first(argument: str, send: Send) -> str:
     """Kill the process that this runs in, unless the file is there already."""
     before = Path(argument).exists()
     Path(argument).touch()
@@ -52,7 +60,7 @@ def die_at_first(argument: str, ask: Ask) -> str:
     return "alive"
 
 
-def die_beside_a_child(argument: str, ask: Ask) -> None:
+def die_beside_a_child(argument: str, send: Send) -> None:
     """Kill the process that this runs in, but not the one that it has forked, which lives as long as the file."""
 
     def live() -> None:
@@ -64,23 +72,23 @@ def die_beside_a_child(argument: str, ask: Ask) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def end_when_asked(argument: str, ask: Ask) -> None:
+def end_when_asked(argument: str, send: Send) -> None:
     """Wait to be stopped, and say so then."""
     try:
-        ask("begun")
+        send(TaskMessage("progress", "begun"))
         for _ in range(600):
             time.sleep(0.1)
-            ask("still at it")
+            send(TaskMessage("progress", "still at it"))
     finally:
-        ask("wrote what there was")
+        send(TaskMessage("progress", "wrote what there was"))
 
 
-def give_folder(argument: None, ask: Ask) -> Any:
+def give_folder(argument: None, send: Send) -> Any:
     """Give the working folder."""
     return str(Path.cwd())
 
 
-def print_from_threads(argument: int, ask: Ask) -> None:
+def print_from_threads(argument: int, send: Send) -> None:
     """Print lines from several threads at once, one of which goes on after this."""
     threads = [Thread(target=_print_lines, args=(name, argument)) for name in "abc"]
     for thread in threads:
@@ -103,12 +111,12 @@ class Loud:
         return str, ("loud",)
 
 
-def send_what_warns(argument: None, ask: Ask) -> None:
-    """Ask something whose pickling prints a line."""
-    ask(Loud())
+def send_what_warns(argument: None, send: Send) -> None:
+    """Send something whose pickling prints a line."""
+    send(TaskMessage("progress", Loud()))
 
 
-def log(argument: str, ask: Ask) -> None:
+def log(argument: str, send: Send) -> None:
     """Log by a handler that the first task of a process has made."""
     logger = logging.getLogger(__name__)
     if not logger.handlers:
@@ -117,13 +125,13 @@ def log(argument: str, ask: Ask) -> None:
     sys.stdout.flush()
 
 
-def ask_much(argument: int, ask: Ask) -> None:
+def send_much(argument: int, send: Send) -> None:
     """Send what takes several writes, again and again."""
     while True:
-        ask(b"x" * argument)
+        send(TaskMessage("progress", b"x" * argument))
 
 
-def print_in_a_child(argument: str, ask: Ask) -> int:
+def print_in_a_child(argument: str, send: Send) -> int:
     """Print and warn in a forked process, as decoders do; give how it ended."""
 
     def speak() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headstart.engines.display import Display
+from headstart.engines.task import Task, TaskMessage
 from headstart.evaluation.alignment.score_files import print_score
 from headstart.output.errors import UserError
 from headstart.output.figures import shorten
@@ -36,8 +37,8 @@ def show_progress() -> None:
 
 def show_tasks() -> None:
     with Display(HOSTILE, 2) as display:
-        display.started(HOSTILE, "here")
-        display.ended(HOSTILE, "failed", HOSTILE, again=False)
+        display.receive(Task(HOSTILE, "", None), TaskMessage("started", "here"))
+        display.show_end(HOSTILE, "failed", HOSTILE, again=False)
 
 
 def fail() -> None:

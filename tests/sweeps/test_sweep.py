@@ -23,11 +23,10 @@ import yaml
 from headstart import sweep
 from headstart.contract.documents import read_registry
 from headstart.engines.display import Display
-from headstart.engines.task import Said, Task
-from headstart.sweeps import keeper
+from headstart.engines.task import Task, TaskMessage
 from headstart.sweeps.measure import _pack
-from headstart.sweeps.request import Files
 from headstart.sweeps.runs_table import RunsTable
+from headstart.sweeps.server import SweepServer
 from headstart.sweeps.sweep import _conclude
 from headstart.sweeps.sweep_file import Run, read_sweep
 from headstart.tests.material.training import CONFIGS, small_training
@@ -259,13 +258,13 @@ def test_a_machine_without_the_command_s_disk_sends_its_folder(
     run(file, tmp_path / "a")
     monkeypatch.setattr("headstart.sweeps.measure._shares_disk", lambda request: False)
     taken: list[Path] = []
-    unpack = keeper.Keeper._unpack
+    unpack = SweepServer._unpack
 
-    def note(self: keeper.Keeper, folder: Path, archive: bytes) -> None:
+    def note(self: SweepServer, folder: Path, archive: bytes) -> None:
         taken.append(folder)
         unpack(self, folder, archive)
 
-    monkeypatch.setattr(keeper.Keeper, "_unpack", note)
+    monkeypatch.setattr(SweepServer, "_unpack", note)
     # What a command left that was killed is none of the runs, and cleared away.
     (tmp_path / "b" / ".incoming" / "killed").mkdir(parents=True)
     run(file, tmp_path / "b")
@@ -293,8 +292,8 @@ def test_links_are_not_sent(tmp_path: Path) -> None:
     (tmp_path / "there" / "wandb" / "core.log").symlink_to("/tmp/core.log")
     (tmp_path / "there" / "results.json").touch()
     with Display("sweep", 1) as display:
-        kept = keeper.Keeper(tmp_path, tmp_path / "ledger", RunsTable(tmp_path, []), display)
-        kept.asked(Task("here", "", None), Files(_pack(tmp_path / "there")))
+        server = SweepServer(tmp_path, tmp_path / "ledger", RunsTable(tmp_path, []), display)
+        server.receive(Task("here", "", None), TaskMessage("folder", _pack(tmp_path / "there")))
     assert {path.name for path in (tmp_path / "here").rglob("*")} == {"wandb", "results.json"}
 
 
@@ -313,14 +312,14 @@ def test_logs_that_cannot_be_written_are_told_of_once_and_odd_text_is_logged(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     table = RunsTable(tmp_path, [])
-    with Display("sweep", 1) as display, closing(keeper.Keeper(tmp_path, tmp_path / "ledger", table, display)) as kept:
+    with Display("sweep", 1) as display, closing(SweepServer(tmp_path, tmp_path / "ledger", table, display)) as server:
         odd, full = (Task(name, "", None) for name in ("odd", "full"))
-        kept.asked(odd, Said("\udc80"))
+        server.receive(odd, TaskMessage("printed", "\udc80"))
         assert (tmp_path / "logs" / "odd.log").read_text() == "\\udc80\n"
         # As a disk that is full.
         (tmp_path / "logs" / "full.log").symlink_to("/dev/full")
         for _ in range(3):
-            kept.asked(full, Said("line"))
+            server.receive(full, TaskMessage("printed", "line"))
     told = capfd.readouterr().err
     assert told.count("cannot be written (No space left on device); the runs go on without") == 1
 
