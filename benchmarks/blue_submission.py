@@ -1,4 +1,4 @@
-"""A Blue Team search at the size of a challenge, 20 of 141 models, and how far it proves its result."""
+"""A Blue Team search at the size of a challenge, 20 of 141 models, and its proof or bound."""
 
 from __future__ import annotations
 
@@ -16,38 +16,39 @@ SECONDS = 60.0
 
 
 def main() -> None:
-    """Search among models that come in families, and among similarities drawn at random, and print what is proved."""
+    """Search among models that come in families, and among random similarities, and print results and bounds."""
     for seed, families in enumerate(FAMILIES):
         _search(f"{families} families, seed {seed}", _similarities_of_families(families, seed), SIZE)
     for models, size in ((40, 10), (MODELS, SIZE)):
-        drawn = np.random.default_rng(0).random((models, models))
-        _search("independent numbers", (drawn + drawn.T) / 2, size)
+        values = np.random.default_rng(0).random((models, models))
+        _search("independent numbers", (values + values.T) / 2, size)
 
 
 def _search(title: str, similarity: NDArray[np.float64], size: int) -> None:
     start = time.perf_counter()
-    found = best_model_subset(similarity, size, SECONDS)
+    best = best_model_subset(similarity, size, SECONDS)
     seconds = time.perf_counter() - start
-    assert found.bound is not None
-    proved = "proved" if found.exact else f"none above {found.bound:.6f}, gap {found.bound - found.value:.6f}"
+    assert best.bound is not None
+    bound = "proved" if best.exact else f"none above {best.bound:.6f}, gap {best.bound - best.value:.6f}"
+
     highest = random_model_subsets(similarity, size).max()
     print(
-        f"{title}, {size} of {len(similarity)}: {found.value:.6f}, {proved}, in {seconds:.1f} s; best of 100 random "
+        f"{title}, {size} of {len(similarity)}: {best.value:.6f}, {bound}, in {seconds:.1f} s; best of 100 random "
         f"submissions {highest:.6f}",
         flush=True,
     )
 
 
 def _similarities_of_families(families: int, seed: int) -> NDArray[np.float64]:
-    """Give the linear CKA of models that share directions with all others, and more with those of their family."""
+    """Return the linear CKA of models that share directions with all others, and more with those of their family."""
     generator = np.random.default_rng(seed)
     common = generator.normal(size=(STIMULI, 40)) * np.linspace(3, 0.3, 40)
     own = generator.normal(size=(families, STIMULI, 15))
     embeddings = []
     for family in generator.integers(families, size=MODELS):
-        turned = common @ generator.normal(size=(40, 40)) / 6
+        rotated = common @ generator.normal(size=(40, 40)) / 6
         noise = generator.normal(size=(STIMULI, 64))
-        parts = zip(generator.uniform([0.5, 0, 0.1], [2, 2, 0.9]), (turned, own[family], noise), strict=True)
+        parts = zip(generator.uniform([0.5, 0, 0.1], [2, 2, 0.9]), (rotated, own[family], noise), strict=True)
         embeddings.append(np.hstack([strength * part for strength, part in parts]))
     return np.asarray(pairwise_cka(embeddings))
 

@@ -15,16 +15,16 @@ from PIL import Image
 
 from headstart.benchmarks.command import run
 from headstart.metrics.similarity.centred_catalog import CentredCatalog
-from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
+from headstart.metrics.similarity.stimulus_subset_search import SearchState, worst_stimulus_subset
 
 MODELS, STIMULI, SIDE, REPEATS = 12, 100, 64, 5
-# A search of the size of a challenge that was held, on drawn embeddings that share directions.
+# A search of the size of a real challenge, on random embeddings that share directions.
 LARGE_MODELS, LARGE_STIMULI, WIDTH, SHARED, CHOSEN = 12, 100_000, 512, 30, 1000
-SECONDS, TOLD = 120.0, 30.0
+SECONDS, INTERVAL = 120.0, 30.0
 
 
 def main() -> None:
-    """Fill the store once, then time validation and scoring from the command line, and print medians."""
+    """Fill the store once, time validation and scoring from the command line, and print medians."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _write_arena(folder)
@@ -44,25 +44,27 @@ def main() -> None:
 
 
 def _search() -> None:
-    """Search in a large catalog, print score and memory on the way, then the best of random subsets in that time."""
-    embeddings = _draw_embeddings()
-    told = -TOLD
+    """Search in a large catalog, print scores and memory, then the best of random subsets in the same time."""
+    embeddings = _sample_embeddings()
+    last = -INTERVAL
 
-    def tell(state: SweepState) -> None:
-        nonlocal told
-        if state.seconds >= told + TOLD:
-            told = state.seconds
-            gone = f"sweep {state.sweep + 1}, block {state.block}"
-            print(f"after {state.seconds:.0f} s ({gone}): score {1 - state.value:.4f}", flush=True)
+    def print_state(state: SearchState) -> None:
+        nonlocal last
+        if state.seconds >= last + INTERVAL:
+            last = state.seconds
+            position = f"sweep {state.sweep + 1}, block {state.block}"
+            print(f"after {state.seconds:.0f} s ({position}): score {1 - state.value:.4f}", flush=True)
 
     print(f"{CHOSEN:,} of {LARGE_STIMULI:,} stimuli, {LARGE_MODELS} models of {WIDTH} columns:")
     tracemalloc.start()
-    found = sweep_stimulus_subset(embeddings, CHOSEN, seconds=SECONDS, keep=tell)
+    best, state = worst_stimulus_subset(embeddings, CHOSEN, seconds=SECONDS, keep=print_state)
     more = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
+    assert state is not None
     size = sum(each.nbytes for each in embeddings)
-    print(f"after {found.seconds:.0f} s: score {1 - found.value:.4f}")
+    print(f"after {state.seconds:.0f} s: score {1 - best.value:.4f}")
     print(f"embeddings {size / 2**30:.1f} GiB, search {more / 2**30:.2f} GiB more at its peak")
+
     catalog, generator = CentredCatalog(embeddings, CHOSEN), np.random.default_rng(0)
     start, scores = time.monotonic(), []
     while time.monotonic() < start + SECONDS:
@@ -70,8 +72,8 @@ def _search() -> None:
     print(f"best of {len(scores)} random submissions in the same time: {max(scores):.4f}")
 
 
-def _draw_embeddings() -> list[NDArray[np.float32]]:
-    """Draw embeddings of models that agree on some stimuli more than on others."""
+def _sample_embeddings() -> list[NDArray[np.float32]]:
+    """Return random embeddings of models that agree on some stimuli more than on others."""
     generator = np.random.default_rng(0)
     strengths = np.linspace(2, 0.2, SHARED, dtype=np.float32)
     shared = generator.standard_normal((LARGE_STIMULI, SHARED), dtype=np.float32) * strengths
@@ -92,6 +94,7 @@ def _write_arena(folder: Path) -> None:
     for stimulus in stimuli:
         picture = Image.fromarray(generator.integers(0, 256, (256, 256, 3)).astype(np.uint8))
         picture.save(folder / "pictures" / stimulus["image_identifier"])
+
     entry = {
         "source": "torchvision",
         "weights": None,
@@ -108,8 +111,8 @@ def _write_arena(folder: Path) -> None:
 
 
 def _run(folder: Path, *command: str) -> float:
-    places = {"HACKATHON_DATASET_ROOT": str(folder), "WANDB_MODE": "offline"}
-    return run(*command, cache=folder / "cache", **places).seconds
+    variables = {"HACKATHON_DATASET_ROOT": str(folder), "WANDB_MODE": "offline"}
+    return run(*command, cache=folder / "cache", **variables).seconds
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from headstart.contract.submissions import DEFAULT_MAX_BYTES
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
 from headstart.evaluation.alignment.score_files import print_score, result_files, write_score
 from headstart.evaluation.alignment.score_log import log_folder
-from headstart.evaluation.alignment.scoring import RowsByModel, check_compared, compare, conditions, score
+from headstart.evaluation.alignment.scoring import Embeddings, check_compared, compare, conditions, score
 from headstart.evaluation.embeddings import Engines, Extraction
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
 from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
@@ -92,7 +92,7 @@ def cka(
     rules = None if challenge is None else read_challenge(challenge_path(challenge))
     engines = Engines(workers, ray)
     other = None if measure == DEFAULT_MEASURE else measure
-    compute: Callable[[], tuple[dict[str, Any], RowsByModel]]
+    compute: Callable[[], tuple[dict[str, Any], Embeddings]]
     if models is not None:
         for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
         _refuse(for_submissions, "it is for submissions, and models are compared without one")

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,28 +10,16 @@ from jsonargparse.typing import NonNegativeInt, PositiveFloat, PositiveInt
 from numpy.typing import NDArray
 
 from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from headstart.evaluation.alignment.held_out import HeldOut, hold_out
-from headstart.evaluation.alignment.scoring import RowsByModel, conditions, explain_embedding_errors, represent
-from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_of
+from headstart.evaluation.alignment.held_out import hold_out
+from headstart.evaluation.alignment.scoring import conditions, explain_embedding_errors, represent
+from headstart.evaluation.alignment.search_files import SEARCH, SUBMISSION, SearchFiles, print_search, state_fields
+from headstart.evaluation.alignment.submission_search import SubmissionSearch
 from headstart.evaluation.embeddings import Extraction
-from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName, mean_over_pairs
-from headstart.metrics.similarity.model_subset_search import Search, best_model_subset, check_size, random_model_subsets
-from headstart.metrics.similarity.stimulus_subset_descent import descend, random_mean_similarities
-from headstart.metrics.similarity.stimulus_subset_search import (
-    is_enumerated,
-    random_stimulus_subsets,
-    worst_stimulus_subset,
-)
-from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState, sweep_stimulus_subset
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, MeasureName
+from headstart.metrics.similarity.model_subset_search import Search, check_size
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, refuse_other_results
 from headstart.output.printable import print_written
-from headstart.output.progress import Progress
-
-# Random submissions to compare with, and how many where each takes more operations than this.
-DRAWS, FEW_DRAWS, COSTLY = 100, 10, 1e9
-# Stimuli times models times chosen ones up to which subsets of stimuli are grown, which takes minutes.
-GROWN = 1e7
 
 
 def cka_search(
@@ -76,159 +61,69 @@ def cka_search(
         What search.json holds.
     """
     folder = output_folder("output", output)
-    if time_budget is not None and not math.isfinite(time_budget):
-        raise UserError(
-            f"time_budget: {time_budget} never ends; give seconds, or none to have the search end by itself"
-        )
-    if time_budget is not None and team == "red" and measure != DEFAULT_MEASURE:
-        raise UserError(
-            f"time_budget: {time_budget} is given, but stimuli are searched in a time by {DEFAULT_MEASURE} alone"
-        )
+    _check_time_budget(time_budget, team, measure)
     known = read_registry(registry_path(registry))
     stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
     names = list(known.entries)
-    pool, things = (len(names), "models") if team == "blue" else (len(stimuli.stimuli), "stimuli")
+    entries = names if team == "blue" else [each.model_dump() for each in stimuli.stimuli]
     with explain_embedding_errors(names):
-        check_size(int(size), pool, things)
-    datasets = [stimulus.dataset_name for stimulus in stimuli.stimuli]
-    divided = hold_out(held_out, team, datasets if team == "blue" else names, int(seed))
+        check_size(int(size), len(entries), "models" if team == "blue" else "stimuli")
+    divided_names = [each.dataset_name for each in stimuli.stimuli] if team == "blue" else names
+    division = hold_out(held_out, team, divided_names, int(seed))
+
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
-    asked = {**named, "team": team, "size": int(size), "seed": int(seed)}
+    header: dict[str, Any] = {**named, "team": team, "size": int(size), "seed": int(seed)}
     shared = conditions(known, stimuli, names, extraction)
-    made_from = {"measure": None, **asked, "held_out/asked": held_out or None, **shared}
+    made_from = {"measure": None, **header, "held_out/asked": held_out or None, **shared}
     refuse_other_results([folder / SEARCH, folder / SUBMISSION], made_from, overwrite)
-    files = SearchFiles(
-        folder,
-        "models" if team == "blue" else "differentiating_images",
-        names if team == "blue" else [each.model_dump() for each in stimuli.stimuli],
-        {
-            **asked,
-            **({} if time_budget is None else {"time_budget": time_budget}),
-            **({} if divided is None else {"held_out": {"asked": held_out}}),
-        },
-        {
-            "extraction": extraction.score_settings,
-            "digests": {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
-        },
-    )
-    left = files.left() if team == "red" and not overwrite else None
-    rows = represent(names, stimuli.stimuli, known, extraction).rows
-    seen, unseen = (rows, rows) if divided is None else _divide(rows, divided)
-    search = _Search(measure, int(size), int(seed), time_budget)
-    with explain_embedding_errors(list(seen)):
-        if team == "blue":
-            best, state = search.models(seen), None
-        else:
-            best, state = search.stimuli(seen, files, left)
-    score, told = best.value, {}
-    if divided is not None:
-        score = search.score(team, rows, best.chosen)
-        told = {"held_out": divided.describe(best.value, search.score(team, unseen, best.chosen))}
-    with explain_embedding_errors(names):
-        draws = search.random(team, rows)
-    document, written = files.write(
-        best.chosen,
-        {
-            "finished": True,
-            "score": score,
-            "exact": best.exact,
-            **({} if best.bound is None else {"bound": best.bound, "gap": best.bound - best.value}),
-            **told,
-            "random": {
-                "draws": len(draws),
-                "mean": float(draws.mean()),
-                "standard_deviation": float(draws.std(ddof=1)),
-                "highest": float(draws.max()),
-            },
-            **({} if state is None else state_of(state)),
-        },
-    )
-    print_search(document, pool, divided, SIMILARITY_MEASURES[measure].title if named else "")
+    if time_budget is not None:
+        header["time_budget"] = time_budget
+    if division is not None:
+        header["held_out"] = {"asked": held_out}
+    digests = {name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")}
+    files = SearchFiles(folder, team, entries, header, {"extraction": extraction.score_settings, "digests": digests})
+
+    state = files.read_state() if team == "red" and not overwrite else None
+    embeddings = represent(names, stimuli.stimuli, known, extraction).embeddings
+    search = SubmissionSearch(team, int(size), measure, int(seed), time_budget)
+    seen, unseen = (embeddings, embeddings) if division is None else division.divide(embeddings)
+    best, state = search.find(seen, files, state)
+
+    score, held = best.value, {}
+    if division is not None:
+        score = search.score(embeddings, best.chosen)
+        held = {"held_out": division.describe(best.value, search.score(unseen, best.chosen))}
+    result = {**_describe(score, best), **held, **_describe_random(search.random_scores(embeddings))}
+    document, written = files.write(best.chosen, {**result, **({} if state is None else state_fields(state))})
+    print_search(document, len(entries), SIMILARITY_MEASURES[measure].title if named else "")
     print_written(written)
     return document
 
 
-def _divide(rows: RowsByModel, divided: HeldOut) -> tuple[RowsByModel, RowsByModel]:
-    """Give what the search sees and what it does not: the stimuli, or the models."""
-    if divided.things == "stimuli":
-        seen, unseen = ({name: each[part] for name, each in rows.items()} for part in (divided.seen, divided.unseen))
-    else:
-        names = list(rows)
-        seen, unseen = ({names[i]: rows[names[i]] for i in part} for part in (divided.seen, divided.unseen))
-    return seen, unseen
+def _check_time_budget(time_budget: float | None, team: str, measure: str) -> None:
+    if time_budget is None:
+        return
+    if not math.isfinite(time_budget):
+        raise UserError(
+            f"time_budget: {time_budget} never ends; give seconds, or none to have the search end by itself"
+        )
+    if team == "red" and measure != DEFAULT_MEASURE:
+        raise UserError(
+            f"time_budget: {time_budget} is given, but stimuli are searched in a time by {DEFAULT_MEASURE} alone"
+        )
 
 
-@dataclass(frozen=True)
-class _Search:
-    """A search for models, or for stimuli, and what else is scored in its way."""
-
-    measure: MeasureName
-    size: int
-    seed: int
-    seconds: float | None
-
-    def models(self, rows: RowsByModel) -> Search:
-        """Find models that agree on stimuli."""
-        with _progress("Blue Team search", "percent") as show:
-            return best_model_subset(self._similarity(rows), self.size, self.seconds, show)
-
-    def stimuli(
-        self, rows: RowsByModel, files: SearchFiles, left: SweepState | None
-    ) -> tuple[Search, SweepState | None]:
-        """Find stimuli that set models apart; give also what a later search can go on from."""
-        embeddings, state = list(rows.values()), None
-        numbers = len(embeddings[0]) * len(embeddings) * self.size
-        with _progress("Red Team search", "steps" if self.seconds is None else "seconds") as show:
-            if is_enumerated(len(embeddings[0]), len(embeddings), self.size) or (
-                self.seconds is None and left is None and numbers <= GROWN
-            ):
-                best = worst_stimulus_subset(embeddings, self.size, self.seed, show)
-            else:
-                keep = files.keep if self.measure == DEFAULT_MEASURE else lambda state: None
-                state = sweep_stimulus_subset(embeddings, self.size, self.seed, self.seconds, left, keep, show)
-                best = Search(state.best, state.value, exact=False)
-        if self.measure != DEFAULT_MEASURE:
-            with _progress("Red Team search", "steps") as show:
-                best = descend(SIMILARITY_MEASURES[self.measure], embeddings, best.chosen, self.seed, show)
-            state = None
-        return replace(best, value=1 - best.value), state
-
-    def score(self, team: str, rows: RowsByModel, chosen: Sequence[int]) -> float:
-        """Score a submission on some stimuli, or by some models."""
-        if team == "blue":
-            names = list(rows)
-            compared = {names[i]: rows[names[i]] for i in chosen}
-        else:
-            compared = {name: each[list(chosen)] for name, each in rows.items()}
-        with explain_embedding_errors(list(compared)):
-            mean = mean_over_pairs(self._similarity(compared))
-        return mean if team == "blue" else 1 - mean
-
-    def random(self, team: str, rows: RowsByModel) -> NDArray[np.float64]:
-        """Score random submissions."""
-        if team == "blue":
-            return random_model_subsets(self._similarity(rows), self.size, DRAWS, self.seed)
-        embeddings = list(rows.values())
-        numbers = self.size**2 * sum(each.shape[1] for each in embeddings)
-        draws = DRAWS if numbers <= COSTLY else FEW_DRAWS
-        if self.measure == DEFAULT_MEASURE:
-            return 1 - random_stimulus_subsets(embeddings, self.size, draws, self.seed)
-        return 1 - random_mean_similarities(SIMILARITY_MEASURES[self.measure], embeddings, self.size, draws, self.seed)
-
-    def _similarity(self, rows: RowsByModel) -> NDArray[np.float64]:
-        return SIMILARITY_MEASURES[self.measure].pairwise(rows.values())[0]
+def _describe(score: float, best: Search) -> dict[str, Any]:
+    bound = {} if best.bound is None else {"bound": best.bound, "gap": best.bound - best.value}
+    return {"finished": True, "score": score, "exact": best.exact, **bound}
 
 
-@contextmanager
-def _progress(title: str, unit: str) -> Iterator[Callable[[int, int, str], None]]:
-    """Give what shows how much of how much is done, from the first on: an enumeration has none."""
-    with ExitStack() as shown:
-        bars: list[Progress] = []
-
-        def show(done: int, total: int, note: str) -> None:
-            # What a search before has done is no measure of this one's pace.
-            if not bars:
-                bars.append(shown.enter_context(Progress(title, total - done, unit, before=done)))
-            bars[0].show(done - bars[0].before, note)
-
-        yield show
+def _describe_random(scores: NDArray[np.float64]) -> dict[str, Any]:
+    return {
+        "random": {
+            "draws": len(scores),
+            "mean": float(scores.mean()),
+            "standard_deviation": float(scores.std(ddof=1)),
+            "highest": float(scores.max()),
+        }
+    }

@@ -1,4 +1,4 @@
-"""What a search does not see: stimuli, or models, that tell whether it found something that holds for others."""
+"""Stimuli or models that a search does not see, which show whether its result holds for others."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.evaluation.alignment.scoring import Embeddings
 from headstart.output.errors import UserError
 
-# A similarity needs as many stimuli, and compares as many models.
+# A similarity needs at least 2 stimuli, and a mean over pairs 2 models.
 LEAST = 2
 
 
@@ -20,22 +21,32 @@ class HeldOut:
     """A division of stimuli, or of models, into those that a search sees and those that it does not.
 
     Attributes:
-        asked: What was asked for: a share, or names.
-        things: What is divided: `stimuli` or `models`.
+        option: The value of the option: a share, or names.
+        items: What is divided: `stimuli` or `models`.
         seen: Indices of those that the search sees, ascending.
         unseen: Indices of the others, ascending.
     """
 
-    asked: float | list[str]
-    things: str
+    option: float | list[str]
+    items: str
     seen: NDArray[np.intp]
     unseen: NDArray[np.intp]
 
+    def divide(self, embeddings: Embeddings) -> tuple[Embeddings, Embeddings]:
+        """Return the seen and the unseen part of embeddings."""
+        parts = (self.seen, self.unseen)
+        if self.items == "stimuli":
+            seen, unseen = ({name: each[part] for name, each in embeddings.items()} for part in parts)
+        else:
+            names = list(embeddings)
+            seen, unseen = ({names[i]: embeddings[names[i]] for i in part} for part in parts)
+        return seen, unseen
+
     def describe(self, score_seen: float, score_unseen: float) -> dict[str, Any]:
-        """Give what a result says of the division and of both scores, as JSON values."""
+        """Return the division and both scores as JSON values."""
         return {
-            "asked": self.asked,
-            "of": self.things,
+            "asked": self.option,
+            "of": self.items,
             "n_seen": len(self.seen),
             "n_held_out": len(self.unseen),
             "score_seen": score_seen,
@@ -43,37 +54,38 @@ class HeldOut:
         }
 
 
-def hold_out(asked: float | list[str], team: str, names: Sequence[str], seed: int) -> HeldOut | None:
-    """Divide what a search is to see from what it is not.
+def hold_out(option: float | list[str], team: str, names: Sequence[str], seed: int) -> HeldOut | None:
+    """Divide stimuli or models into a part that a search sees and a part that it does not.
 
     Args:
-        asked: Share that is held out, drawn at random; or names of what is held out; 0 for nothing.
+        option: Share that is held out, sampled at random; or names of what is held out; 0 for nothing.
         team: The Blue Team's stimuli are divided, the Red Team's models.
         names: The data set of each stimulus, or the name of each model.
-        seed: Seed of the draw.
+        seed: Seed of the random share.
 
     Raises:
-        UserError: The share is not between 0 and 1, a name is not there, or fewer than two would be left on a side.
+        UserError: The share is not between 0 and 1, a name is unknown, or fewer than two would be left on a side.
     """
-    things, kind = ("stimuli", "data sets") if team == "blue" else ("models", "models")
-    if isinstance(asked, list):
-        if unknown := sorted(set(asked) - set(names)):
-            there = ", ".join(sorted(set(names)))
+    items, kind = ("stimuli", "data sets") if team == "blue" else ("models", "models")
+    if isinstance(option, list):
+        if unknown := sorted(set(option) - set(names)):
+            choices = ", ".join(sorted(set(names)))
             raise UserError(
-                f"held_out: there are no {kind} {', '.join(unknown)}; choose among {there}, or give a share"
+                f"held_out: there are no {kind} {', '.join(unknown)}; choose among {choices}, or give a share"
             )
-        unseen = np.flatnonzero(np.isin(names, asked))
-    elif not 0 <= asked < 1:
-        raise UserError(f"held_out: {asked} is no share; give a number from 0 to below 1, or names of {kind}")
+        unseen = np.flatnonzero(np.isin(names, option))
+    elif not 0 <= option < 1:
+        raise UserError(f"held_out: {option} is no share; give a number from 0 to below 1, or names of {kind}")
     else:
         order = np.random.default_rng([seed, len(names)]).permutation(len(names))
-        unseen = np.sort(order[: round(asked * len(names))])
-    if not asked:
+        unseen = np.sort(order[: round(option * len(names))])
+    if not option:
         return None
+
     seen = np.setdiff1d(np.arange(len(names)), unseen)
     if min(len(seen), len(unseen)) < LEAST:
         raise UserError(
-            f"held_out: {asked} leaves {len(seen)} {things} to choose by and {len(unseen)} held out; "
+            f"held_out: {option} leaves {len(seen)} {items} to choose by and {len(unseen)} held out; "
             f"each takes {LEAST} or more"
         )
-    return HeldOut(asked, things, seen, unseen)
+    return HeldOut(option, items, seen, unseen)

@@ -16,7 +16,7 @@ from packaging.requirements import Requirement
 
 from headstart.contract.documents import Catalog, Registry, read_catalog, read_registry
 from headstart.contract.submissions import Submission, read_submission
-from headstart.evaluation.alignment.scoring import RowsByModel, score
+from headstart.evaluation.alignment.scoring import Embeddings, score
 from headstart.evaluation.embeddings import Extraction, networks_of
 from headstart.output.errors import UserError
 from headstart.output.import_paths import ROOT
@@ -59,7 +59,7 @@ def modal_enabled(registry: str | None, catalog: str | None) -> bool:
 
 def score_on_modal(
     submission: Submission, registry: Registry, catalog: Catalog, options: Extraction
-) -> tuple[dict[str, Any], RowsByModel]:
+) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission that was checked here on Modal.
 
     Args:

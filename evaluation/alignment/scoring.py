@@ -22,22 +22,23 @@ from headstart.evaluation.embeddings import HERE, Engines, Extraction, Job, choo
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.output.errors import UserError, require_different
 
-RowsByModel = dict[str, NDArray[np.float32]]
+# `[stimuli, width]` by name of the model or layer.
+Embeddings = dict[str, NDArray[np.float32]]
 
 
 @dataclass(frozen=True)
 class Representations:
-    """What models, or layers of one model, make of stimuli.
+    """The embeddings of stimuli by models, or by layers of one model.
 
     Attributes:
-        rows: `[stimuli, width]` by name of the model or layer.
+        embeddings: `[stimuli, width]` by name of the model or layer.
         weights: SHA-256 of the weights by model.
         stimuli: Number of stimuli.
-        seconds: What reading and computing them took.
-        computed: Rows that were computed, rather than read.
+        seconds: Time that reading and computing them took.
+        computed: Number of rows that were computed, rather than read.
     """
 
-    rows: RowsByModel
+    embeddings: Embeddings
     weights: dict[str, str]
     stimuli: int
     seconds: float
@@ -56,10 +57,10 @@ def represent(
 
     Args:
         names: Models of the registry.
-        stimuli: What they are shown.
+        stimuli: The stimuli.
         registry: The registry.
         options: How embeddings are computed.
-        layers: Layers of the one model that is named, to be compared with each other.
+        layers: Layers of the only model, to be compared with each other.
         engines: Where the models run.
 
     Raises:
@@ -72,33 +73,35 @@ def represent(
         name: Job(network, choose_taps(registry.entries[name], layers), pictures, options)
         for name, network in networks.items()
     }
-    found = embed_all(jobs, engines)
-    rows = {name: one.rows for name, one in found.items()}
+
+    stored = embed_all(jobs, engines)
+    embeddings = {name: each.rows for name, each in stored.items()}
     if layers is not None:
-        (one,) = found.values()
-        rows = dict(zip(layers, np.split(one.rows, np.cumsum(one.notes["widths"])[:-1], axis=1), strict=True))
-    weights = {name: one.notes["weights"] for name, one in found.items()}
-    computed = sum(one.computed for one in found.values())
-    return Representations(rows, weights, len(stimuli), time.perf_counter() - start, computed)
+        (each,) = stored.values()
+        parts = np.split(each.rows, np.cumsum(each.notes["widths"])[:-1], axis=1)
+        embeddings = dict(zip(layers, parts, strict=True))
+    weights = {name: each.notes["weights"] for name, each in stored.items()}
+    computed = sum(each.computed for each in stored.values())
+    return Representations(embeddings, weights, len(stimuli), time.perf_counter() - start, computed)
 
 
 @contextmanager
 def explain_embedding_errors(names: Sequence[str]) -> Iterator[None]:
-    """Turn what mathematics refuses into the user's mistake, which names the model.
+    """Turn a ValueError of a similarity into a UserError that names the model.
 
     Args:
-        names: Names of the models or layers; a message says `embeddings[i]`.
+        names: Names of the models or layers, which the ValueError calls `embeddings[i]`.
     """
     try:
         yield
     except ValueError as error:
         raise UserError(
-            re.sub(r"embeddings\[(\d+)\]", lambda place: f"model {names[int(place[1])]!r}", str(error))
+            re.sub(r"embeddings\[(\d+)\]", lambda match: f"model {names[int(match[1])]!r}", str(error))
         ) from error
 
 
 def conditions(registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> dict[str, Any]:
-    """Tell what a result of some models depends on besides what is compared, by its place in the result."""
+    """Return what a result of some models depends on besides what is compared, by key path in the result."""
     networks = networks_of(names, registry, options)
     return {
         "contract_version": CONTRACT_VERSION,
@@ -130,12 +133,12 @@ def compare(
     options: Extraction,
     measure: str = DEFAULT_MEASURE,
     engines: Engines = HERE,
-) -> tuple[dict[str, Any], RowsByModel]:
-    """Compare models, or layers of one model, on the whole catalog, once `check_compared` has passed them.
+) -> tuple[dict[str, Any], Embeddings]:
+    """Compare models, or layers of one model, on the whole catalog, after `check_compared`.
 
     Args:
         models: Models of the registry.
-        layers: Layers of the one model, if they are what is compared.
+        layers: Layers of the only model, where these are compared.
         registry: The registry.
         catalog: The stimuli.
         options: How embeddings are computed.
@@ -145,17 +148,17 @@ def compare(
     Returns:
         The content of `cka.json`, and the embeddings; errors as of `represent`, or that the similarity is undefined.
     """
-    found = represent(models, catalog.stimuli, registry, options, layers, engines)
-    described = _describe(found, registry, catalog, options, measure)
+    representations = represent(models, catalog.stimuli, registry, options, layers, engines)
+    described = _describe(representations, registry, catalog, options, measure)
     if layers is not None:
         described = {"model": models[0], "n_layers": len(layers), **described}
     named = {} if measure == DEFAULT_MEASURE else {"measure": measure}
-    return {"contract_version": CONTRACT_VERSION, **named, **described}, found.rows
+    return {"contract_version": CONTRACT_VERSION, **named, **described}, representations.embeddings
 
 
 def score(
     submission: Submission, registry: Registry, catalog: Catalog, options: Extraction, engines: Engines = HERE
-) -> tuple[dict[str, Any], RowsByModel]:
+) -> tuple[dict[str, Any], Embeddings]:
     """Score a submission under the evaluation contract.
 
     Blue Team: the mean pairwise linear CKA of the submitted models on all stimuli of the catalog. Red Team: 1 minus
@@ -178,49 +181,53 @@ def score(
         raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
     blue = submission.team == "blue"
     names = submission.models if blue else tuple(registry.entries)
-    found = represent(names, catalog.stimuli if blue else submission.stimuli, registry, options, engines=engines)
-    described = _describe(found, registry, catalog, options, DEFAULT_MEASURE)
+    stimuli = catalog.stimuli if blue else submission.stimuli
+    representations = represent(names, stimuli, registry, options, engines=engines)
+    described = _describe(representations, registry, catalog, options, DEFAULT_MEASURE)
+
     described["digests"]["submission"] = submission.sha256
     mean, ends = described["mean_cka_biased"], described["ci95"]["mean"]
     if not blue:
         mean, ends = 1 - mean, ends and [1 - ends[1], 1 - ends[0]]
     described["ci95"]["score"] = ends
     header = {"contract_version": submission.contract_version, "team": submission.team, "score": mean}
-    return {**header, **described}, found.rows
+    return {**header, **described}, representations.embeddings
 
 
 def _describe(
-    found: Representations, registry: Registry, catalog: Catalog, options: Extraction, measure: str
+    representations: Representations, registry: Registry, catalog: Catalog, options: Extraction, measure: str
 ) -> dict[str, Any]:
     """Compute both estimates of the similarity, and describe them as JSON values."""
     start = time.perf_counter()
+    names, embeddings = list(representations.embeddings), representations.embeddings.values()
     certainty: dict[str, Any] = {}
-    with explain_embedding_errors(list(found.rows)):
+    with explain_embedding_errors(names):
         if measure == DEFAULT_MEASURE:
-            biased, debiased, certainty = cka_and_certainty(found.rows.values())
+            biased, debiased, certainty = cka_and_certainty(embeddings)
         else:
-            biased, debiased = SIMILARITY_MEASURES[measure].pairwise(found.rows.values())
+            biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings)
+
     return {
-        "n_models": len(found.weights),
-        "n_stimuli": found.stimuli,
+        "n_models": len(representations.weights),
+        "n_stimuli": representations.stimuli,
         mean_key(measure, "biased"): mean_over_pairs(biased),
         mean_key(measure, "debiased"): None if debiased is None else mean_over_pairs(debiased),
         "pairwise": {
-            "names": list(found.rows),
+            "names": names,
             "biased": biased.tolist(),
             "debiased": None if debiased is None else debiased.tolist(),
         },
         **certainty,
         "extraction": options.score_settings,
-        "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": found.weights},
+        "digests": {"registry": registry.sha256, "catalog": catalog.sha256, "weights": representations.weights},
         "timings": {
-            "embeddings_seconds": found.seconds,
+            "embeddings_seconds": representations.seconds,
             "cka_seconds": time.perf_counter() - start,
-            "rows_computed": found.computed,
+            "rows_computed": representations.computed,
         },
     }
 
 
 def mean_key(measure: str, estimate: str) -> str:
-    """Tell under which key a result holds its mean over pairs; `mean_cka_...` is linear CKA by the contract."""
+    """Return the key of the mean over pairs in a result; the contract calls that of linear CKA `mean_cka_...`."""
     return f"mean_cka_{estimate}" if measure == DEFAULT_MEASURE else f"mean_{estimate}"

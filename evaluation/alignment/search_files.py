@@ -1,4 +1,4 @@
-"""What a search writes, while it goes on and at its end, and what it prints."""
+"""The files of a search, written while it runs and at its end, and what it prints."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from headstart.contract.schema import CONTRACT_VERSION
-from headstart.evaluation.alignment.held_out import HeldOut
-from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState
+from headstart.contract.schema import CONTRACT_VERSION, Team
+from headstart.contract.submissions import KEYS
+from headstart.metrics.similarity.stimulus_subset_search import SearchState
 from headstart.output.errors import UserError
 from headstart.output.files import write_texts
 from headstart.output.printable import say
@@ -19,7 +19,7 @@ from headstart.output.printable import say
 SEARCH, SUBMISSION = "search.json", "submission.json"
 # Seconds between two times that the best so far is written.
 INTERVAL = 10.0
-# A spread of random submissions below is a rounding error.
+# A smaller standard deviation of random submissions is a rounding error.
 ROUNDING = 1e-9
 
 
@@ -28,56 +28,57 @@ class SearchFiles:
     """search.json and submission.json of one search.
 
     Attributes:
-        folder: Where they are.
-        key: What the submission's list is called.
-        entries: What the submission has for each thing that can be chosen.
-        header: What was asked for, as JSON values.
+        folder: Their folder.
+        team: The team that the submission is for.
+        entries: The models or stimuli to choose from, as a submission lists them.
+        header: The options of the search, as JSON values.
         footer: What the result depends on besides.
     """
 
     folder: Path
-    key: str
+    team: Team
     entries: Sequence[Any]
     header: Mapping[str, Any]
     footer: Mapping[str, Any]
     _written: float = field(default=-INTERVAL, init=False)
 
-    def write(self, chosen: Sequence[int], found: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
-        """Write both, each complete or as it was.
+    def write(self, chosen: Sequence[int], result: Mapping[str, Any]) -> tuple[dict[str, Any], list[Path]]:
+        """Write both files, each complete or as it was.
 
         Args:
-            chosen: Indices of what the submission has.
-            found: What was found, as JSON values.
+            chosen: Indices of the entries of the submission.
+            result: The result, as JSON values.
 
         Returns:
-            What search.json holds, and the files.
+            The content of search.json, and the files.
         """
-        document = {"contract_version": CONTRACT_VERSION, **self.header, **found, **self.footer}
-        submission = {"contract_version": CONTRACT_VERSION, self.key: [self.entries[i] for i in chosen]}
+        document = {"contract_version": CONTRACT_VERSION, **self.header, **result, **self.footer}
+        submission = {"contract_version": CONTRACT_VERSION, KEYS[self.team]: [self.entries[i] for i in chosen]}
         texts = {SUBMISSION: json.dumps(submission, indent=1) + "\n", SEARCH: json.dumps(document, indent=1) + "\n"}
         return document, write_texts(self.folder, texts)
 
-    def keep(self, state: SweepState) -> None:
-        """Write the best so far, now and then, for whoever ends the search or wants to go on."""
+    def keep(self, state: SearchState) -> None:
+        """Write the best so far from time to time, so that the search can be ended early or resumed."""
         now = time.monotonic()
         if now - self._written >= INTERVAL:
-            self.write(state.best, {"finished": False, "score": 1 - state.value, "exact": False, **state_of(state)})
+            result = {"finished": False, "score": 1 - state.value, "exact": False}
+            self.write(state.best, {**result, **state_fields(state)})
             self._written = now
 
-    def left(self) -> SweepState | None:
-        """Give where a search before left off, None where there was none or nothing to go on from.
+    def read_state(self) -> SearchState | None:
+        """Return the state of an earlier search, None where there is none.
 
         Raises:
-            UserError: The file is no longer as it was written.
+            UserError: The file was changed since it was written.
         """
         path = self.folder / SEARCH
         try:
-            found = json.loads(path.read_text()).get("state")
-            if found is None:
+            stored = json.loads(path.read_text()).get("state")
+            if stored is None:
                 return None
-            state = SweepState(**{**found, "best": tuple(found["best"]), "members": tuple(found["members"])})
-            size, there = self.header["size"], set(range(len(self.entries)))
-            if any(len(each) != size or len(set(each) & there) != size for each in (state.best, state.members)):
+            state = SearchState(**{**stored, "best": tuple(stored["best"]), "members": tuple(stored["members"])})
+            size, indices = self.header["size"], set(range(len(self.entries)))
+            if any(len(each) != size or len(set(each) & indices) != size for each in (state.best, state.members)):
                 raise ValueError(path)
         except FileNotFoundError:
             return None
@@ -88,41 +89,40 @@ class SearchFiles:
         return state
 
 
-def state_of(state: SweepState) -> dict[str, Any]:
-    """Give what search.json says of where a search is."""
+def state_fields(state: SearchState) -> dict[str, Any]:
+    """Return the state of a search as search.json holds it."""
     return {"state": {each.name: getattr(state, each.name) for each in fields(state)}}
 
 
-def print_search(document: Mapping[str, Any], pool: int, divided: HeldOut | None, title: str) -> None:
-    """Print what was found, what it scores on what was held out, and how far it lies above random submissions.
+def print_search(document: Mapping[str, Any], pool: int, title: str) -> None:
+    """Print the result, its score on what was held out, and how far it lies above random submissions.
 
     Args:
         document: The content of search.json.
-        pool: How many things there are to choose from.
-        divided: What was held out.
-        title: What the measure is called, or nothing for the contract's.
+        pool: Number of models or stimuli to choose from.
+        title: Title of the measure, or nothing for the contract's.
     """
     best, random = document["score"], document["random"]
     team, by = document["team"].title(), f" by {title}" if title else ""
     exact = "the best there is" if document["exact"] else "the best that was found"
-    bound = (
-        ""
-        if document.get("gap", 0) == 0
-        else f"; none scores above {document['bound']:.6f}, {document['gap']:.6f} more"
-    )
-    if divided is None:
-        same = "on the same stimuli" if team == "Blue" else "by the same models"
-        say(f"{team} Team score {best:.6f}{by} with {document['size']} of {pool}, {exact}{bound}")
-        say(f"Searched and scored {same}; --held_out=0.5 tells what it is worth elsewhere")
-    else:
-        seen, unseen, things = len(divided.seen), len(divided.unseen), divided.things
+    gap = document.get("gap", 0)
+    bound = f"; none scores above {document['bound']:.6f}, {gap:.6f} more" if gap else ""
+    chosen = f"{document['size']} of {pool}, {exact}"
+
+    if "held_out" in document:
         held = document["held_out"]
+        seen, unseen, items = held["n_seen"], held["n_held_out"], held["of"]
         say(
-            f"{team} Team score {held['score_seen']:.6f}{by} with {document['size']} of {pool}, {exact} on the {seen} "
-            f"{things} that the search saw{bound}"
+            f"{team} Team score {held['score_seen']:.6f}{by} with {chosen} on the {seen} {items} that the search saw"
+            f"{bound}"
         )
-        say(f"On the {unseen} {things} that were held out it scores {held['score_held_out']:.6f}, on all {best:.6f}")
-    # Adding 0 makes a negative 0, of what differs by rounding, positive.
+        say(f"On the {unseen} {items} that were held out it scores {held['score_held_out']:.6f}, on all {best:.6f}")
+    else:
+        same = "on the same stimuli" if team == "Blue" else "by the same models"
+        say(f"{team} Team score {best:.6f}{by} with {chosen}{bound}")
+        say(f"Searched and scored {same}; --held_out=0.5 tells what it is worth elsewhere")
+
+    # Adding 0 turns a negative 0, left by rounding, into a positive one.
     above, spread = round(best - random["mean"], 6) + 0.0, random["standard_deviation"]
     deviations = f" ({above / spread:.1f} standard deviations)" if spread > ROUNDING else ""
     say(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from headstart.contract.documents import Catalog, Registry
 from headstart.contract.schema import Stimulus
 from headstart.contract.submissions import Submission
-from headstart.evaluation.alignment.scoring import RowsByModel, explain_embedding_errors, represent
+from headstart.evaluation.alignment.scoring import Embeddings, explain_embedding_errors, represent
 from headstart.evaluation.embeddings import Engines, Extraction
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES, mean_over_pairs
 from headstart.metrics.similarity.cka_null import calibrated_cka
@@ -75,19 +75,19 @@ def score_submissions(
     if next(iter(submissions.values())).team == "blue":
         wanted = {model for each in submissions.values() for model in each.models}
         names = [name for name in registry.entries if name in wanted]
-        rows = represent(names, catalog.stimuli, registry, options, engines=engines).rows
+        rows = represent(names, catalog.stimuli, registry, options, engines=engines).embeddings
         return _score_models(submissions, rows, chosen)
     places: dict[tuple[str, str], int] = {}
     stimuli: list[Stimulus] = []
     for stimulus in (stimulus for each in submissions.values() for stimulus in each.stimuli):
         if places.setdefault(_key(stimulus), len(stimuli)) == len(stimuli):
             stimuli.append(stimulus)
-    rows = represent(list(registry.entries), stimuli, registry, options, engines=engines).rows
+    rows = represent(list(registry.entries), stimuli, registry, options, engines=engines).embeddings
     return _score_stimuli(submissions, rows, places, chosen)
 
 
 def _score_models(
-    submissions: Mapping[str, Submission], rows: RowsByModel, measures: Sequence[str]
+    submissions: Mapping[str, Submission], rows: Embeddings, measures: Sequence[str]
 ) -> dict[str, dict[str, Score]]:
     """Average over the pairs of each submission's models the similarities on all stimuli, computed once."""
     places = {model: place for place, model in enumerate(rows)}
@@ -107,7 +107,7 @@ def _score_models(
 
 def _score_stimuli(
     submissions: Mapping[str, Submission],
-    rows: RowsByModel,
+    rows: Embeddings,
     places: Mapping[tuple[str, str], int],
     measures: Sequence[str],
 ) -> dict[str, dict[str, Score]]:
@@ -126,7 +126,7 @@ def _key(stimulus: Stimulus) -> tuple[str, str]:
     return stimulus.dataset_name, stimulus.image_identifier
 
 
-def _matrices(measure: str, rows: RowsByModel) -> Matrices | str:
+def _matrices(measure: str, rows: Embeddings) -> Matrices | str:
     """Compute all readings of one measure on models, or tell why it is undefined."""
     try:
         with explain_embedding_errors(list(rows)):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from headstart.metrics.similarity.model_subset_search import check_size
 
 Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
 Embeddings = Sequence[NDArray[np.floating]]
 
 # Rows that are read at a time.
@@ -22,14 +23,14 @@ VANISHING = 1e-20
 class CentredCatalog:
     """Embeddings centred on the catalog's mean and scaled to unit mean norm, which no CKA depends on.
 
-    They are read where they are: only the rows that are asked for are made, in float64.
+    The embeddings stay where they are: only the requested rows are computed, in float64.
 
     Args:
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
-        size: Stimuli that are to be chosen.
+        size: Stimuli to choose.
 
     Attributes:
-        stimuli: How many there are.
+        stimuli: Number of stimuli.
 
     Raises:
         ValueError: There are fewer than 2 models, a model has one embedding for all stimuli, or `size` is below 2 or
@@ -43,29 +44,25 @@ class CentredCatalog:
         check_size(size, self.stimuli, "stimuli")
         self._embeddings = embeddings
         self._means = [np.mean(embedding, axis=0, dtype=np.float64) for embedding in embeddings]
-        self._norms: list[float] = []
-        for index, embedding in enumerate(embeddings):
-            parts = [embedding[first : first + ROWS] for first in range(0, self.stimuli, ROWS)]
-            norms = [np.linalg.norm(part - self._means[index], axis=1).sum() for part in parts]
-            norm = float(sum(norms)) / self.stimuli
-            if not norm > 1e-12 * max(float(np.abs(part).max()) for part in parts):
-                raise ValueError(
-                    f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
-                )
-            self._norms.append(norm)
+        self._norms = [self._mean_norm(index) for index in range(len(embeddings))]
 
-    def rows(self, stimuli: Sequence[int] | NDArray[np.intp] | slice) -> list[Floats]:
-        """Give the centred and scaled embeddings of some stimuli, `[stimuli, dim]` of each model."""
-        wanted = stimuli if isinstance(stimuli, slice) else np.asarray(stimuli)
+    def _mean_norm(self, index: int) -> float:
+        embedding, mean = self._embeddings[index], self._means[index]
+        parts = [embedding[first : first + ROWS] for first in range(0, self.stimuli, ROWS)]
+        norm = float(sum(np.linalg.norm(part - mean, axis=1).sum() for part in parts)) / self.stimuli
+        if not norm > 1e-12 * max(float(np.abs(part).max()) for part in parts):
+            raise ValueError(
+                f"embeddings[{index}]: one embedding for all stimuli, or none that is finite; leave it out"
+            )
+        return norm
+
+    def rows(self, stimuli: Sequence[int] | Indices) -> list[Floats]:
+        """Return the centred and scaled embeddings of some stimuli, `[stimuli, dim]` of each model."""
         parts = zip(self._embeddings, self._means, self._norms, strict=True)
-        return [(embedding[wanted] - mean) / norm for embedding, mean, norm in parts]
+        return [(embedding[np.asarray(stimuli)] - mean) / norm for embedding, mean, norm in parts]
 
-    def all_rows(self) -> list[Floats]:
-        """Give those of all stimuli: twice the memory of embeddings in float32."""
-        return self.rows(slice(None))
-
-    def mean_cka(self, stimuli: Sequence[int] | NDArray[np.intp]) -> float:
-        """Give the mean pairwise biased linear CKA on some stimuli; above 1 where a model tells none of them apart."""
+    def mean_cka(self, stimuli: Sequence[int] | Indices) -> float:
+        """Compute the mean pairwise biased linear CKA on some stimuli; above 1 where they are all alike to a model."""
         grams = []
         for rows in self.rows(stimuli):
             centred = rows - rows.mean(axis=0)
@@ -74,25 +71,21 @@ class CentredCatalog:
         return float(mean_cosine((flat @ flat.T)[None])[0])
 
 
-def mean_cosine(
-    base: Floats, squares: Sequence[tuple[float, Floats]] = (), smallest: Floats | float = VANISHING
-) -> Floats:
+def mean_cosine(products: Floats, smallest: Floats | float = VANISHING) -> Floats:
     """Average the cosines over all pairs of models, `[subsets]`.
 
     A pair counts as more than all others can add up to where a model's norm vanishes, so that such a subset is worse
     than any without, and one with fewer such models the better.
 
     Args:
-        base: First part of the inner products, `[subsets, models, models]`, of which the symmetric part counts.
-        squares: Factors f and vectors x, `[subsets, models]`, of further parts f x x^T.
+        products: Inner products of the models' Gram matrices, `[subsets, models, models]`.
         smallest: Squared norms up to which they vanish, `[models]` or one for all.
     """
-    norms = np.einsum("cii->ci", base) + sum(factor * vectors**2 for factor, vectors in squares)
+    norms = np.einsum("cii->ci", products)
     defined = norms > smallest
     weights = np.where(defined, 1 / np.sqrt(np.where(defined, norms, 1)), 0)
-    sums = np.einsum("ci,ci->c", (base @ weights[:, :, None])[:, :, 0], weights)
-    for factor, vectors in squares:
-        sums += factor * np.einsum("ci,ci->c", vectors, weights) ** 2
+    sums = np.einsum("ci,ci->c", (products @ weights[:, :, None])[:, :, 0], weights)
+
     count = defined.sum(axis=1)
-    pairs = base.shape[1] * (base.shape[1] - 1)
+    pairs = products.shape[1] * (products.shape[1] - 1)
     return np.asarray((sums - count) / pairs + (pairs - count * (count - 1)))

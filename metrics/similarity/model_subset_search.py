@@ -13,34 +13,34 @@ from numpy.typing import NDArray
 
 from headstart.metrics.similarity.densest_subset_proof import DensestSubset
 
-# Is called with what is done, all there is to do, and how good the best so far is.
+# Called with what is done, all there is to do, and a note on the best so far.
 Progress = Callable[[int, int, str], object]
 
-# All subsets are enumerated where they are no more: a few seconds.
+# All subsets are enumerated where there are no more: a few seconds.
 EXACT_LIMIT = 1_000_000
 # Operations of branch and bound, cubes of matrices' sides, where no time is set: about 15 s on one core.
 EFFORT = 1e10
 # Subsets enumerated at a time: bounds the memory.
 CHUNK = 20_000
-# Subsets that are grown greedily and then improved by exchanges; the best of one per model.
+# Greedy subsets that are improved by exchanges; the best of one per model.
 STARTS = 32
-# Exchanges that gain less, in sums of similarities, are taken for rounding.
+# Exchanges that gain less, in sums of similarities, count as rounding.
 TOLERANCE = 1e-10
-# What the progress of branch and bound is counted in.
+# Units of the progress of branch and bound.
 PERCENT = 100
-# Draws per random subset that is wanted, before a catalog of copies is given up.
-REDRAWS = 100
+# Attempts per random subset, before the search for defined values ends with an error.
+ATTEMPTS = 100
 
 
 @dataclass(frozen=True)
 class Search:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         chosen: Indices of the subset, ascending.
         value: Mean over its pairs of models: of similarities, or of biased linear CKA.
         exact: Whether it is certain that no other subset of this size is better.
-        bound: No other subset of this size has a higher value, where that is known.
+        bound: Upper bound on the value of any subset of this size, where one is known.
     """
 
     chosen: tuple[int, ...]
@@ -64,10 +64,10 @@ def best_model_subset(
     Args:
         similarity: Similarity of every pair of models, symmetric `[models, models]`; its diagonal is not read.
         size: Models to choose.
-        seconds: How long branch and bound may take; by default as long as `EFFORT` lasts, whatever the machine, so that
-            the result depends on the similarities alone.
-        progress: Called with how much of branch and bound is done, how much is at most to be done, and the best value
-            and bound so far.
+        seconds: How long branch and bound may take; by default `EFFORT` operations, whatever the machine, so that the
+            result depends on the similarities alone.
+        progress: Called with how much of branch and bound is done, the most there can be, and the best value and bound
+            so far.
 
     Returns:
         The subset, its mean similarity over pairs, and an upper bound on that of any other.
@@ -79,13 +79,16 @@ def best_model_subset(
     pairs = _without_diagonal(similarity)
     if not np.isfinite(pairs).all():
         raise ValueError("similarity: contains NaN or infinity")
+
     if math.comb(len(pairs), size) <= EXACT_LIMIT:
         chosen = _enumerate(pairs, size)
         value = _mean_pair(pairs, chosen)
         return Search(tuple(sorted(chosen.tolist())), value, exact=True, bound=value)
+
     grown = sorted(_grow(pairs, size), key=lambda members: -_mean_pair(pairs, members))
     improved = [_improve(pairs, members) for members in grown[:STARTS]]
     chosen = max(improved, key=lambda members: _mean_pair(pairs, members))
+
     search = DensestSubset(pairs, chosen, lambda members: _improve(pairs, members))
     search.search(_limit(search, size * (size - 1), seconds, progress))
     value = _mean_pair(pairs, search.chosen)
@@ -96,7 +99,7 @@ def best_model_subset(
 def _limit(
     search: DensestSubset, ordered_pairs: int, seconds: float | None, progress: Progress
 ) -> Callable[[float], bool]:
-    """Give what tells branch and bound when to end, and shows how far it is meanwhile."""
+    """Return the condition on which branch and bound ends, which also shows the progress."""
     start, done = time.monotonic(), 0.0
     total = EFFORT if seconds is None else seconds
 
@@ -112,47 +115,47 @@ def _limit(
 
 
 def random_model_subsets(
-    similarity: NDArray[np.floating], size: int, draws: int = 100, seed: int = 0
+    similarity: NDArray[np.floating], size: int, count: int = 100, seed: int = 0
 ) -> NDArray[np.float64]:
-    """Give the mean pairwise similarities of random subsets of models, drawn independently, `[draws]`.
+    """Compute the mean pairwise similarities of random subsets of models, sampled independently, `[count]`.
 
     Arguments and errors as of `best_model_subset`.
     """
     check_size(size, len(similarity), "models")
     pairs = _without_diagonal(similarity)
-    return draw_values(lambda subset: _mean_pair(pairs, subset), len(pairs), size, draws, seed)
+    return sample_values(lambda subset: _mean_pair(pairs, subset), len(pairs), size, count, seed)
 
 
-def draw_values(
-    value: Callable[[NDArray[np.intp]], float], available: int, size: int, draws: int, seed: int
+def sample_values(
+    value: Callable[[NDArray[np.intp]], float], available: int, size: int, count: int, seed: int
 ) -> NDArray[np.float64]:
-    """Give the values of random subsets, drawn independently, `[draws]`.
+    """Compute the values of random subsets, sampled independently, `[count]`.
 
     Args:
-        value: Gives the value of a subset, `[size]`; where that is infinite, another is drawn instead.
-        available: Things to choose from.
+        value: Returns the value of a subset, `[size]`; a subset of infinite value is replaced by another.
+        available: Number of items to choose from.
         size: Members of a subset.
-        draws: How many.
-        seed: Seed of the draws.
+        count: Number of subsets.
+        seed: Seed of the samples.
 
     Raises:
         ValueError: Nearly all values are infinite.
     """
     generator = np.random.default_rng(seed)
-    subsets = (generator.choice(available, size, replace=False) for _ in range(REDRAWS * draws))
-    values = list(islice((found for subset in subsets if math.isfinite(found := value(subset))), draws))
-    if len(values) < draws:
+    subsets = (generator.choice(available, size, replace=False) for _ in range(ATTEMPTS * count))
+    values = list(islice(filter(math.isfinite, map(value, subsets)), count))
+    if len(values) < count:
         raise ValueError(
             f"size: hardly any {size} stimuli are told apart by every model; the catalog holds too many copies"
         )
     return np.array(values, dtype=np.float64)
 
 
-def check_size(size: int, available: int, things: str) -> None:
-    """Refuse by a ValueError a size of a subset below 2 or above the available things, named in the plural."""
+def check_size(size: int, available: int, items: str) -> None:
+    """Raise a ValueError for a size of a subset below 2 or above the number of items, which are named in the plural."""
     if not 2 <= size <= available:
         raise ValueError(
-            f"size: {size} of {available} {things} cannot be chosen; give at least 2 and at most {available}"
+            f"size: {size} of {available} {items} cannot be chosen; give at least 2 and at most {available}"
         )
 
 
@@ -168,18 +171,19 @@ def _mean_pair(pairs: NDArray[np.float64], members: NDArray[np.intp]) -> float:
 
 
 def _enumerate(pairs: NDArray[np.float64], size: int) -> NDArray[np.intp]:
-    """Find the best subset by going through all of them, or of their complements where those are smaller."""
+    """Return the best of all subsets, enumerated by their complements where those are smaller."""
     models = len(pairs)
     by_complement = size > models - size
-    # What every member adds to the sum over pairs: leaving one out loses its row, and a pair left out is lost twice.
+    # The sum over pairs loses the row of every model that is left out, and so a pair of two of them twice.
     weights = -pairs.sum(axis=1) if by_complement else np.zeros(models)
     subsets = combinations(range(models), models - size if by_complement else size)
     best, best_sum = np.empty(0, dtype=np.intp), -np.inf
-    while rows := list(islice(subsets, CHUNK)):
-        chunk = np.array(rows, dtype=np.intp)
+    while block := list(islice(subsets, CHUNK)):
+        chunk = np.array(block, dtype=np.intp)
         sums = weights[chunk].sum(axis=1)
         for first, second in combinations(range(chunk.shape[1]), 2):
             sums += pairs[chunk[:, first], chunk[:, second]]
+
         leader = int(np.argmax(sums))
         if sums[leader] > best_sum:
             best, best_sum = chunk[leader], sums[leader]
@@ -187,7 +191,7 @@ def _enumerate(pairs: NDArray[np.float64], size: int) -> NDArray[np.intp]:
 
 
 def _grow(pairs: NDArray[np.float64], size: int) -> list[NDArray[np.intp]]:
-    """Grow a subset from every model, always by the model most similar to its members; give those that differ."""
+    """Grow a subset from every model, always by the model most similar to its members; return the different ones."""
     models = np.arange(len(pairs))
     chosen = np.eye(len(pairs), dtype=bool)
     sums = pairs.copy()

@@ -1,4 +1,4 @@
-"""Subsets of stimuli on which models agree little by any measure, which is evaluated on one subset after the other."""
+"""Subsets of stimuli on which models agree little by any measure, evaluated on one subset after the other."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from headstart.metrics.similarity.catalogue import SimilarityMeasure, mean_over_pairs
 from headstart.metrics.similarity.centred_catalog import Embeddings, Floats
-from headstart.metrics.similarity.model_subset_search import Progress, Search, draw_values
+from headstart.metrics.similarity.model_subset_search import Progress, Search, sample_values
 
-# Subsets that the measure is evaluated on: all, where there are no more.
+# Evaluations of the measure; all subsets are enumerated where there are no more.
 EVALUATIONS = 2000
 
 
@@ -26,15 +26,15 @@ def descend(
 ) -> Search:
     """Find stimuli on which the mean pairwise similarity of the models is low.
 
-    All subsets are enumerated where there are at most `EVALUATIONS`. Otherwise, as often, a random member of the subset
-    is exchanged for a random other stimulus, and the exchange is kept where it lowers the mean.
+    All subsets are enumerated where there are at most `EVALUATIONS`. Otherwise as many random exchanges of a member for
+    another stimulus are tried, and those that lower the mean stay.
 
     Args:
         measure: The measure.
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
-        start: Indices of the subset that is improved; the result has as many.
+        start: Indices of the subset that is improved, of the same size as the result.
         seed: Seed of the exchanges.
-        progress: Called with the evaluations that are done, all there are, and the mean so far.
+        progress: Called with the evaluations done, all there are, and the mean so far.
 
     Returns:
         The subset and its mean over pairs; exact where all were enumerated.
@@ -42,25 +42,26 @@ def descend(
     Raises:
         ValueError: The measure is undefined on all stimuli, or on every subset that was tried.
     """
-    measure.pairwise(embeddings)  # what no subset could mend is refused by the model's name
+    measure.pairwise(embeddings)  # names a model whose similarity no subset can define
     stimuli = len(embeddings[0])
     exact = math.comb(stimuli, len(start)) <= EVALUATIONS
     if exact:
         subsets = (np.array(subset) for subset in combinations(range(stimuli), len(start)))
-        value, chosen = min(((_mean(measure, embeddings, each), each) for each in subsets), key=lambda found: found[0])
+        value, chosen = min(((_mean(measure, embeddings, each), each) for each in subsets), key=lambda pair: pair[0])
     else:
         generator = np.random.default_rng(seed)
         chosen, others = np.array(start), np.setdiff1d(np.arange(stimuli), start)
         value = _mean(measure, embeddings, chosen)
         for evaluation in range(EVALUATIONS):
-            place, other = generator.integers(len(chosen)), generator.integers(len(others))
-            chosen[place], others[other] = others[other], chosen[place]
+            leaver, joiner = generator.integers(len(chosen)), generator.integers(len(others))
+            chosen[leaver], others[joiner] = others[joiner], chosen[leaver]
             changed = _mean(measure, embeddings, chosen)
             if changed < value:
                 value = changed
             else:
-                chosen[place], others[other] = others[other], chosen[place]
+                chosen[leaver], others[joiner] = others[joiner], chosen[leaver]
             progress(evaluation + 1, EVALUATIONS, f"similarity so far {value:.4f}")
+
     if math.isinf(value):
         raise ValueError(
             f"size: on none of the {len(start)} stimuli that were tried is {measure.title} defined for every model"
@@ -69,20 +70,20 @@ def descend(
 
 
 def random_mean_similarities(
-    measure: SimilarityMeasure, embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0
+    measure: SimilarityMeasure, embeddings: Embeddings, size: int, count: int = 100, seed: int = 0
 ) -> Floats:
-    """Give the mean pairwise similarities of random subsets of stimuli, drawn independently, `[draws]`.
+    """Compute the mean pairwise similarities of random subsets of stimuli, sampled independently, `[count]`.
 
-    Those on which the measure is undefined are drawn again. Arguments as of `descend`.
+    Subsets on which the measure is undefined are replaced. Arguments as of `descend`.
 
     Raises:
         ValueError: The measure is undefined on nearly all subsets.
     """
-    return draw_values(lambda subset: _mean(measure, embeddings, subset), len(embeddings[0]), size, draws, seed)
+    return sample_values(lambda subset: _mean(measure, embeddings, subset), len(embeddings[0]), size, count, seed)
 
 
 def _mean(measure: SimilarityMeasure, embeddings: Embeddings, members: NDArray[np.intp]) -> float:
-    """Give the mean over pairs on a subset, infinite where it is undefined."""
+    """Compute the mean over pairs on a subset, infinite where it is undefined."""
     try:
         return mean_over_pairs(measure.pairwise([embedding[members] for embedding in embeddings])[0])
     except ValueError:

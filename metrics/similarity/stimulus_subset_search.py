@@ -3,253 +3,198 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from itertools import combinations, islice
 
 import numpy as np
-from numpy.typing import NDArray
 
-from headstart.metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Embeddings, Floats, mean_cosine
-from headstart.metrics.similarity.model_subset_search import Progress, Search, draw_values
+from headstart.metrics.similarity.centred_catalog import CentredCatalog, Embeddings, Floats, Indices, mean_cosine
+from headstart.metrics.similarity.model_subset_search import Progress, Search, sample_values
+from headstart.metrics.similarity.stimulus_subset import TOLERANCE, StimulusSubset
 
-# All subsets are enumerated where they are no more, and the Gram matrices of all models on all of them take no more
-# numbers: about 2 s.
+# All subsets are enumerated where there are no more, and where the Gram matrices of all models on all of them have no
+# more numbers: about 2 s.
 EXACT_LIMIT = 100_000
 EXACT_NUMBERS = 1e8
-# Random pairs of stimuli that the search grows from; the best subset in the end counts. More of them where they cost
-# little, that is where the product of stimuli and size is small.
-STARTS = 8
-MOST_STARTS = 64
-CHEAP = 20_000
-# Rounds over all members in which each may be exchanged once.
-ROUNDS = 10
-# Exchanges that lower the mean CKA by less are taken for rounding.
-TOLERANCE = 1e-9
-# A mean CKA that is defined lies below, whatever the rounding.
+# Numbers in the Gram matrices that are enumerated together, so that they stay in the processor's cache.
+NUMBERS = 2**16
+# Stimuli of the catalog that are valued together.
+BLOCK = 1024
+# Blocks that a search without a time goes through: ten sweeps through 100,000 stimuli.
+STEPS = 1000
+# Above any mean CKA that is defined, whatever the rounding.
 LARGEST = 1.5
 
-# What is left of such a norm once a member is taken out is rounding below this share of it.
-CANCELLED = 1e-12
-# Numbers in a block of matrices of inner products, so that it stays in the processor's cache.
-BLOCK = 2**16
+
+@dataclass(frozen=True)
+class SearchState:
+    """The state of a search, from which it can be resumed.
+
+    Attributes:
+        best: Indices of the best subset so far.
+        value: Its mean pairwise biased linear CKA.
+        seconds: How long the search has taken.
+        members: Indices of the subset that is being improved, in the order of `StimulusSubset.members`.
+        restart: Number of subsets that were improved before this one.
+        sweep: Number of sweeps through the whole catalog for this subset.
+        block: Number of blocks of the catalog since the last sweep.
+        unchanged: Number of blocks in a row without an exchange.
+        steps: Number of blocks for all subsets.
+    """
+
+    best: tuple[int, ...]
+    value: float
+    seconds: float
+    members: tuple[int, ...]
+    restart: int = 0
+    sweep: int = 0
+    block: int = 0
+    unchanged: int = 0
+    steps: int = 0
 
 
 def worst_stimulus_subset(
-    embeddings: Embeddings, size: int, seed: int = 0, progress: Progress = lambda done, total, note: None
-) -> Search:
+    embeddings: Embeddings,
+    size: int,
+    seed: int = 0,
+    seconds: float | None = None,
+    state: SearchState | None = None,
+    keep: Callable[[SearchState], object] = lambda state: None,
+    progress: Progress = lambda done, total, note: None,
+) -> tuple[Search, SearchState | None]:
     """Find the stimuli on which the mean pairwise biased linear CKA of the models is lowest.
 
-    All subsets are enumerated where there are at most `EXACT_LIMIT` and they are small. Otherwise, from each of several
-    random pairs of stimuli, the subset is grown by the stimulus that leaves the lowest mean CKA. Then each member in
-    turn is exchanged for the best other stimulus, if that lowers the mean CKA, until no exchange of one for one does,
-    or for `ROUNDS` rounds. What is found is such a local optimum, not certainly the lowest.
+    All subsets are enumerated where they are few and small. Otherwise random subsets are improved, one after the other:
+    the catalog is gone through in blocks, in a random order. Each stimulus of a block is valued by the mean CKA if it
+    joined, each member by that if it left; the best joiners replace the best leavers, as many at once as lower the mean
+    CKA: a quarter of the members at most, else half as many, and so on down to single exchanges among the best. After a
+    whole sweep without an exchange the next random subset follows, until the time or `STEPS` blocks are over. The
+    result is the best of these local optima, not certainly the lowest.
 
-    For N stimuli, m models, s chosen and D numbers per stimulus in all embeddings together, a stimulus that joins or is
-    exchanged takes O(N (D + m² s)) operations, and each round O(N m² s²) besides: one start with N = 3,000, m = 12,
-    s = 100 and D = 12,000 about 15 s on one core. Memory is N (D + 2 m s + m²) numbers of 8 bytes, never the N² of Gram
-    matrices.
+    For m models, s chosen and D numbers per stimulus in all embeddings together, a stimulus takes O(s (D + m²))
+    operations per sweep, whatever the size of the catalog. Memory is about s (12 D + 8 m s) bytes besides the
+    embeddings, which are not copied: no Gram matrix of the catalog is made.
 
     Args:
         embeddings: One array per model, `[stimuli, dim]`, rows in the same order of stimuli.
         size: Stimuli to choose.
-        seed: Seed of the starts.
-        progress: Called with the steps that are done, all there are, and the score so far.
+        seed: Seed of subsets and orders.
+        seconds: How long the search may take, counted with that of `state`; it ends with the block after.
+        state: Where to resume; by default the search begins anew. Not used where all subsets are enumerated.
+        keep: Called with the state at the beginning and after every block.
+        progress: Called with the steps or seconds done, the most there can be, and the score so far.
 
     Returns:
-        The subset and the mean of biased linear CKA over pairs of models on it; exact where all were enumerated.
+        The subset and the mean of biased linear CKA over pairs of models on it; and the state at the end, None where
+        all were enumerated. Without a time both depend on embeddings and seed alone.
 
     Raises:
         ValueError: `size` is below 2 or above the number of stimuli, there are fewer than 2 models, a model has one
             embedding for all stimuli, or no subset was found on which every model tells stimuli apart.
     """
     catalog = CentredCatalog(embeddings, size)
-    centred = catalog.all_rows()
-    exact = is_enumerated(catalog.stimuli, len(centred), size)
-    candidates = [_enumerate(centred, size)] if exact else _search(centred, size, seed, progress)
-    value, chosen = min((catalog.mean_cka(chosen), chosen) for chosen in candidates)
+    if _is_enumerated(catalog.stimuli, len(embeddings), size):
+        best, state = _enumerate(catalog, size), None
+    else:
+        state = _sweep(catalog, size, seed, seconds, state, keep, progress)
+        best = state.best
+
+    value = catalog.mean_cka(best)
     if value > LARGEST:
         raise ValueError(
             f"size: no {size} stimuli were found that every model tells apart; the catalog holds too many copies"
         )
-    return Search(chosen, value, exact)
+    return Search(best, value, exact=state is None), state and replace(state, value=value)
 
 
-def is_enumerated(stimuli: int, models: int, size: int) -> bool:
-    """Tell whether subsets of stimuli are few and small enough to go through all of them."""
+def random_stimulus_subsets(embeddings: Embeddings, size: int, count: int = 100, seed: int = 0) -> Floats:
+    """Compute the mean pairwise biased linear CKA of random subsets of stimuli, sampled independently, `[count]`.
+
+    Subsets on which a model tells no stimuli apart are replaced. Arguments and errors as of `worst_stimulus_subset`.
+    """
+    catalog = CentredCatalog(embeddings, size)
+
+    def value(subset: Indices) -> float:
+        mean = catalog.mean_cka(subset)
+        return mean if mean <= LARGEST else math.inf
+
+    return sample_values(value, catalog.stimuli, size, count, seed)
+
+
+def _is_enumerated(stimuli: int, models: int, size: int) -> bool:
     subsets = math.comb(stimuli, size)
     return subsets <= EXACT_LIMIT and subsets * models * size**2 <= EXACT_NUMBERS
 
 
-def random_stimulus_subsets(embeddings: Embeddings, size: int, draws: int = 100, seed: int = 0) -> Floats:
-    """Give the mean pairwise biased linear CKA of random subsets of stimuli, drawn independently, `[draws]`.
-
-    Those on which a model tells no stimuli apart are drawn again. Arguments and errors as of `worst_stimulus_subset`.
-    """
-    catalog = CentredCatalog(embeddings, size)
-
-    def value(subset: NDArray[np.intp]) -> float:
-        found = catalog.mean_cka(subset)
-        return found if found <= LARGEST else math.inf
-
-    return draw_values(value, catalog.stimuli, size, draws, seed)
-
-
-def _enumerate(embeddings: Sequence[Floats], size: int) -> tuple[int, ...]:
-    """Find the best of all subsets."""
-    grams = np.stack([rows @ rows.T for rows in embeddings], axis=-1)
-    subsets = combinations(range(len(grams)), size)
+def _enumerate(catalog: CentredCatalog, size: int) -> tuple[int, ...]:
+    """Return the best of all subsets."""
+    grams = np.stack([rows @ rows.T for rows in catalog.rows(range(catalog.stimuli))], axis=-1)
+    models = grams.shape[-1]
+    subsets = combinations(range(catalog.stimuli), size)
     best: tuple[int, ...] = ()
     lowest = np.inf
-    while block := list(islice(subsets, max(1, BLOCK // (len(embeddings) * size**2)))):
+    while block := list(islice(subsets, max(1, NUMBERS // (models * size**2)))):
         members = np.array(block)
         inside = grams[members[:, :, None], members[:, None, :]]
         inside -= inside.mean(axis=1, keepdims=True)
         inside -= inside.mean(axis=2, keepdims=True)
-        flat = inside.reshape(len(block), -1, len(embeddings))
+        flat = inside.reshape(len(block), -1, models)
         values = mean_cosine(flat.transpose(0, 2, 1) @ flat)
+
         leader = int(np.argmin(values))
         if values[leader] < lowest:
             best, lowest = block[leader], values[leader]
     return best
 
 
-def _search(embeddings: Sequence[Floats], size: int, seed: int, progress: Progress) -> list[tuple[int, ...]]:
-    """Grow a subset from each of several random pairs, and improve it by exchanges."""
-    stimuli = len(embeddings[0])
-    starts = max(STARTS, min(MOST_STARTS, CHEAP // (stimuli * size)))
-    generator = np.random.default_rng(seed)
-    found, lowest, note = [], math.inf, ""
-    for start in range(starts):
-        subset = Subset(embeddings)
-        for stimulus in generator.choice(stimuli, 2, replace=False):
-            subset.add(int(stimulus))
-        while len(subset.members) < size:
-            subset.add(int(np.argmin(subset.values_after_adding())))
-            progress(start * (size + ROUNDS) + len(subset.members), starts * (size + ROUNDS), note)
-        _exchange(subset)
-        lowest = min(lowest, subset.value())
-        note = f"score so far {1 - lowest:.4f}"
-        progress((start + 1) * (size + ROUNDS), starts * (size + ROUNDS), note)
-        found.append(tuple(sorted(subset.members)))
-    return found
+def _sweep(
+    catalog: CentredCatalog,
+    size: int,
+    seed: int,
+    seconds: float | None,
+    state: SearchState | None,
+    keep: Callable[[SearchState], object],
+    progress: Progress,
+) -> SearchState:
+    """Improve one random subset after the other, block by block of the catalog; arguments as of the search."""
+    start = time.monotonic() - (0 if state is None else state.seconds)
+    blocks = math.ceil(catalog.stimuli / BLOCK)
+    if state is None:
+        members = _random_subset(catalog.stimuli, size, seed, 0)
+        state = SearchState(members, catalog.mean_cka(members), time.monotonic() - start, members)
+        keep(state)
+    subset = StimulusSubset(catalog, state.members)
+
+    while True:
+        state = replace(state, seconds=time.monotonic() - start)
+        done, total = (state.steps, STEPS) if seconds is None else (state.seconds, seconds)
+        progress(int(min(done, total)), max(1, int(total)), f"score so far {1 - state.value:.4f}")
+        if done >= total:
+            return state
+
+        if state.unchanged == blocks:
+            members = _random_subset(catalog.stimuli, size, seed, state.restart + 1)
+            state = replace(state, members=members, restart=state.restart + 1, sweep=0, block=0, unchanged=0)
+            subset = StimulusSubset(catalog, members)
+
+        order = np.random.default_rng([seed, state.restart, state.sweep, 1]).permutation(catalog.stimuli)
+        changed = subset.exchange(order[state.block * BLOCK : (state.block + 1) * BLOCK])
+        state = _advance(state, subset, changed, blocks, time.monotonic() - start)
+        keep(state)
 
 
-def _exchange(subset: Subset) -> None:
-    """Exchange members for better stimuli, until no exchange of one for one is better or all rounds are over."""
-    size, value = len(subset.members), subset.value()
-    unchanged = 0
-    for turn in range(ROUNDS * size):
-        place = turn % size
-        values = subset.values_after_exchange(place)
-        best = int(np.argmin(values))
-        if values[best] < value - TOLERANCE:
-            subset.exchange(place, best)
-            unchanged, value = 0, subset.value()
-        unchanged += 1
-        if unchanged == size:
-            return
+def _advance(state: SearchState, subset: StimulusSubset, changed: bool, blocks: int, seconds: float) -> SearchState:
+    """Return the state after a block."""
+    best, value, members = state.best, state.value, subset.members.tolist()
+    if subset.value < value - TOLERANCE:
+        best, value = tuple(sorted(members)), subset.value
+    sweep, block = divmod(state.sweep * blocks + state.block + 1, blocks)
+    unchanged = 0 if changed else state.unchanged + 1
+    return SearchState(best, value, seconds, tuple(members), state.restart, sweep, block, unchanged, state.steps + 1)
 
 
-class Subset:
-    """A subset of stimuli, with what tells the mean CKA after a change of one member.
-
-    Linear CKA is a cosine between centred Gram matrices (Kornblith et al., Similarity of Neural Network Representations
-    Revisited, ICML 2019, section 3), and a stimulus that joins adds a term of rank one to the cross-covariances of
-    embeddings. With the origin at the mean of the s members, u_c the inner products of stimulus c with them and v_c its
-    squared norm, the inner product of the Gram matrices of models i and j grows by
-    2 a u_c^i·u_c^j + a² v_c^i v_c^j, a = s / (s + 1).
-
-    Args:
-        embeddings: One array per model, `[stimuli, dim]`, float64, centred on the catalog's mean, of unit mean norm.
-
-    Attributes:
-        members: Indices of the stimuli.
-    """
-
-    def __init__(self, embeddings: Sequence[Floats]) -> None:
-        self.members: list[int] = []
-        self._embeddings = embeddings
-        self._origins = [np.zeros(embedding.shape[1]) for embedding in embeddings]
-        # [stimuli, models, members], [stimuli, models], and the first's products [stimuli, models, models].
-        self._columns = np.empty((len(embeddings[0]), len(embeddings), 0))
-        self._distances = np.stack([np.einsum("nd,nd->n", each, each) for each in embeddings], axis=1)
-        self._dots = np.zeros((*self._distances.shape, len(embeddings)))
-
-    def add(self, stimulus: int) -> None:
-        """Take a stimulus in, by its index."""
-        column = self._column(stimulus)[:, :, None]
-        self._columns = np.concatenate([self._columns, column], axis=2)
-        self.members.append(stimulus)
-        self._recentre()
-
-    def exchange(self, place: int, stimulus: int) -> None:
-        """Replace the member at a place in `members` by the stimulus with an index."""
-        self._columns[:, :, place] = self._column(stimulus)
-        self.members[place] = stimulus
-        self._recentre()
-
-    def value(self) -> float:
-        """Give the mean pairwise CKA on the members."""
-        return float(mean_cosine(self._products()[None])[0])
-
-    def values_after_adding(self) -> Floats:
-        """Give the mean pairwise CKA with each stimulus added, `[stimuli]`; infinite for members."""
-        step = len(self.members) / (len(self.members) + 1)
-        products = self._products()
-        values = [
-            mean_cosine(products + 2 * step * self._dots[block], [(step**2, self._distances[block])])
-            for block in self._blocks()
-        ]
-        return self._without_members(np.concatenate(values))
-
-    def values_after_exchange(self, place: int) -> Floats:
-        """Give the mean pairwise CKA with each stimulus in place of a member, `[stimuli]`; infinite for members.
-
-        Without member o the origin lies elsewhere: with z = 1 / (s - 1), v_c turns into v_c + 2 z u_co + z² v_o, and
-        u_c^i·u_c^j into (u_c^i + z u_o^i)·(u_c^j + z u_o^j) - (1 + z) y_c^i y_c^j, where y_c = u_co + z v_o. With c = o
-        these give what o had added to the inner products of the Gram matrices.
-        """
-        columns, size, leaver = self._columns, len(self.members), self.members[place]
-        step, z = (size - 1) / size, 1 / (size - 1)
-        own, own_dots = self._distances[leaver], self._dots[leaver]
-        products = self._products()
-        smallest = np.maximum(VANISHING, CANCELLED * products.diagonal())
-        rest = products - 2 / step * own_dots + np.outer(own, own) / step**2
-        values = []
-        for block in self._blocks():
-            toward = columns[block, :, place]
-            cross = (columns[block].reshape(-1, size) @ columns[leaver].T).reshape(-1, *rest.shape)
-            base = rest + 2 * step * (self._dots[block] + 2 * z * cross + z**2 * own_dots)
-            distances = self._distances[block] + 2 * z * toward + z**2 * own
-            values.append(mean_cosine(base, [(-2.0, toward + z * own), (step**2, distances)], smallest))
-        return self._without_members(np.concatenate(values))
-
-    def _column(self, stimulus: int) -> Floats:
-        """Give the inner products of all stimuli with one, from the present origin, `[stimuli, models]`."""
-        moved = [each[stimulus] - origin for each, origin in zip(self._embeddings, self._origins, strict=True)]
-        parts = zip(self._embeddings, self._origins, moved, strict=True)
-        return np.stack([embedding @ vector - origin @ vector for embedding, origin, vector in parts], axis=1)
-
-    def _recentre(self) -> None:
-        """Move the origin to the mean of the members."""
-        moves = self._columns.mean(axis=2)
-        lengths = moves[self.members].mean(axis=0)
-        self._columns -= moves[:, :, None]
-        self._columns -= moves[self.members].T - lengths[:, None]
-        self._distances += lengths - 2 * moves
-        self._origins = [embedding[self.members].mean(axis=0) for embedding in self._embeddings]
-        np.matmul(self._columns, self._columns.transpose(0, 2, 1), out=self._dots)
-
-    def _products(self) -> Floats:
-        """Give the inner products of the models' centred Gram matrices on the members, `[models, models]`."""
-        grams = self._columns[self.members].transpose(1, 0, 2).reshape(len(self._embeddings), -1)
-        return grams @ grams.T
-
-    def _blocks(self) -> list[slice]:
-        stimuli, models = self._distances.shape
-        length = max(1, BLOCK // models**2)
-        return [slice(first, first + length) for first in range(0, stimuli, length)]
-
-    def _without_members(self, values: Floats) -> Floats:
-        values[self.members] = np.inf
-        return values
+def _random_subset(stimuli: int, size: int, seed: int, restart: int) -> tuple[int, ...]:
+    subset = np.random.default_rng([seed, restart, 0]).choice(stimuli, size, replace=False)
+    return tuple(sorted(subset.tolist()))

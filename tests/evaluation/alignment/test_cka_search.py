@@ -8,7 +8,7 @@ from itertools import combinations
 
 import pytest
 
-from headstart.evaluation.alignment import cka_search
+from headstart.evaluation.alignment import submission_search
 from headstart.metrics.similarity.model_subset_search import Search
 from headstart.tests.material.arena import ENTRIES, Arena
 
@@ -65,7 +65,7 @@ def test_a_proof_that_was_cut_short_says_the_bound(
     proved = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
     assert (proved["exact"], proved["bound"], proved["gap"]) == (True, proved["score"], 0)
     short = Search((0, 2), 0.5, exact=False, bound=0.625)
-    monkeypatch.setattr(cka_search, "best_model_subset", lambda *_, **__: short)
+    monkeypatch.setattr(submission_search, "best_model_subset", lambda *_, **__: short)
     capsys.readouterr()
     found = json.loads((arena.evaluate("cka-search", "--team=blue", "--size=2") / "search.json").read_text())
     assert (found["exact"], found["bound"], found["gap"]) == (False, 0.625, 0.125)

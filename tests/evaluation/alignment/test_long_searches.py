@@ -11,8 +11,8 @@ import pytest
 
 from headstart.evaluation.alignment import search_files
 from headstart.evaluation.alignment.search_files import SearchFiles
-from headstart.metrics.similarity import stimulus_subset_search, stimulus_subset_sweeps
-from headstart.metrics.similarity.stimulus_subset_sweeps import SweepState
+from headstart.metrics.similarity import stimulus_subset_search
+from headstart.metrics.similarity.stimulus_subset_search import SearchState
 from headstart.tests.material.arena import ENTRIES, Arena, make_entry
 
 RED = ("cka-search", "--team=red", "--size=5")
@@ -26,9 +26,9 @@ def read(folder: Path) -> dict[str, Any]:
 @pytest.fixture
 def large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Take any catalog for a large one, of many blocks."""
-    monkeypatch.setattr(stimulus_subset_sweeps, "BLOCK", 4)
+    monkeypatch.setattr(stimulus_subset_search, "BLOCK", 4)
+    monkeypatch.setattr(stimulus_subset_search, "STEPS", 40)
     monkeypatch.setattr(stimulus_subset_search, "EXACT_LIMIT", 0)
-    monkeypatch.setattr("headstart.evaluation.alignment.cka_search.GROWN", 0)
     monkeypatch.setattr(search_files, "INTERVAL", 0)
 
 
@@ -53,7 +53,7 @@ def test_a_search_that_was_cut_off_goes_on(arena: Arena, monkeypatch: pytest.Mon
     whole = read(arena.evaluate(*RED, output="whole"))
     keep, states = SearchFiles.keep, []
 
-    def cut_off(files: SearchFiles, state: SweepState) -> None:
+    def cut_off(files: SearchFiles, state: SearchState) -> None:
         keep(files, state)
         states.append(state)
         if len(states) == 3:

@@ -158,7 +158,7 @@ def test_neither_diagonal_nor_argument_matters() -> None:
 
 def test_random_subsets_have_the_values_of_subsets() -> None:
     matrix = similarities(7, seed=3)
-    values = random_model_subsets(matrix, 3, draws=500, seed=1)
+    values = random_model_subsets(matrix, 3, count=500, seed=1)
     every = np.array([mean_pair(matrix, subset) for subset in combinations(range(7), 3)])
     assert values.shape == (500,)
     places = np.abs(values[:, None] - every).argmin(axis=1)

@@ -58,13 +58,13 @@ def test_small_catalogs_are_enumerated() -> None:
 
 def test_linear_cka_by_evaluation_is_linear_cka_by_its_own_search() -> None:
     embeddings = catalog(12, seed=3)
-    own = worst_stimulus_subset(embeddings, 5)
+    own, _ = worst_stimulus_subset(embeddings, 5)
     found = descend(LINEAR, embeddings, start=range(5))
     assert (found.chosen, found.exact) == (own.chosen, own.exact)
     assert found.value == pytest.approx(own.value, abs=1e-9)
     np.testing.assert_allclose(
-        random_mean_similarities(LINEAR, embeddings, 5, draws=20, seed=4),
-        random_stimulus_subsets(embeddings, 5, draws=20, seed=4),
+        random_mean_similarities(LINEAR, embeddings, 5, count=20, seed=4),
+        random_stimulus_subsets(embeddings, 5, count=20, seed=4),
         atol=1e-9,
     )
 

@@ -1,0 +1,162 @@
+"""A subset of stimuli that exchanges members for stimuli on which the models agree less."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from headstart.metrics.similarity.centred_catalog import VANISHING, CentredCatalog, Floats, Indices, mean_cosine
+
+# Stimuli, or members, whose inner products are in memory at a time.
+CHUNK = 128
+# Share of the members that may be exchanged at once.
+MOST_EXCHANGED = 0.25
+# Where no exchange of several helps: number of best joiners, and of best leavers, that are exchanged one for one.
+SINGLES = 8
+# Exchanges that lower the mean CKA by less count as rounding.
+TOLERANCE = 1e-9
+# What centring, or leaving out a member, leaves of a squared norm is rounding below this share of it.
+CANCELLED = 1e-12
+
+
+class StimulusSubset:
+    """A subset of stimuli with the Gram matrices of all models on it.
+
+    Linear CKA is a cosine between centred Gram matrices (Kornblith et al., "Similarity of Neural Network
+    Representations Revisited", ICML 2019, section 3), and a stimulus that joins adds a term of rank one to the
+    cross-covariances of embeddings. With the origin at the mean of the s members, u_c the inner products of stimulus c
+    with them and v_c its squared norm, the inner product of the Gram matrices of models i and j grows by
+    2 a u_c^i·u_c^j + a² v_c^i v_c^j, a = s / (s + 1).
+
+    Args:
+        catalog: All stimuli.
+        members: Indices of the subset.
+
+    Attributes:
+        members: Indices of the subset, in an order of its own.
+        value: The mean pairwise biased linear CKA on it.
+    """
+
+    def __init__(self, catalog: CentredCatalog, members: Sequence[int]) -> None:
+        self._catalog, self.members = catalog, np.array(members)
+        self._rows = catalog.rows(self.members)
+        # [models, members, members], from the catalog's mean; their row sums and their inner products.
+        self._grams = np.stack([rows @ rows.T for rows in self._rows])
+        self._sums = self._grams.sum(axis=2)
+        flat = self._grams.reshape(len(self._grams), -1)
+        self._inner = flat @ flat.T
+        # Squared norms up to which centred Gram matrices are rounding errors, `[models]`.
+        self._smallest = np.maximum(VANISHING, CANCELLED * self._inner.diagonal())
+        self.value = float(mean_cosine(_centre(self._inner, self._sums)[None], self._smallest)[0])
+
+    def exchange(self, stimuli: Indices) -> bool:
+        """Exchange members for those of some stimuli that lower the mean CKA; return whether any does."""
+        joiners = np.setdiff1d(stimuli, self.members)
+        if not len(joiners):
+            return False
+        joined, left = self.values_after_adding(joiners), self.values_after_leaving()
+        best_joiners, best_leavers = np.argsort(joined, kind="stable"), np.argsort(left, kind="stable")
+
+        # As many as promise a gain, then half as many, and so on.
+        pairs = min(len(joined), max(1, int(MOST_EXCHANGED * len(left))))
+        gains = 2 * self.value - joined[best_joiners[:pairs]] - left[best_leavers[:pairs]]
+        count = int((gains > TOLERANCE).sum())
+        while count:
+            if self._try(best_leavers[:count], joiners[best_joiners[:count]]):
+                return True
+            count //= 2
+
+        singles = product(best_leavers[:SINGLES], best_joiners[:SINGLES])
+        likely = sorted(singles, key=lambda pair: left[pair[0]] + joined[pair[1]])
+        return any(self._try(np.array([leaver]), joiners[[joiner]]) for leaver, joiner in likely)
+
+    def values_after_adding(self, stimuli: Indices) -> Floats:
+        """Compute the mean CKA with each of some other stimuli added, `[stimuli]`."""
+        step = len(self.members) / (len(self.members) + 1)
+        products, values = _centre(self._inner, self._sums), []
+        origins = [rows.mean(axis=0) for rows in self._rows]
+        members = [(rows - origin).astype(np.float32) for rows, origin in zip(self._rows, origins, strict=True)]
+
+        for first in range(0, len(stimuli), CHUNK):
+            fresh = self._catalog.rows(stimuli[first : first + CHUNK])
+            joiners = [(rows - origin).astype(np.float32) for rows, origin in zip(fresh, origins, strict=True)]
+            pairs = zip(joiners, members, strict=True)
+            toward = np.stack([joiner @ member.T for joiner, member in pairs], axis=1)
+            dots = (toward @ toward.transpose(0, 2, 1)).astype(np.float64)
+            lengths = np.stack([np.einsum("nd,nd->n", rows, rows) for rows in joiners], axis=1).astype(np.float64)
+            joined = products + 2 * step * dots + step**2 * _squares(lengths)
+            values.append(mean_cosine(joined, self._smallest))
+        return np.concatenate(values)
+
+    def values_after_leaving(self) -> Floats:
+        """Compute the mean CKA without each of the members, `[members]`."""
+        size = len(self.members)
+        step = (size - 1) / size
+        products, values = _centre(self._inner, self._sums), []
+        means = self._sums / size
+        centres = means.mean(axis=1)
+
+        for first in range(0, size, CHUNK):
+            chunk = slice(first, first + CHUNK)
+            grams = self._grams[:, chunk] - means[:, None] - means[:, chunk, None] + centres[:, None, None]
+            toward = grams.transpose(1, 0, 2)
+            leavers = np.arange(len(toward))
+            lengths = toward[leavers, :, first + leavers]
+            dots = toward @ toward.transpose(0, 2, 1)
+            left = products - 2 / step * dots + _squares(lengths) / step**2
+            values.append(mean_cosine(left, self._smallest))
+        return np.concatenate(values)
+
+    def _try(self, positions: Indices, stimuli: Indices) -> bool:
+        """Exchange the members at some positions for stimuli if that lowers the mean CKA; return whether it does."""
+        fresh = self._catalog.rows(stimuli)
+        before = self._grams[:, positions]
+        after = np.stack([new @ rows.T for new, rows in zip(fresh, self._rows, strict=True)])
+        after[:, :, positions] = np.stack([new @ new.T for new in fresh])
+
+        inner = self._inner - _inner_products(before, positions) + _inner_products(after, positions)
+        sums = self._sums + (after - before).sum(axis=1)
+        sums[:, positions] = after.sum(axis=2)
+        smallest = np.maximum(self._smallest, CANCELLED * inner.diagonal())
+        value = float(mean_cosine(_centre(inner, sums)[None], smallest)[0])
+        if value >= self.value - TOLERANCE:
+            return False
+
+        self.members[positions], self.value = stimuli, value
+        self._inner, self._sums, self._smallest = inner, sums, smallest
+        for rows, new in zip(self._rows, fresh, strict=True):
+            rows[positions] = new
+        self._grams[:, positions] = after
+        self._grams[:, :, positions] = after.transpose(0, 2, 1)
+        return True
+
+
+def _squares(vectors: Floats) -> Floats:
+    """Return x x^T of every vector, `[subsets, models]` to `[subsets, models, models]`."""
+    return np.asarray(vectors[:, :, None] * vectors[:, None, :])
+
+
+def _inner_products(rows: Floats, positions: Indices) -> Floats:
+    """Compute the part that rows and columns at some positions have in the inner products of Gram matrices.
+
+    Args:
+        rows: The rows at these positions, `[models, positions, members]`.
+        positions: Where they stand.
+    """
+    flat = rows.reshape(len(rows), -1)
+    inside = rows[:, :, positions].reshape(len(rows), -1)
+    return np.asarray(2 * flat @ flat.T - inside @ inside.T)
+
+
+def _centre(inner: Floats, sums: Floats) -> Floats:
+    """Compute the inner products of centred Gram matrices, `[models, models]`, from those of Gram matrices.
+
+    Args:
+        inner: Inner products of the Gram matrices, `[models, models]`.
+        sums: Their row sums, `[models, members]`.
+    """
+    size = sums.shape[1]
+    totals = sums.sum(axis=1)
+    return np.asarray(inner - 2 / size * sums @ sums.T + np.outer(totals, totals) / size**2)
