@@ -13,11 +13,10 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from headstart.modules.arithmetic import deterministic
-from headstart.modules.checkpoint import pickling, put_back, state_of, unpickling
-from headstart.modules.global_generators import GlobalGenerators
-from headstart.modules.method import Method, Start
-from headstart.modules.method_contract import copy_attributes
+from headstart.modules.method import Start
+from headstart.modules.method_state import MethodState
 from headstart.modules.methods.catalogue import METHODS
+from headstart.modules.state_pickling import pickling
 from headstart.output.parser import OneLineErrorParser
 
 try:
@@ -115,7 +114,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: They are no features and classes, or an argument of the constructor is wrong.
         """
         # Whatever fails from here on, nothing is left of what was learnt before.
-        self.__dict__.pop("_method", None)
+        self.__dict__.pop("_state", None)
         self._require_whole_numbers()
         features, labels = validate_data(self, X, y, dtype=np.float32)
         check_classification_targets(labels)
@@ -134,7 +133,7 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ValueError: As for `fit`; or a class comes that was not among `classes`.
         """
         self._require_whole_numbers()
-        is_first = not hasattr(self, "_method")
+        is_first = not hasattr(self, "_state")
         features, labels = validate_data(self, X, y, dtype=np.float32, reset=is_first)
         if is_first:
             if classes is None:
@@ -182,24 +181,24 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Make the method and let it begin, as the comparison does."""
         self.classes_, self._seen = classes, 0
         self._start = Start(self.n_features_in_, len(classes), [0], MOST_SAMPLES, int(self.random_state))
-        self._generators = GlobalGenerators(self._start.seed, "cpu")
-        # Those of a method that is pickled are these, whatever is set afterwards.
+        # A pickled method is made of these again, whatever is set afterwards.
         self._made_from = self.method, dict(self._hyperparameters)
-        method, self._constructed = self._make()
-        with deterministic(), self._generators.in_use():
-            method.begin(self._start)
-            self._optimizers = method.build_optimizers()
-        self._method = method
+        state = self._make()
+        with deterministic(), state.generators.in_use():
+            state.method.begin(self._start)
+            state.optimizers = state.method.build_optimizers()
+        self._state = state
 
-    def _make(self) -> tuple[Method, dict[str, Any]]:
-        """Make the method of its arguments, checked as on the command line, and copy what its constructor left."""
+    def _make(self) -> MethodState:
+        """Build the method from its arguments, checked as on the command line."""
         name, hyperparameters = self._made_from
         kind = _find(name)
         parser = OneLineErrorParser()
         parser.add_class_arguments(kind, fail_untyped=False)
-        given = parser.parse_object(hyperparameters)
-        method: Method = kind(**parser.instantiate_classes(given))
-        return method, copy_attributes(method, vars(method))
+        arguments = parser.parse_object(hyperparameters)
+        state = MethodState(kind(**parser.instantiate_classes(arguments)))
+        state.reset(self._start)
+        return state
 
     def _learn(self, features: NDArray[np.float32], labels: NDArray[Any]) -> Self:
         codes = np.searchsorted(self.classes_, labels)
@@ -207,46 +206,42 @@ class HeadstartClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if unknown.any():
             raise ValueError(f"y: {labels[unknown].tolist()[0]!r} is none of the classes {self.classes_.tolist()}")
 
-        places = torch.arange(self._seen, self._seen + len(labels))
-        size = int(self.batch_size)
-        parts = [each.split(size) for each in (torch.from_numpy(features), torch.from_numpy(codes), places)]
-        with deterministic(), self._generators.in_use():
-            for inputs, targets, its_places in zip(*parts, strict=True):
-                self._method.places = its_places[None]
-                self._method.adapt(inputs[None], targets[None])
+        method, positions = self._state.method, torch.arange(self._seen, self._seen + len(labels))
+        tensors = torch.from_numpy(features), torch.from_numpy(codes), positions
+        batches = zip(*(tensor.split(int(self.batch_size)) for tensor in tensors), strict=True)
+        with deterministic(), self._state.generators.in_use():
+            for batch in batches:
+                inputs, targets, method.places = (part[None] for part in batch)
+                method.adapt(inputs, targets)
         self._seen += len(labels)
         return self
 
     @torch.no_grad()
     def _logits(self, X: ArrayLike) -> torch.Tensor:  # noqa: N803 - as above
-        check_is_fitted(self, "_method")
+        check_is_fitted(self, "_state")
         features = validate_data(self, X, dtype=np.float32, reset=False)
-        with deterministic(), self._generators.in_use():
-            logits: torch.Tensor = self._method(torch.from_numpy(features))[0]
+        with deterministic(), self._state.generators.in_use():
+            logits: torch.Tensor = self._state.method(torch.from_numpy(features))[0]
         return logits
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what is pickled: of a method, what its batches have changed."""
+        """Return what is pickled: of a method, what its batches have changed."""
         state = dict(super().__getstate__())
-        if "_method" in state:
-            method, constructed = state.pop("_method"), state.pop("_constructed")
-            written = io.BytesIO()
-            of_method = state_of(method, constructed, state.pop("_optimizers"), state.pop("_generators"))
-            torch.save(of_method, written, pickle_module=pickling(self._start))
-            state["_written"] = written.getvalue()
+        if "_state" in state:
+            stored = io.BytesIO()
+            torch.save(state.pop("_state").describe(), stored, pickle_module=pickling(self._start))
+            state["_stored"] = stored.getvalue()
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take what was pickled."""
-        written = state.pop("_written", None)
+        """Restore what was pickled."""
+        stored = state.pop("_stored", None)
         super().__setstate__(state)
-        if written is not None:
-            self._method, self._constructed = self._make()
-            self._method.begin(self._start)
-            with unpickling(self._start):
-                found = torch.load(io.BytesIO(written), weights_only=False)
-            put_back(self._method, self._constructed, found["attributes"])
-            self._optimizers, self._generators = found["optimizers"], found["generators"]
+        if stored is not None:
+            self._state = self._make()
+            self._state.method.begin(self._start)
+            pickle_module = pickling(self._start)
+            self._state.restore(torch.load(io.BytesIO(stored), pickle_module=pickle_module, weights_only=False))
 
 
 def _find(method: str) -> Any:  # noqa: ANN401 - a subclass of Method

@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 
 from headstart.callbacks.traces import Traces
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
-from headstart.modules.checkpoint import is_current, pickling, unpickling, why_not
 from headstart.modules.comparison import Comparison
 from headstart.modules.method import Start
+from headstart.modules.method_state import is_current
+from headstart.modules.state_pickling import pickling, storage_problem
 from headstart.output.errors import reason_of
 from headstart.store.json_digest import digest_of
 from headstart.store.ledger import TraceKey
@@ -28,7 +29,7 @@ FOLDER = "checkpoints"
 SECONDS_BETWEEN = 2.0
 SHARE = 0.1
 # What else unpickling depends on; the sources of methods and the version of torch are part of what is looked up.
-MADE_BY = {"format": 3, "lightning": lightning.__version__}
+MADE_BY = {"format": 4, "lightning": lightning.__version__}
 
 
 @dataclass(frozen=True)
@@ -136,8 +137,8 @@ class Checkpoints:
         try:
             if file.stat().st_uid != os.getuid():
                 return {}
-            with unpickling(self.start):
-                found: dict[str, Any] = torch.load(file, map_location=self._place, weights_only=False, mmap=mmap)
+            pickle_module = pickling(self.start)
+            found: dict[str, Any] = torch.load(file, self._place, pickle_module, weights_only=False, mmap=mmap)
         except FileNotFoundError:
             return {}
         # Whatever a damaged pickle may raise.
@@ -173,7 +174,7 @@ class Checkpoints:
         evaluations = int(self.traces.lengths[wanted].min())
         for name, state in comparison.states().items():
             place = self.methods.index(name)
-            if reason := why_not(state):
+            if reason := storage_problem(state):
                 self.remarks.add(f"{name} cannot be continued where it is cut off ({reason}).")
             elif wanted[place].any():
                 recorded = passed.measured[place]

@@ -13,11 +13,11 @@ import torch
 
 
 class GlobalGenerators:
-    """A state of the global generators, so that what a method draws from them does not depend on what runs beside it.
+    """A state of the global generators: the random numbers of a method do not depend on what runs beside it.
 
     Args:
         seed: Seed of all of them.
-        device: Whose generator is among them where it is an accelerator.
+        device: The device; where it is an accelerator, its generator is one of them.
     """
 
     def __init__(self, seed: int, device: torch.device | str) -> None:
@@ -31,22 +31,22 @@ class GlobalGenerators:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let the global generators go on from this state, and leave them as they were before."""
+        """Continue the global generators from this state within, and leave them as they were before."""
         others = self._exchange((self._python, self._numpy, self._torch, self._accelerator))
         try:
             yield
         finally:
             self._python, self._numpy, self._torch, self._accelerator = self._exchange(others)
 
-    def place(self) -> str:
-        """Tell two states from each other: the same as long as nothing is drawn."""
+    def fingerprint(self) -> str:
+        """Return a digest of the state, which stays the same as long as nothing is sampled."""
         numpy = self._numpy.state["state"]
         states = self._python, numpy["key"].tobytes(), numpy["pos"], self._torch.numpy().tobytes()
         accelerator = b"" if self._accelerator is None else self._accelerator.numpy().tobytes()
         return hashlib.sha256(repr((*states, accelerator)).encode()).hexdigest()
 
     def _exchange(self, states: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Set the states of the generators, and give those that they had."""
+        """Set the states of the generators, and return those that they had."""
         python, numpy, cpu, accelerator = states
         before = random.getstate(), np.random.get_bit_generator(), torch.get_rng_state()  # type: ignore[attr-defined]
         random.setstate(python)
@@ -54,6 +54,7 @@ class GlobalGenerators:
         torch.set_rng_state(cpu)
         if accelerator is None:
             return *before, None
+
         other = torch.cuda.get_rng_state(self.device)
         torch.cuda.set_rng_state(accelerator, self.device)
         return *before, other

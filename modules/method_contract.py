@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy, deepcopy
-from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
 from torch import Tensor, nn
 
-from headstart.modules.checkpoint import FUNCTIONS
 from headstart.modules.method import Method
 from headstart.output.errors import UserError, prefix_errors
 
@@ -124,17 +120,3 @@ def require_finite(method: Method, is_finite: Tensor | None, samples_seen: int) 
             f"its loss turned NaN or infinite, and its weights with it, by {samples_seen} samples of ordering "
             f"{method.start.numbers[0]}; lower its learning rate"
         )
-
-
-def copy_attributes(method: nn.Module, attributes: Mapping[str, Any]) -> dict[str, Any]:
-    """Copy attributes with all that they hold; of what cannot be copied, the outermost container alone."""
-    # Functions are known by their identity, which a copy of a partial one would lose.
-    kept = [method, *(value for value in attributes.values() if isinstance(value, FUNCTIONS))]
-    copies, memo = dict[str, Any](), {id(value): value for value in kept}
-    for name, value in attributes.items():
-        try:
-            copies[name] = deepcopy(value, memo)
-        # Whatever a class of the user's raises.
-        except Exception:
-            copies[name] = copy(value) if isinstance(value, dict | list | set | deque) else value
-    return copies

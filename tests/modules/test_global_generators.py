@@ -58,10 +58,10 @@ def test_stored_generators_go_on() -> None:
 @pytest.mark.parametrize("draw_one", [random.random, np.random.rand, lambda: torch.rand(())])
 def test_a_draw_from_any_of_them_is_seen(draw_one: Callable[[], object]) -> None:
     generators = GlobalGenerators(3, "cpu")
-    before = generators.place()
+    before = generators.fingerprint()
     with generators.in_use():
         np.zeros(3).sum()
-    assert generators.place() == before
+    assert generators.fingerprint() == before
     with generators.in_use():
         draw_one()
-    assert generators.place() != before
+    assert generators.fingerprint() != before

@@ -287,8 +287,8 @@ def test_the_statistics_of_batch_norm_are_those_of_training_alone() -> None:
 
 def test_global_generators_stay_as_they_are() -> None:
     inputs, labels = draw_samples(2, 4, 6)
-    before = GlobalGenerators(0, "cpu").place()
+    before = GlobalGenerators(0, "cpu").fingerprint()
     generators = GlobalGenerators(0, "cpu")
     with generators.in_use():
         feed(OwnLightningModule(Probe), inputs, labels)
-    assert generators.place() == before
+    assert generators.fingerprint() == before

@@ -14,10 +14,10 @@ import torch
 from torch import Tensor
 
 from headstart.modules import NearestClassMean
-from headstart.modules.checkpoint import pickling, state_of
-from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.method import Method, Start
+from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.state_pickling import pickling
 from headstart.tests.material.shipped_methods import CASES, ON_PHOTOS, Make, maker
 from headstart.tests.material.streams import adapt, batches, begin, draw_photos, draw_samples, make_start, tail
 
@@ -26,16 +26,16 @@ SAMPLES = 20
 BATCH = 4
 
 
-def contents(method: Method, constructed: dict[str, Any]) -> list[Any]:
+def contents(state: MethodState) -> list[Any]:
     """Give all that a method holds: which tensors and objects, how often torch saw each tensor change, and values."""
+    method = state.method
     held = [{**vars(module), **module._parameters, **module._buffers} for module in method.modules()]
     # To pickle a traced network, torch writes its code anew.
     written = ("_code", "_lineno_map")
     identities = [{name: id(value) for name, value in each.items() if name not in written} for each in held]
     versions = [{name: each._version for name, each in one.items() if isinstance(each, Tensor)} for one in held]
     generators = [random.getstate(), pickle.dumps(np.random.get_state()), torch.get_rng_state().tolist()]
-    state = state_of(method, constructed, [], GlobalGenerators(0, "cpu"))
-    torch.save(state, values := io.BytesIO(), pickle_module=pickling(method.start))
+    torch.save(state.describe(), values := io.BytesIO(), pickle_module=pickling(method.start))
     return [identities, versions, values.getvalue(), *generators]
 
 
@@ -45,18 +45,18 @@ def check(make: Make, inputs: str) -> None:
     else:
         stream, labels = draw_photos(SAMPLES, CLASSES)
     start = make_start(stream, CLASSES)
-    method = make()
-    constructed = dict(vars(method))
-    begin(method, replace(start, backbone=tail()) if inputs == "tail" else start)
+    state = MethodState(make())
+    state.reset(start)
+    method = begin(state.method, replace(start, backbone=tail()) if inputs == "tail" else start)
     with folded(method):
         method(stream[0])  # what it keeps to save time
     for part in batches(stream, labels, BATCH):
         adapt(method, part)
-        before = contents(method, constructed)
+        before = contents(state)
         with folded(method):
             logits = [method(stream[0]) for _ in range(2)]
         assert torch.equal(*logits)
-        assert contents(method, constructed) == before
+        assert contents(state) == before
 
 
 @pytest.mark.parametrize(("name", "inputs"), [*CASES, *((name, "tail") for name in ON_PHOTOS)])

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from headstart import modules
 from headstart.modules.method import Method, Start
+from headstart.modules.method_state import MethodState
 from headstart.modules.networks.trainable_backbone import TrainableBackbone
-from headstart.modules.past_states import PastStates
 from headstart.output.errors import UserError
 from headstart.tests.material.networks_to_train import staged
 from headstart.tests.material.shipped_methods import CASES, SETTINGS
@@ -24,32 +24,33 @@ def draw(inputs: str) -> tuple[Tensor, Tensor]:
     return draw_samples(1, 24, 6) if inputs == "features" else draw_photos(24)
 
 
-def begin(make: Callable[[], Method], samples: Tensor) -> tuple[Method, PastStates, list[torch.optim.Optimizer]]:
-    method = make()
-    constructed = dict(vars(method))
-    method.begin(make_start(samples))
-    return method, PastStates(method, constructed), method.build_optimizers()
+def begin(make: Callable[[], Method], samples: Tensor) -> tuple[Method, MethodState]:
+    state, start = MethodState(make()), make_start(samples)
+    state.reset(start)
+    state.method.begin(start)
+    state.optimizers = state.method.build_optimizers()
+    return state.method, state
 
 
 def follow(make: Callable[[], Method], inputs: str) -> None:
     """Hold a method that is put back again and again to one that is not."""
     samples, labels = draw(inputs)
     validation = draw(inputs)[0][0, :9]
-    undisturbed, _, _ = begin(make, samples)
-    method, past, optimizers = begin(make, samples)
+    undisturbed, _ = begin(make, samples)
+    method, state = begin(make, samples)
     then = {}
     for place, batch in enumerate(batches(samples, labels, 2)):
         adapt(undisturbed, batch)
         adapt(method, batch)
         with torch.inference_mode():
             then[place] = undisturbed(validation)
-            past.keep(place, optimizers)
-            past.retain(range(place - 3, place + 1))
+            state.keep(place)
+            state.retain(range(place - 3, place + 1))
             for earlier in (place, max(place - 3, 0), max(place - 2, 0)):
-                with past.at(earlier):
+                with state.at(earlier):
                     assert torch.equal(method(validation), then[earlier])
             assert torch.equal(method(validation), then[place])
-    assert sorted(past.states) == [8, 9, 10, 11]
+    assert sorted(state.past) == [8, 9, 10, 11]
 
 
 @pytest.mark.parametrize(("name", "inputs"), CASES)
@@ -167,40 +168,40 @@ def test_what_fails_in_a_copy_is_one_line(error: Exception) -> None:
         def __reduce__(self) -> Any:
             return (int, ())
 
-    method, past, optimizers = begin(Fails, draw("features")[0])
+    method, state = begin(Fails, draw("features")[0])
     method.part = Part()  # type: ignore[assignment]
     with pytest.raises(
         UserError, match=r"^criterion\.evaluation: .*(only some can|does not fit into memory).* give every"
     ):
-        past.keep(0, optimizers)
+        state.keep(0)
 
 
 def test_a_function_that_comes_later_is_found() -> None:
-    method, past, optimizers = begin(modules.NearestClassMean, draw("features")[0])
-    past.keep(0, optimizers)
+    method, state = begin(modules.NearestClassMean, draw("features")[0])
+    state.keep(0)
     method.look = lambda inputs: inputs + method.start.classes  # type: ignore[assignment]
     with pytest.raises(UserError, match=r"^criterion\.evaluation: .*local object.* give every"):
-        past.keep(1, optimizers)
+        state.keep(1)
 
 
 def test_what_all_methods_share_is_not_copied() -> None:
     samples, labels = draw("features")
-    method, past, optimizers = begin(modules.Replay, samples)
+    method, state = begin(modules.Replay, samples)
     adapt(method, next(batches(samples, labels, 2)))
-    past.keep(0, optimizers)
-    with past.at(0):
+    state.keep(0)
+    with state.at(0):
         assert method.memory.matrix is method.start.samples  # type: ignore[union-attr]
 
 
 def test_optimisers_are_not_copied() -> None:
     samples, labels = draw("features")
     method: Any
-    method, past, optimizers = begin(modules.GradientDescent, samples)
+    method, state = begin(modules.GradientDescent, samples)
     adapt(method, next(batches(samples, labels, 2)))
     weight = method.weight
-    past.keep(0, optimizers)
-    with past.at(0):
-        assert method.optimizer is optimizers[0]
+    state.keep(0)
+    with state.at(0):
+        assert method.optimizer is state.optimizers[0]
         assert method.weight is not weight
     assert method.weight is weight
 
@@ -216,14 +217,14 @@ class Locked(modules.NearestClassMean):
 @pytest.mark.parametrize(("kind", "what"), [(Locked, "generator"), (Closure, "lambda")])
 def test_what_cannot_be_copied_is_said(kind: type[Method], what: str) -> None:
     samples, labels = draw("features")
-    method, past, optimizers = begin(kind, samples)
+    method, state = begin(kind, samples)
     adapt(method, next(batches(samples, labels, 2)))
     with pytest.raises(UserError, match=rf"^criterion\.evaluation: lazy needs copies of {kind.__name__}.*{what}"):
-        past.keep(0, optimizers)
+        state.keep(0)
 
 
 def test_a_state_that_is_not_kept_is_no_other() -> None:
-    _, past, optimizers = begin(modules.NearestClassMean, draw("features")[0])
-    past.keep(3, optimizers)
-    with pytest.raises(KeyError), past.at(2):
+    _, state = begin(modules.NearestClassMean, draw("features")[0])
+    state.keep(3)
+    with pytest.raises(KeyError), state.at(2):
         pass

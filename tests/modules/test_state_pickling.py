@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import pickle
 from collections import deque
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,10 +16,10 @@ from sklearn.linear_model import SGDClassifier
 from torch import Tensor, nn
 
 from headstart import modules
-from headstart.modules.checkpoint import is_current, pickling, put_back, state_of, unpickling, why_not
-from headstart.modules.global_generators import GlobalGenerators
 from headstart.modules.method import Method, Start
+from headstart.modules.method_state import MethodState, is_current
 from headstart.modules.networks.trainable_backbone import folded
+from headstart.modules.state_pickling import pickling, storage_problem
 from headstart.tests.material.shipped_methods import ON_FEATURES, ON_PHOTOS, maker
 from headstart.tests.material.streams import adapt, batches, draw_photos, draw_samples, make_start, tail
 
@@ -130,30 +131,29 @@ def _run(make: Callable[[], Method], inputs_are: str, stop: int | None, limit: i
         start = replace(start, backbone=tail())
     limits = iter([limit, 20])
 
-    def begin() -> tuple[Method, dict[str, Any], list[torch.optim.Optimizer], GlobalGenerators]:
-        method, generators = make(), GlobalGenerators(start.seed, "cpu")
-        constructed = dict(vars(method))
-        with generators.in_use():
-            method.begin(replace(start, max_samples=next(limits)))
-            return method, constructed, method.build_optimizers(), generators
+    def begin() -> MethodState:
+        state = MethodState(make())
+        state.reset(start)
+        with state.generators.in_use():
+            state.method.begin(replace(start, max_samples=next(limits)))
+            state.optimizers = state.method.build_optimizers()
+        return state
 
-    method, constructed, optimizers, generators = begin()
+    state = begin()
     for number, batch in enumerate(batches(inputs, labels, 2)):
         if number == stop:
-            state = state_of(method, constructed, optimizers, generators)
-            assert why_not(state) is None
-            torch.save(state, file := io.BytesIO(), pickle_module=pickling(start))
-            method, constructed, optimizers, generators = begin()
+            described = state.describe()
+            assert storage_problem(described) is None
+            torch.save(described, file := io.BytesIO(), pickle_module=pickling(start))
+            state = begin()
             file.seek(0)
-            with unpickling(start):
-                loaded = torch.load(file, weights_only=False)
+            loaded = torch.load(file, pickle_module=pickling(start), weights_only=False)
             assert is_current(loaded)
-            put_back(method, constructed, loaded["attributes"])
-            generators = loaded["generators"]
-        with generators.in_use():
-            adapt(method, batch)
-    with generators.in_use(), folded(method):
-        logits: Tensor = method(inputs[0])
+            state.restore(loaded)
+        with state.generators.in_use():
+            adapt(state.method, batch)
+    with state.generators.in_use(), folded(state.method):
+        logits: Tensor = state.method(inputs[0])
         return logits
 
 
@@ -178,8 +178,10 @@ def test_what_is_fed_to_all_is_not_stored() -> None:
     assert start.source_head is not None
     torch.save({"a": start.source_head}, file := io.BytesIO(), pickle_module=pickling(start))
     file.seek(0)
-    with unpickling(start):
-        assert torch.load(file, weights_only=False)["a"] is start.source_head
+    assert torch.load(file, pickle_module=pickling(start), weights_only=False)["a"] is start.source_head
+    file.seek(0)
+    with pytest.raises(pickle.UnpicklingError, match="the tensor source_head of the start"):
+        torch.load(file, weights_only=False)
 
 
 class Graph(modules.GradientDescent):
@@ -234,9 +236,9 @@ class HookedOptimizer(modules.GradientDescent):
 )
 def test_what_cannot_be_stored_is_named(kind: type[Method], reason: str) -> None:
     inputs, labels = draw_samples(3, 20, 6)
-    method = kind()
-    constructed = dict(vars(method))
-    method.begin(make_start(inputs))
-    optimizers = method.build_optimizers()
-    method.adapt(inputs[:, :2], labels[:, :2])
-    assert reason in str(why_not(state_of(method, constructed, optimizers, GlobalGenerators(0, "cpu"))))
+    state, start = MethodState(kind()), make_start(inputs)
+    state.reset(start)
+    state.method.begin(start)
+    state.optimizers = state.method.build_optimizers()
+    state.method.adapt(inputs[:, :2], labels[:, :2])
+    assert reason in str(storage_problem(state.describe()))
