@@ -161,6 +161,10 @@ def file_mistake(text: str, args: Sequence[str]) -> str:
 def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
     if file := re.search(r"Invalid content in sub-config file (.*?): (.*?)(?= - Expected a |$)", text):
         return f"{file[1]} cannot be read ({broken_yaml(file[2])})"
+    own = re.search(r"Not of type (\w+): (.*?)(?= - Expected a |$)", text)
+    if own and own[1] not in WORDS:
+        # The suite's own types, such as the names of metrics, raise messages of their own.
+        return own[2]
     text = text.partition(" Subclass types expect")[0]
     found = PATH.match(text) or VALUE.fullmatch(text)
     if kind is None or not found:
