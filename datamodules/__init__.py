@@ -11,9 +11,6 @@ from typing import TYPE_CHECKING
 from headstart.output.lazy_exports import lazy_exports
 
 if TYPE_CHECKING:
-    from headstart.datamodules.drawings.drawn_photos import DrawnObjects as DrawnObjects
-    from headstart.datamodules.drawings.drawn_photos import DrawnPets as DrawnPets
-    from headstart.datamodules.drawings.drawn_scenes import DrawnScenes as DrawnScenes
     from headstart.datamodules.feature_stream import FeatureStream as FeatureStream
     from headstart.datamodules.photo_stream import PhotoStream as PhotoStream
     from headstart.datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
@@ -21,6 +18,9 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.class_folders import ClassFolders as ClassFolders
     from headstart.datamodules.photos.class_subset import ClassSubset as ClassSubset
     from headstart.datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
+    from headstart.datamodules.photos.drawn_photos import DrawnObjects as DrawnObjects
+    from headstart.datamodules.photos.drawn_photos import DrawnPets as DrawnPets
+    from headstart.datamodules.photos.drawn_photos import DrawnScenes as DrawnScenes
     from headstart.datamodules.photos.hugging_face_dataset import HuggingFaceDataset as HuggingFaceDataset
     from headstart.datamodules.photos.label_maps import MapFolders as MapFolders
     from headstart.datamodules.photos.label_maps import TorchvisionSegmentation as TorchvisionSegmentation
@@ -39,5 +39,5 @@ __all__ = list(HOMES)
 def import_photo_sources() -> None:
     """Import every source of photos that is exported: a class is known by its bare name once it is imported."""
     for home in sorted(set(HOMES.values())):
-        if home.startswith((f"{__name__}.photos.", f"{__name__}.drawings.")):
+        if home.startswith(f"{__name__}.photos."):
             import_module(home)

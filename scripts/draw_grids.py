@@ -1,4 +1,4 @@
-"""Draws the labelled sample grids of the embedded default's two tasks for the documentation.
+"""Draw the labelled sample grids of the embedded default's two tasks for the documentation.
 
 python -m headstart.scripts.draw_grids
 """
@@ -22,7 +22,7 @@ _CAPTION = 14
 
 
 def tile(drawings: Sequence[tuple[Image.Image, str]]) -> Image.Image:
-    """Lays pictures of one size out in rows, each with its caption below, on a white ground.
+    """Return one picture of equally large pictures in rows, each with its caption below, on a white ground.
 
     The palette has 256 colours, because noise hardly compresses otherwise.
     """
@@ -30,15 +30,16 @@ def tile(drawings: Sequence[tuple[Image.Image, str]]) -> Image.Image:
     across, down = size + _GAP, size + _GAP + _CAPTION
     sheet = Image.new("RGB", (_COLUMNS * across + _GAP, math.ceil(len(drawings) / _COLUMNS) * down + _GAP), "white")
     pen = ImageDraw.Draw(sheet)
-    for place, (picture, text) in enumerate(drawings):
-        left, top = _GAP + place % _COLUMNS * across, _GAP + place // _COLUMNS * down
+    for position, (picture, text) in enumerate(drawings):
+        row, column = divmod(position, _COLUMNS)
+        left, top = _GAP + column * across, _GAP + row * down
         sheet.paste(picture, (left, top))
         pen.text((left + size // 2, top + size + 1), text, fill="black", anchor="ma", font_size=10)
     return sheet.quantize(256, dither=Image.Dither.NONE)
 
 
 def draw_grids(output: Path = IMAGES) -> None:
-    """Writes `drawn_pets.png` (cats above, dogs below) and `drawn_objects.png` (one drawing per class).
+    """Write `drawn_pets.png` (cats above, dogs below) and `drawn_objects.png` (one drawing per class).
 
     Args:
         output: The folder that the two pictures are written to.

@@ -30,11 +30,12 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
     train = source.train()
     if count > len(train):
         raise UserError(f"count: {count} photos are wanted, {source.name} has {len(train)} for training")
-    for place in range(count):
-        path = target / train.classes[train.labels[place]] / f"{place}.png"
+
+    for index in range(count):
+        path = target / train.classes[train.labels[index]] / f"{index}.png"
         path.parent.mkdir(parents=True, exist_ok=True)
         with replacing(path) as partial:
-            train.read(place).save(partial, format="png")
+            train.read(index).save(partial, format="png")
     say(f"wrote {count} photos to {folder}")
 
 

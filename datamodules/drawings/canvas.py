@@ -151,11 +151,6 @@ USUAL = Difficulty()
 Painter = Callable[[Canvas, Generator], None]
 
 
-def by_name(*painters: Painter) -> dict[str, Painter]:
-    """Names the subjects of painters as their functions: `_round_tree` paints a `round tree`."""
-    return {painter.__name__.strip("_").replace("_", " "): painter for painter in painters}
-
-
 def ink(canvas: Canvas, rng: Generator) -> Color:
     """Draws a colour that stands out from the canvas's ground, if a few tries find one."""
     color = random_color(rng)

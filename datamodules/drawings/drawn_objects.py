@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
+
 import numpy as np
+import yaml
 from PIL import Image
 
 from headstart.datamodules.drawings.canvas import Painter, render
-from headstart.datamodules.drawings.drawn_animals import ANIMALS
-from headstart.datamodules.drawings.drawn_plants import PLANTS
-from headstart.datamodules.drawings.drawn_signs import SIGNS
-from headstart.datamodules.drawings.drawn_things import THINGS
+from headstart.datamodules.drawings.tables import paint_table
 
-_PAINTERS: dict[str, Painter] = {**PLANTS, **ANIMALS, **THINGS, **SIGNS}
+_TABLES = [Path(__file__).parent / "objects" / f"{group}.yaml" for group in ("plants", "animals", "things", "signs")]
+PAINTERS: dict[str, Painter] = {
+    name: partial(paint_table, steps) for path in _TABLES for name, steps in yaml.safe_load(path.read_text()).items()
+}
+SOURCE_CLASSES: tuple[str, ...] = tuple(PAINTERS)
 
-SOURCE_CLASSES: tuple[str, ...] = tuple(_PAINTERS)
-
-# Sets the source task's random streams apart from those of every other task, whatever their seeds.
+# Separates the source task's random streams from those of every other task, whatever their seeds.
 _STREAM = 7_331_000
 
 
 def draw_object(label: int, index: int, seed: int = 0, size: int = 64) -> Image.Image:
-    """Draws one object of the source task, by its class's position in `SOURCE_CLASSES`; otherwise as `draw_pet`."""
+    """Draw one object of the source task, by its class's position in `SOURCE_CLASSES`; otherwise as `draw_pet`."""
     rng = np.random.default_rng((_STREAM, seed, index, label))
-    return render(_PAINTERS[SOURCE_CLASSES[label]], rng, size)
+    return render(PAINTERS[SOURCE_CLASSES[label]], rng, size)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import sys
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from PIL import Image
 
 from headstart.datamodules.drawings.canvas import (
     SUPERSAMPLING,
+    USUAL,
     Canvas,
     Color,
     Difficulty,
@@ -24,16 +22,8 @@ from headstart.datamodules.drawings.canvas import (
     paint_background,
     sample_pose,
 )
-from headstart.datamodules.drawings.drawn_animals import ANIMALS
-from headstart.datamodules.drawings.drawn_photos import OBJECTS, DrawnSource, digest_code
-from headstart.datamodules.drawings.drawn_plants import PLANTS
-from headstart.datamodules.drawings.drawn_signs import SIGNS
-from headstart.datamodules.drawings.drawn_things import THINGS
-from headstart.datamodules.photos.photo_source import Photos
-from headstart.output.errors import UserError, require_different
+from headstart.datamodules.drawings.drawn_objects import PAINTERS
 
-PAINTERS = {**PLANTS, **ANIMALS, **THINGS, **SIGNS}
-BACKGROUND = "background"
 # Half-width of a subject, as a share of the picture's.
 SCALE = (0.4, 0.7)
 TURN = 0.35
@@ -44,7 +34,7 @@ _STREAM = 5_191_000
 
 @dataclass(frozen=True)
 class LabelledCanvas(Canvas):
-    """A canvas that notes, with every shape painted, which class its pixels are of now.
+    """A canvas that labels the pixels of every painted shape.
 
     Attributes:
         labels: The label map, of the picture's size, with the label in the red channel.
@@ -62,124 +52,45 @@ class LabelledCanvas(Canvas):
         Canvas(self.labels, self.pose, self.warp, outline, self.ground).polygon(points, inside)
 
 
-@dataclass(frozen=True)
-class Setting:
-    """What scenes are of.
-
-    Attributes:
-        subjects: Names of the subjects, whose labels begin at 1; 0 is the background.
-        most: The most subjects in one scene; each scene has at least one.
-        difficulty: What makes them harder to recognise.
-        seed: Seed of the scenes.
-        size: Width and height in pixels.
-    """
-
-    subjects: tuple[str, ...]
-    most: int
-    difficulty: Difficulty
-    seed: int
-    size: int
-
-
-def draw_scene(index: int, setting: Setting) -> tuple[Image.Image, Image.Image]:
-    """Draw one scene; the same arguments always give the same.
+def draw_scene(
+    index: int,
+    subjects: Sequence[str],
+    most: int = 3,
+    seed: int = 0,
+    size: int = 64,
+    difficulty: Difficulty = USUAL,
+    label_map: bool = False,
+) -> Image.Image:
+    """Draw one scene or its label map; the same arguments always give the same.
 
     Subjects are painted one after the other, so that later ones cover earlier ones; clutter that covers them is
     background.
 
     Args:
         index: Which of the scenes, 0 or more.
-        setting: What it is of.
+        subjects: Names of the subjects, whose labels begin at 1; 0 is the background.
+        most: The most subjects in one scene; each scene has at least one.
+        seed: Seed of the scenes.
+        size: Width and height in pixels.
+        difficulty: What makes the subjects harder to recognise.
+        label_map: Whether the label map is returned, with the label in all three channels.
 
     Returns:
-        The picture and its label map, both in RGB and of one size; the map has the label in all three channels.
+        The picture or the map, in RGB.
     """
-    rng = np.random.default_rng((_STREAM, setting.seed, index))
-    side, difficulty = SUPERSAMPLING * setting.size, setting.difficulty
+    rng = np.random.default_rng((_STREAM, seed, index))
+    side = SUPERSAMPLING * size
     image, ground = paint_background(rng, side, WEAR)
     outline = blend(ground, (0, 0, 0), 0.8) if rng.random() < 0.6 else None
     labels = Image.new("RGB", image.size)
     canvas = LabelledCanvas(image, np.eye(2, 3), Warp.sample(rng, side), outline, ground, labels, 0)
-    for _ in range(int(rng.integers(1, setting.most + 1))):
-        subject = int(rng.integers(len(setting.subjects)))
+
+    for _ in range(int(rng.integers(1, most + 1))):
+        subject = int(rng.integers(len(subjects)))
         pose = sample_pose(rng, side, SCALE, TURN * difficulty.pose)
-        PAINTERS[setting.subjects[subject]](replace(canvas, pose=pose, label=subject + 1), rng)
+        PAINTERS[subjects[subject]](replace(canvas, pose=pose, label=subject + 1), rng)
+
     occlude(canvas, rng, WEAR * difficulty.occlusion)
-    picture = develop(image, rng, setting.size, WEAR, WEAR * difficulty.noise)
-    label_map = labels.getchannel("R").resize(picture.size, Image.Resampling.NEAREST)
-    return picture, Image.merge("RGB", [label_map] * 3)
-
-
-class Scenes(Photos):
-    """Scenes made on demand, or their label maps.
-
-    Args:
-        indices: Index of each scene.
-        setting: What they are of.
-        are_maps: Whether these are the label maps.
-    """
-
-    def __init__(self, indices: Sequence[int], setting: Setting, are_maps: bool = False) -> None:
-        self.indices, self.setting, self.are_maps = indices, setting, are_maps
-        self.names = [f"scene {index}" for index in indices]
-        self.labels: NDArray[np.int64] = np.zeros(len(indices), dtype=np.int64)
-        self.classes = (BACKGROUND, *setting.subjects)
-        if not are_maps:
-            self.maps = Scenes(indices, setting, are_maps=True)
-
-    def read(self, index: int) -> Image.Image:
-        """Draw one picture, or one label map."""
-        return draw_scene(self.indices[index], self.setting)[self.are_maps]
-
-    def digest(self, index: int) -> str:
-        """Digest what is drawn and the code that draws it."""
-        code = digest_code((*OBJECTS, sys.modules[__name__]))
-        drawn = f"{code} {self.indices[index]} {astuple(self.setting)} {self.are_maps}"
-        return hashlib.sha256(drawn.encode()).hexdigest()
-
-
-class DrawnScenes(DrawnSource):
-    """Drawn scenes with a class for every pixel: background, and the subjects that are asked for.
-
-    Args:
-        subjects: What is in the scenes, some of the 60 classes of drawn objects; label 0 is the background.
-        most: The most subjects in one scene.
-        train_size: Number of training scenes.
-        validation_size: Number of validation scenes; none of them is a training scene.
-        drawing_seed: Seed of the scenes.
-        occlusion: How much lies in front of the subjects, in multiples of what does by default.
-        noise: How strong the noise is, likewise.
-        pose: How far the subjects are turned, likewise; at 9 they stand at any angle.
-        size: Width and height of a scene in pixels.
-        name: What the results call the data set.
-    """
-
-    def __init__(
-        self,
-        subjects: list[str],
-        most: PositiveInt = 3,
-        train_size: PositiveInt = 1000,
-        validation_size: PositiveInt = 200,
-        drawing_seed: NonNegativeInt = 0,
-        occlusion: NonNegativeFloat = 1.0,
-        noise: NonNegativeFloat = 1.0,
-        pose: NonNegativeFloat = 1.0,
-        size: PositiveInt = 64,
-        name: str = "drawn_scenes",
-    ) -> None:
-        difficulty = Difficulty(occlusion, noise, pose)
-        self.setting = Setting(tuple(subjects), most, difficulty, drawing_seed, size)
-        self.train_size, self.validation_size = train_size, validation_size
-        self.name = name
-
-    def drawings(self, first: int, count: int) -> Scenes:
-        """Give so many scenes, from an index on.
-
-        Raises:
-            UserError: A subject is none that is drawn, or comes twice.
-        """
-        require_different("subjects", self.setting.subjects)
-        unknown = [subject for subject in self.setting.subjects if subject not in PAINTERS]
-        if unknown:
-            raise UserError(f"subjects: {', '.join(unknown)} given; allowed are {', '.join(PAINTERS)}")
-        return Scenes(range(first, first + count), self.setting)
+    if label_map:
+        return Image.merge("RGB", [labels.getchannel("R").resize((size, size), Image.Resampling.NEAREST)] * 3)
+    return develop(image, rng, size, WEAR, WEAR * difficulty.noise)

@@ -12,8 +12,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from headstart.datamodules import near_duplicates
-from headstart.datamodules.drawings.drawn_photos import DrawnPets
+from headstart.datamodules import DrawnPets, near_duplicates
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.near_duplicates import find_near_duplicates, thumbnails
 from headstart.datamodules.photo_stream import PhotoStream

@@ -11,7 +11,8 @@ from PIL import Image
 
 from headstart.datamodules import DrawnScenes
 from headstart.datamodules.drawings.canvas import Warp
-from headstart.datamodules.drawings.drawn_scenes import PAINTERS, LabelledCanvas
+from headstart.datamodules.drawings.drawn_objects import PAINTERS
+from headstart.datamodules.drawings.drawn_scenes import LabelledCanvas
 from headstart.output.errors import UserError
 
 GROUND = (200, 200, 200)

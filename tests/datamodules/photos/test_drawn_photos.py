@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from headstart.datamodules import DrawnObjects, DrawnPets
-from headstart.datamodules.drawings import canvas, drawn_photos
+from headstart.datamodules.drawings import canvas
 from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
 from headstart.datamodules.drawings.drawn_pets import draw_pet
+from headstart.datamodules.photos import drawn_photos
 
 
 def test_splits_are_balanced_and_apart() -> None:
@@ -77,7 +78,7 @@ def test_objects_of_all_classes_in_turn() -> None:
 
 
 def test_default_objects_are_none_that_the_backbone_was_trained_on() -> None:
-    seen = drawn_photos.object_drawings(0, 60, seed=0)
+    seen = DrawnObjects(train_size=60, drawing_seed=0).train()
     assert not set(seen.digests()) & set(DrawnObjects(train_size=60).train().digests())
 
 

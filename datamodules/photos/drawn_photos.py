@@ -1,0 +1,226 @@
+"""Drawings as data sets: pets, the embedded default; objects, which its backbone comes from; and scenes of objects."""
+
+from __future__ import annotations
+
+import hashlib
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from functools import cache, partial
+from pathlib import Path
+
+import numpy as np
+from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveInt
+from PIL import Image
+
+from headstart.datamodules.drawings import canvas
+from headstart.datamodules.drawings.canvas import Difficulty
+from headstart.datamodules.drawings.drawn_objects import SOURCE_CLASSES, draw_object
+from headstart.datamodules.drawings.drawn_pets import draw_pet
+from headstart.datamodules.drawings.drawn_scenes import draw_scene
+from headstart.datamodules.photos.photo_source import Photos, PhotoSource
+from headstart.output.errors import UserError, require_different
+
+# Far from the training drawings, so that another training size does not change them.
+FIRST_FOR_VALIDATION = 1_000_000
+
+
+class Drawings(Photos):
+    """Drawings made on demand.
+
+    Args:
+        draw: The function that draws a picture, with all options that the pictures share.
+        arguments: Its positional arguments for each picture.
+        names: Names of the pictures.
+        labels: Their classes.
+        classes: Names of the classes.
+    """
+
+    def __init__(
+        self,
+        draw: partial[Image.Image],
+        arguments: Sequence[tuple[int, ...]],
+        names: Iterable[str],
+        labels: Iterable[int],
+        classes: Sequence[str],
+    ) -> None:
+        self.draw = draw
+        self.arguments = arguments
+        self.names = list(names)
+        self.labels = np.array(list(labels), dtype=np.int64)
+        self.classes = tuple(classes)
+
+    def read(self, index: int) -> Image.Image:
+        """Draw one picture."""
+        return self.draw(*self.arguments[index])
+
+    def digest(self, index: int) -> str:
+        """Digest one picture: the function that draws it, its arguments and the code."""
+        picture = f"{digest_code()} {self.draw.func.__name__} {self.arguments[index]} {self.draw.keywords}"
+        return hashlib.sha256(picture.encode()).hexdigest()
+
+
+@cache
+def digest_code() -> str:
+    """Return a digest of all files that drawings follow from."""
+    files = sorted(path for path in Path(canvas.__file__).parent.rglob("*") if path.suffix in {".py", ".yaml"})
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def draw_classes(draw: partial[Image.Image], classes: Sequence[str], indices: Iterable[int]) -> Drawings:
+    """Return drawings of some classes in turn.
+
+    Args:
+        draw: The function that draws a picture from its label and its index.
+        classes: Names of the classes.
+        indices: Index of each drawing.
+    """
+    arguments = [(place % len(classes), int(index)) for place, index in enumerate(indices)]
+    names = (f"{classes[label]}/{index}" for label, index in arguments)
+    return Drawings(draw, arguments, names, (label for label, _ in arguments), classes)
+
+
+class DrawnSource(PhotoSource):
+    """Drawings made on demand, by their indices; training and validation share none.
+
+    Attributes:
+        train_size: Number of training drawings.
+        validation_size: Number of validation drawings.
+    """
+
+    train_size: int
+    validation_size: int
+
+    def train(self) -> Photos:
+        """Return the training drawings."""
+        return self.drawings(0, self.train_size)
+
+    def validation(self) -> Photos:
+        """Return the validation drawings."""
+        return self.drawings(FIRST_FOR_VALIDATION, self.validation_size)
+
+    @abstractmethod
+    def drawings(self, first: int, count: int) -> Photos:
+        """Return a number of drawings, from an index on."""
+
+
+class DrawnPets(DrawnSource):
+    """The embedded default: drawn cats and dogs, for a first look without any download.
+
+    Args:
+        train_size: Number of training drawings.
+        validation_size: Number of validation drawings; none of them is a training drawing.
+        drawing_seed: Seed of the drawings.
+        occlusion: How much lies in front of the pets, in multiples of what does by default.
+        noise: How strong the noise is, likewise.
+        pose: How far the pets are turned, likewise; at 12 they stand at any angle.
+    """
+
+    name = "drawn_pets"
+
+    def __init__(
+        self,
+        train_size: PositiveInt = 1000,
+        validation_size: PositiveInt = 500,
+        drawing_seed: NonNegativeInt = 0,
+        occlusion: NonNegativeFloat = 1.0,
+        noise: NonNegativeFloat = 1.0,
+        pose: NonNegativeFloat = 1.0,
+    ) -> None:
+        difficulty = Difficulty(float(occlusion), float(noise), float(pose))
+        changed = [f"{name} {value:g}" for name, value in asdict(difficulty).items() if value != 1]
+        if changed:
+            self.name = f"drawn_pets, {', '.join(changed)}"
+        self.train_size, self.validation_size = train_size, validation_size
+        self.draw = partial(draw_pet, seed=drawing_seed, difficulty=difficulty)
+
+    def drawings(self, first: int, count: int) -> Drawings:
+        """Return a number of drawings, cats and dogs in turn, from an index on."""
+        return draw_classes(self.draw, ("cats", "dogs"), range(first, first + count))
+
+
+class DrawnObjects(DrawnSource):
+    """The task that the embedded backbone was pre-trained on: drawn objects of 60 classes, none of them a pet.
+
+    Args:
+        train_size: Number of training drawings, as many of every class if 60 divides it.
+        validation_size: Number of validation drawings; none of them is a training drawing.
+        drawing_seed: Seed of the drawings. The backbone was pre-trained on drawings of seed 0, which are none of any
+            other seed.
+    """
+
+    name = "drawn_objects"
+
+    def __init__(
+        self, train_size: PositiveInt = 1200, validation_size: PositiveInt = 600, drawing_seed: NonNegativeInt = 1
+    ) -> None:
+        self.train_size, self.validation_size = train_size, validation_size
+        self.draw = partial(draw_object, seed=drawing_seed)
+
+    def drawings(self, first: int, count: int) -> Drawings:
+        """Return a number of drawings, the classes in turn, from an index of every class on."""
+        indices = (first + place // len(SOURCE_CLASSES) for place in range(count))
+        return draw_classes(self.draw, SOURCE_CLASSES, indices)
+
+
+class DrawnScenes(DrawnSource):
+    """Drawn scenes with a class for every pixel: background, and the subjects that are asked for.
+
+    Args:
+        subjects: What is in the scenes, some of the 60 classes of drawn objects; label 0 is the background.
+        most: The most subjects in one scene.
+        train_size: Number of training scenes.
+        validation_size: Number of validation scenes; none of them is a training scene.
+        drawing_seed: Seed of the scenes.
+        occlusion: How much lies in front of the subjects, in multiples of what does by default.
+        noise: How strong the noise is, likewise.
+        pose: How far the subjects are turned, likewise; at 9 they stand at any angle.
+        size: Width and height of a scene in pixels.
+        name: What the results call the data set.
+    """
+
+    def __init__(
+        self,
+        subjects: list[str],
+        most: PositiveInt = 3,
+        train_size: PositiveInt = 1000,
+        validation_size: PositiveInt = 200,
+        drawing_seed: NonNegativeInt = 0,
+        occlusion: NonNegativeFloat = 1.0,
+        noise: NonNegativeFloat = 1.0,
+        pose: NonNegativeFloat = 1.0,
+        size: PositiveInt = 64,
+        name: str = "drawn_scenes",
+    ) -> None:
+        self.subjects = tuple(subjects)
+        self.train_size, self.validation_size = train_size, validation_size
+        self.name = name
+        difficulty = Difficulty(float(occlusion), float(noise), float(pose))
+        self.options = {
+            "subjects": self.subjects,
+            "most": most,
+            "seed": drawing_seed,
+            "size": size,
+            "difficulty": difficulty,
+        }
+
+    def drawings(self, first: int, count: int) -> Drawings:
+        """Return a number of scenes, from an index on.
+
+        Raises:
+            UserError: A subject is none that is drawn, or comes twice.
+        """
+        require_different("subjects", self.subjects)
+        unknown = [subject for subject in self.subjects if subject not in SOURCE_CLASSES]
+        if unknown:
+            raise UserError(f"subjects: {', '.join(unknown)} given; allowed are {', '.join(SOURCE_CLASSES)}")
+
+        arguments = [(index,) for index in range(first, first + count)]
+        names, labels = [f"scene {index}" for (index,) in arguments], [0] * count
+        classes = ("background", *self.subjects)
+        scenes, maps = (
+            Drawings(partial(draw_scene, label_map=label_map, **self.options), arguments, names, labels, classes)
+            for label_map in (False, True)
+        )
+        scenes.maps = maps
+        return scenes
