@@ -17,10 +17,10 @@ if not __package__ and "headstart" not in sys.modules:
     sys.modules["headstart"] = module_from_spec(_spec)  # type: ignore[arg-type]
     sys.modules["headstart"].__spec__.loader.exec_module(sys.modules["headstart"])  # type: ignore[union-attr]
 
+from headstart.output.arguments import as_arguments
 from headstart.output.errors import INCOMPLETE
 from headstart.output.import_paths import import_from_working_folder
 from headstart.output.parser import mistakes_of_users, one_line_errors
-from headstart.output.sub_commands import as_arguments
 from headstart.output.version import describe_version
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import sqlite3
-import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, suppress
@@ -17,9 +16,7 @@ from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat
 
 from headstart.output.errors import UserError, reason_of
-from headstart.output.parser import run_function
 from headstart.output.printable import print_lines, say
-from headstart.output.sub_commands import plain_arguments
 from headstart.output.tables import print_table
 from headstart.store import ledger
 from headstart.store.cache import cache_folder
@@ -198,8 +195,10 @@ def _delete(entry: Entry) -> None:
     try:
         for part in entry.parts:
             if part.is_dir() and not part.is_symlink():
-                # Whatever ends this command, what is left has a name by which nothing is found.
-                shutil.rmtree(part.rename(part.with_name(f".removed-{part.name}")))
+                # A killed removal leaves a folder of this name, which nothing finds.
+                removed = part.with_name(f".removed-{part.name}")
+                shutil.rmtree(removed, ignore_errors=True)
+                shutil.rmtree(part.rename(removed))
             else:
                 part.unlink()
         if entry.path not in entry.parts and not any(entry.path.iterdir()):
@@ -214,12 +213,3 @@ def _readable(size: float) -> str:
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"
-
-
-def main(args: Sequence[str] | None = None) -> None:
-    """Run `headstart cache`.
-
-    Args:
-        args: Options; those of the process by default.
-    """
-    run_function(cache, plain_arguments(sys.argv[1:] if args is None else args, (), (), {"--remove"}))

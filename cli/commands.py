@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -73,20 +74,37 @@ COMMANDS = {
         "list": Command(
             "what there is to name: methods, metrics, models, ...", "headstart.evaluation.listing:list_choices"
         ),
-        "cache": Command("show and remove what is stored on this machine", "headstart.cli.cache:main"),
-        "write-photos": Command("write photos of a data set as files", "headstart.scripts.write_photos:main"),
-        "write-catalog": Command("write a stimuli catalog", "headstart.scripts.write_catalog:main"),
+        "cache": Command("show and remove what is stored on this machine", "headstart.cli.cache:cache"),
+        "write-photos": Command("write photos of a data set as files", "headstart.scripts.write_photos:write_photos"),
+        "write-catalog": Command("write a stimuli catalog", "headstart.scripts.write_catalog:write_catalog"),
     },
 }
 
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
-# The sub-commands of `evaluate.py`.
+# Commands whose required options are given without their names.
+POSITIONAL = {
+    "sample-efficiency",
+    "leaderboard",
+    "report",
+    "submissions-report",
+    "performances",
+    "list",
+    "write-photos",
+    "write-catalog",
+}
+# The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("headstart.evaluation.")}
 
 
-def help_lines() -> list[str]:
-    """List the commands, those of each question together."""
-    lines = ["usage: headstart COMMAND [OPTIONS]", ""]
-    for question, commands in COMMANDS.items():
-        lines += [question, *(f"  {name:18}  {each.summary}" for name, each in commands.items() if each.summary), ""]
-    return [*lines, "headstart COMMAND --help lists the options of a command; headstart --version."]
+def help_lines(commands: Mapping[str, Command], prog: str) -> list[str]:
+    """List commands, those of each question together.
+
+    Args:
+        commands: The commands.
+        prog: The program that runs them.
+    """
+    lines = [f"usage: {prog} COMMAND [OPTIONS]", ""]
+    for question, group in COMMANDS.items():
+        listed = [f"  {name:18}  {each.summary}" for name, each in group.items() if name in commands and each.summary]
+        lines += [question, *listed, ""] if listed else []
+    return [*lines, f"{prog} COMMAND --help lists the options of a command; {prog} --version."]

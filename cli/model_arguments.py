@@ -72,6 +72,6 @@ def _load(value: Any, folder: Path) -> Any:  # noqa: ANN401 - as above
         return value
     try:
         file = folder / value
-        return yaml.safe_load(file.read_text(encoding="utf-8") if file.suffix == ".yaml" else value)
+        return yaml.safe_load(file.read_text(encoding="utf-8") if file.suffix in (".yaml", ".yml", ".json") else value)
     except (OSError, ValueError, yaml.YAMLError):
         return None

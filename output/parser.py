@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import jsonargparse
 
+from headstart.output.arguments import plain_arguments
 from headstart.output.class_help import LISTS, ClassHelp
 from headstart.output.class_names import accept_other_names
 from headstart.output.errors import Terminated, UsageError, UserError
@@ -35,12 +37,16 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
-        given = find_configurations(sys.argv[1:] if args is None else args)
+        given = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
             # What is passed on to the parser of a class has been read as YAML and written as Python before.
             given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
+
+    def plain_arguments(self, args: Sequence[str]) -> list[str]:
+        """Return arguments as this parser reads them; the parser of a class gets them so."""
+        return plain_arguments(args, self._actions) if self.exit_on_error else list(args)
 
     def parse_path(self, cfg_path: Any, *rest: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - a namespace
         """Read a file of options, as the base class does; a UsageError where it is no text."""
@@ -123,7 +129,9 @@ def one_line_errors() -> Iterator[None]:
     except UserError as error:
         message, code = printable(" ".join(str(error).split())), error.code
     except BrokenPipeError:
-        # Python writes what is left in its buffer at the end.
+        if not _output_is_closed():
+            raise
+        # Python writes the rest of its buffer at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(CLOSED) from None
     except KeyboardInterrupt:
@@ -132,6 +140,17 @@ def one_line_errors() -> Iterator[None]:
         message, code = "terminated", error.status
     say(f"error: {message}", sys.stderr)
     raise SystemExit(code)
+
+
+def _output_is_closed() -> bool:
+    """Whether nobody reads the output, as behind `| head`; other pipes may break, too."""
+    try:
+        poll = select.poll()
+        poll.register(sys.stdout.fileno(), 0)
+    except OSError:
+        # The output is no file of the system, as in a notebook.
+        return False
+    return bool(poll.poll(0))
 
 
 @contextmanager
@@ -149,18 +168,6 @@ def _raising_on_sigterm() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_DFL if before is None else before)
-
-
-def run_function(function: Callable[..., object], args: Sequence[str] | None = None) -> None:
-    """Run a function as a command whose options are its arguments, with one line for a user's mistake.
-
-    Args:
-        function: The function.
-        args: The options; those of the process by default.
-    """
-    with one_line_errors():
-        given = None if args is None else list(args)
-        jsonargparse.auto_cli(function, args=given, parser_class=OneLineErrorParser)
 
 
 def _mistakes() -> tuple[type[Exception], ...]:

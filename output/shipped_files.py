@@ -34,7 +34,7 @@ def find_file(named: str | Path) -> Path:
 
 
 def find_configurations(args: Sequence[str]) -> list[str]:
-    """Put where configurations are in place of what options name them by.
+    """Return options with the paths of the configurations that they name.
 
     Args:
         args: Options of a command.
@@ -42,10 +42,16 @@ def find_configurations(args: Sequence[str]) -> list[str]:
     found = []
     for before, arg in pairwise(["", *args]):
         if before == CONFIG:
-            found.append(str(find_file(arg)))
+            found.append(_find(arg))
         elif arg.startswith(f"{CONFIG}="):
-            found.append(f"{CONFIG}={find_file(arg.removeprefix(f'{CONFIG}='))}")
+            found.append(f"{CONFIG}={_find(arg.removeprefix(f'{CONFIG}='))}")
         else:
             group = GROUP.fullmatch(arg)
-            found.append(f"{group[1]}{find_file(group[2])}" if group else arg)
+            found.append(f"{group[1]}{_find(group[2])}" if group else arg)
     return found
+
+
+def _find(value: str) -> str:
+    """Return where the file of an option lies; a value that names no file, such as a mapping in one line, as it is."""
+    path = find_file(value)
+    return str(path) if path.is_absolute() and not Path(value).is_absolute() else value

@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args, get_origin
 
 import yaml
 
+from headstart.output.class_help import LISTS
 from headstart.output.errors import broken_yaml, reason_of
 from headstart.output.shipped_files import find_configurations
 
@@ -97,8 +98,8 @@ def explain(
         return OptionMistake(name, "there is no such option", _closest(name, known))
     if "expected one argument" in text:
         name = next((arg[2:] for arg in args if "=" not in arg and arg.startswith((f"--{name}.", f"--{name}"))), name)
-        kind = "CLASS" if name.endswith(".help") else "VALUE"
-        return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}")
+        kind, hint = ("CLASS", f"; {LISTS}") if name.endswith(".help") else ("VALUE", "")
+        return OptionMistake(name, f"expected a {kind.lower()}, written --{name}={kind}{hint}")
     if "required: " in text:
         has_file = "config" not in known or any(arg.startswith("--config") for arg in args)
         return OptionMistake(
@@ -200,7 +201,7 @@ def _leaves(kind: Any, value: str) -> list[Any]:  # noqa: ANN401 - a type
 def _class_problem(path: str, base: type) -> str:
     """Return why an option cannot take the class or function of an import path."""
     try:
-        pkgutil.resolve_name(path)
+        found = pkgutil.resolve_name(path)
     except Exception as error:
         # A module of the user's may raise anything while it is imported.
         return f"{path} cannot be imported: {reason_of(error)}{_suggest(path)}"

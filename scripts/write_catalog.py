@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-from functools import partial
 from pathlib import Path
 
 from jsonargparse.typing import PositiveInt
@@ -13,7 +12,6 @@ from headstart.contract.documents import read_catalog
 from headstart.contract.problems import ContractError
 from headstart.output.errors import UserError
 from headstart.output.files import replacing
-from headstart.output.parser import run_function
 from headstart.output.printable import say
 
 SUFFIXES = {".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"}
@@ -66,6 +64,3 @@ def _is_picture_of(path: Path, root: Path) -> bool:
     """Tell whether a path is a picture's, lies in the folder when its links are followed, and is a name by contract."""
     named = path.suffix.lower() in SUFFIXES and "\\" not in path.relative_to(root).as_posix()
     return named and path.is_file() and path.resolve().is_relative_to(root.resolve())
-
-
-main = partial(run_function, write_catalog)

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
-
 from jsonargparse.typing import PositiveInt
 
 from headstart.datamodules import DrawnPets, PhotoSource
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder, replacing
-from headstart.output.parser import run_function
 from headstart.output.printable import say
 
 
@@ -37,6 +34,3 @@ def write_photos(folder: str, photos: PhotoSource | None = None, count: Positive
         with replacing(path) as partial:
             train.read(index).save(partial, format="png")
     say(f"wrote {count} photos to {folder}")
-
-
-main = partial(run_function, write_photos)

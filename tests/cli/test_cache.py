@@ -75,6 +75,12 @@ def test_removed_by_name_and_by_kind(stored: Path, capsys: pytest.CaptureFixture
     assert not Path("runs/other").exists()
 
 
+def test_removed_after_a_removal_that_was_killed(stored: Path) -> None:
+    (stored / "datasets" / ".removed-mine" / "inside").mkdir(parents=True)
+    assert [entry.name for entry in cache(remove="mine")] == ["mine"]
+    assert list((stored / "datasets").iterdir()) == []
+
+
 def test_removed_by_age(stored: Path) -> None:
     old, young = by_kind(cache())["features"]
     for path in (old.path, *old.path.rglob("*")):

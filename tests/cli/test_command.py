@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from headstart.__main__ import main
+from headstart.cli.command_line import load
 from headstart.cli.commands import COMMANDS, EVALUATIONS, NAMED
-from headstart.output.sub_commands import load
+from headstart.output.parser import one_line_errors
 from headstart.output.version import describe_version
 
 PORTAL = ("portal", "portal worker", "portal admin")
@@ -53,7 +54,7 @@ def test_every_command_has_a_help(name: str, capsys: pytest.CaptureFixture[str])
     [
         (["lis"], "'lis' is no command (closest: list); headstart --help lists them"),
         (["xyzzy"], "'xyzzy' is no command; headstart --help lists them"),
-        (["list"], "list.kind: it is required, and not given"),
+        (["list"], "kind: it is required, and not given"),
         (["train", "--config=nowhere.yaml"], "config: File does not exist"),
     ],
 )
@@ -107,6 +108,11 @@ def test_a_reader_that_has_gone_ends_it_quietly(tmp_path: Path) -> None:
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
+
+
+def test_another_broken_pipe_is_no_reader_that_has_gone() -> None:
+    with pytest.raises(BrokenPipeError, match="of a worker"), one_line_errors():
+        raise BrokenPipeError("of a worker")
 
 
 def test_names_and_metrics_need_no_torch(tmp_path: Path) -> None:

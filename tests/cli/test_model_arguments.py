@@ -33,6 +33,7 @@ def backbone(capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any
         (["--data.backbone.name=resnet18"], {}),
         (["--data.backbone.name", "resnet18"], {}),
         (["--config=other.yaml"], {}),
+        (["--config=other.yml"], {}),
         (["--config", "other.yaml"], {}),
         (["--config=other.yaml", "--data.backbone.name=mobilenet_v2"], {}),
         (["--data.backbone={name: resnet18}"], {}),
@@ -49,7 +50,8 @@ def test_another_model_begins_with_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "other.yaml").write_text("data: {backbone: {name: resnet18}}")
+    for name in ("other.yaml", "other.yml"):
+        (tmp_path / name).write_text("data: {backbone: {name: resnet18}}")
     assert backbone(capsys, SOURCE, *options)["model_args"] == arguments
 
 

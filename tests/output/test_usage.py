@@ -98,7 +98,7 @@ def test_types_are_said_in_words(
 
 SOURCE, HERE = "headstart.datamodules.CatsAndDogs", "headstart.tests.output.test_usage"
 
-NO_SOURCE = "is no PhotoSource; name a class that is not abstract, or a function annotated -> PhotoSource"
+NO_SOURCE = "is no PhotoSource; name one, or a function that is annotated with -> PhotoSource"
 
 
 def unsaid():  # type: ignore[no-untyped-def]  # noqa: ANN201 - what is tested

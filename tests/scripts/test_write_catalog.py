@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from headstart.__main__ import main
 from headstart.contract.documents import read_catalog
-from headstart.scripts.write_catalog import main, write_catalog
+from headstart.scripts.write_catalog import write_catalog
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def refusal(capsys: pytest.CaptureFixture[str], *args: str) -> str:
     """Give the one line that the command fails with."""
     capsys.readouterr()
     with pytest.raises(SystemExit) as caught:
-        main(args)
+        main(["write-catalog", *args])
     assert caught.value.code in {1, 2}
     printed = capsys.readouterr()
     (line,) = printed.err.splitlines()
@@ -60,7 +61,7 @@ def test_mistakes_are_one_line(folder: Path, tmp_path: Path, capsys: pytest.Capt
         capsys, str(folder), f"--output={absent}"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["birds"]
-    main([str(folder), output, "--count=3"])
+    main(["write-catalog", str(folder), output, "--count=3"])
     assert capsys.readouterr().out == f"wrote {tmp_path / 'some.jsonl'}: 3 stimuli\n"
 
 

@@ -1,0 +1,91 @@
+"""Running a command by its name: the options of its function come from the command line."""
+
+from __future__ import annotations
+
+import difflib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import jsonargparse
+
+from headstart.cli.commands import POSITIONAL, Command, help_lines
+from headstart.output.errors import UsageError, UserError
+from headstart.output.import_paths import import_from_working_folder
+from headstart.output.parser import OneLineErrorParser, one_line_errors
+from headstart.output.printable import print_lines, say
+from headstart.output.version import describe_version
+
+
+def run_command(args: Sequence[str] | None, commands: Mapping[str, Command], prog: str = "headstart") -> None:
+    """Run the command that the first arguments name.
+
+    Args:
+        args: The command and its options; those of the process by default.
+        commands: The commands by their names.
+        prog: The program's name in messages.
+
+    Raises:
+        SystemExit: With 2 for a wrong command or option, 1 for another mistake of the user's.
+    """
+    given = list(sys.argv[1:] if args is None else args)
+    with one_line_errors():
+        if given[:1] in ([], ["--help"], ["-h"]):
+            print_lines(help_lines(commands, prog))
+            return
+        if "--version" in given:
+            say(describe_version())
+            return
+
+        import_from_working_folder()
+        names = [" ".join(given[:words]) for words in (2, 1)]
+        name = next((each for each in names if each in commands), None)
+        if name is None:
+            close = difflib.get_close_matches(names[-1], commands, n=1)
+            closest = f" (closest: {close[0]})" if close else ""
+            raise UsageError(f"{names[-1]!r} is no command{closest}; {prog} --help lists them")
+        _run(name, commands[name], given[len(name.split()) :], prog)
+
+
+def _run(name: str, command: Command, args: Sequence[str], prog: str) -> None:
+    # Parsers begin their usage with this.
+    sys.argv[0] = f"{prog} {name}"
+    try:
+        function = load(command.home)
+    except ModuleNotFoundError as error:
+        if not command.extra:
+            raise
+        raise UserError(f"{name}: {error}; pip install 'headstart[{command.extra}]'") from error
+
+    if command.home.endswith(":main"):
+        function([*command.begins, *args])
+    else:
+        run_function(function, args, name in POSITIONAL)
+
+
+def run_function(function: Callable[..., object], args: Sequence[str] | None = None, positional: bool = True) -> None:
+    """Run a function with options from the command line.
+
+    Args:
+        function: The function.
+        args: The options; those of the process by default.
+        positional: Whether required options are given without their names.
+    """
+    with one_line_errors():
+        parser = jsonargparse.auto_parser(function, as_positional=positional, parser_class=OneLineErrorParser)
+        given = parser.plain_arguments(sys.argv[1:] if args is None else args)
+        if "logger" not in {action.dest for action in parser._actions}:
+            # Commands that mirror nothing accept this option, too.
+            given = [arg for arg in given if arg.lower() != "--logger=false"]
+
+        options = parser.instantiate(parser.parse_args(given))
+        options.pop("config", None)
+        function(**options)
+
+
+def load(home: str) -> Callable[..., Any]:
+    """Import the function of a command, `module:function`."""
+    module, name = home.split(":")
+    function: Callable[..., Any] = getattr(import_module(module), name)
+    return function

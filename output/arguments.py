@@ -1,0 +1,79 @@
+"""Arguments as users write them, and as parsers read them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args, get_origin
+
+
+def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> list[str]:
+    """Write arguments as a parser reads them.
+
+    Options may have dashes for underscores. A switch needs no value. Several values of a list may follow its option,
+    or stand without one if the command takes a list without its name.
+
+    Args:
+        args: The arguments as the user wrote them.
+        actions: The parser's actions.
+    """
+    options = {option: action for action in actions for option in action.option_strings}
+    named: list[str] = []
+    free: list[str] = []
+    rest = deque(args)
+    while rest:
+        arg = rest.popleft()
+        if not arg.startswith("--"):
+            free.append(arg)
+            continue
+
+        arg = _underscored(arg)
+        action = options.get(arg)
+        if "=" in arg or (action is not None and action.nargs == 0):
+            named.append(arg)
+            continue
+
+        values = []
+        while rest and not rest[0].startswith("--") and _takes(action, values, rest[0]):
+            values.append(rest.popleft())
+        if not values and _kind(action) is bool:
+            values = ["true"]
+        named.append("=".join([arg, *([json.dumps(values) if len(values) > 1 else values[0]] if values else [])]))
+
+    positional = next((action for action in actions if not action.option_strings), None)
+    if len(free) > 1 and _takes_list(_kind(positional)):
+        free = [json.dumps(free)]
+    return [*named, *free]
+
+
+def as_arguments(options: Mapping[str, Any]) -> list[str]:
+    """Return options that were given from Python, by their names, as a parser reads them from the command line."""
+    texts = {
+        name: value if isinstance(value, str) else json.dumps(value, default=str) for name, value in options.items()
+    }
+    return [f"--{name}={text}" for name, text in texts.items()]
+
+
+def _underscored(arg: str) -> str:
+    """Return an option with underscores for dashes. A name behind a dot may be the user's own, and stays."""
+    name = re.split("[.=]", arg, maxsplit=1)[0]
+    return f"--{name[2:].replace('-', '_')}{arg.removeprefix(name)}"
+
+
+def _takes(action: argparse.Action | None, values: Sequence[str], text: str) -> bool:
+    """Whether a text is one more value of an option."""
+    kind = _kind(action)
+    if kind is bool:
+        return not values and text.lower() in ("true", "false")
+    return not values or _takes_list(kind)
+
+
+def _kind(action: argparse.Action | None) -> Any:  # noqa: ANN401 - a type
+    return getattr(action, "_typehint", None)
+
+
+def _takes_list(kind: Any) -> bool:  # noqa: ANN401 - a type
+    return get_origin(kind) is list or any(get_origin(each) is list for each in get_args(kind))
