@@ -95,6 +95,14 @@ POSITIONAL = {
 # The commands of `evaluate.py`.
 EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("headstart.evaluation.")}
 
+COMPARISON = "comparison"
+# The command line of each task of `headstart train`.
+TASKS = {
+    COMPARISON: "headstart.cli.comparison:ComparisonCLI",
+    "source_training": "headstart.cli.source_training:SourceTrainingCLI",
+    "target_accuracy": "headstart.cli.target_accuracy:TargetAccuracyCLI",
+}
+
 
 def help_lines(commands: Mapping[str, Command], prog: str) -> list[str]:
     """List commands, those of each question together.

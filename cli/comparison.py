@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from headstart.callbacks.configuration import configuration_digest
 from headstart.callbacks.dashboard import DashboardLogger, describe_run
 from headstart.callbacks.measurement import measure
 from headstart.cli.comparison_parser import ComparisonParser
-from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
+from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.row_policy import NotStoredError
 from headstart.modules.networks.backbone import RANDOM, BackboneSpec
@@ -25,30 +25,6 @@ from headstart.output.shipped_files import CONFIGS
 from headstart.store.ledger import RunLedger
 
 BASE_CONFIG = CONFIGS / "base.yaml"
-
-FED = "data.max_samples and data.validation_size choose what is fed"
-EVALUATED = "criterion.evaluate_every chooses when is evaluated"
-ENDED = "a run ends when all of its traces have met the criterion, or at data.max_samples"
-STEPPED = "methods take their own steps with optimisers of their own"
-# What these options of the trainer may be, lest the stream be fed twice or in part, and what to do instead.
-PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "max_epochs": ((1,), FED),
-    "max_steps": ((-1,), FED),
-    "min_epochs": ((None, 0, 1), ENDED),
-    "min_steps": ((None,), ENDED),
-    "fast_dev_run": ((False,), FED),
-    "overfit_batches": ((0.0, 0), FED),
-    "limit_train_batches": ((None, 1.0), FED),
-    "limit_val_batches": ((None, 1.0), FED),
-    "reload_dataloaders_every_n_epochs": ((0,), FED),
-    "check_val_every_n_epoch": ((1,), EVALUATED),
-    "num_sanity_val_steps": ((0,), EVALUATED),
-    "accumulate_grad_batches": ((1,), STEPPED),
-    "gradient_clip_val": ((None, 0, 0.0), STEPPED),
-    "strategy": (("auto",), "one comparison runs on one device"),
-    "plugins": ((None,), "a plugin may change the arithmetic of what is recorded"),
-    "enable_checkpointing": ((False,), "the ledger of traces finishes a run that was cut off"),
-}
 
 
 class ComparisonCLI(TaskCLI):
@@ -62,6 +38,8 @@ class ComparisonCLI(TaskCLI):
     """
 
     task = "comparison"
+    # It follows from the criterion.
+    allowed = frozenset({"val_check_interval"})
     criterion: SampleEfficiency
     results: Results
 
@@ -105,15 +83,19 @@ class ComparisonCLI(TaskCLI):
         """
         self.criterion, self.results = self.config_init["criterion"], self.config_init["results"]
         trainer = self.config_init["trainer"]
-        if trainer["barebones"]:
-            raise UserError("trainer.barebones: True would leave out what measures the traces, leave it at False")
         self._name_run(trainer)
         self.add_progress(trainer, ComparisonProgress(self.criterion))
         return super().instantiate_trainer(**kwargs)
 
     def after_instantiate_classes(self) -> None:
         """Check what several options decide together, before anything is computed."""
-        _require_protocol(self.trainer, self.config.trainer, self.datamodule.trainer_precisions)
+        precisions = self.datamodule.trainer_precisions
+        if self.trainer.precision not in precisions:
+            raise UserError(
+                f"trainer.precision: {self.trainer.precision} is not for this stream; give {' or '.join(precisions)}, "
+                "and data.precision for the arithmetic of a frozen backbone"
+            )
+
         samples, size = self.datamodule.max_samples, self.datamodule.batch_size
         if len(self.criterion.grid(samples, size, 1).samples_seen) < self.criterion.consecutive:
             raise UserError(
@@ -165,16 +147,6 @@ class ComparisonCLI(TaskCLI):
         finally:
             self.results.close()
         return f"{missing.sum()} of {missing.size} traces to measure"
-
-
-def _require_protocol(trainer: Trainer, options: Any, precisions: Sequence[str]) -> None:  # noqa: ANN401 - a namespace of options
-    """Refuse what would feed the stream twice or not to its end, split it over devices, or change the arithmetic."""
-    if trainer.precision not in precisions:
-        raise UserError(
-            f"trainer.precision: {trainer.precision} is not for this stream; give {' or '.join(precisions)}, and "
-            "data.precision for the arithmetic of a frozen backbone"
-        )
-    require_protocol(trainer, options, PROTOCOL_OPTIONS, "one comparison")
 
 
 def _weights(backbone: Any) -> str:  # noqa: ANN401 - a namespace of options

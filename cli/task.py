@@ -10,20 +10,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
+from headstart.cli.commands import COMPARISON, TASKS
 from headstart.output.errors import UsageError
 from headstart.output.usage import configs_of
 
 if TYPE_CHECKING:
     from headstart.cli.task_cli import TaskCLI
 
-COMPARISON = "comparison"
 OPTION = "--task"
-# The command line of each task, imported when it is asked for.
-TASKS = {
-    COMPARISON: "headstart.cli.comparison:ComparisonCLI",
-    "source_training": "headstart.cli.source_training:SourceTrainingCLI",
-    "target_accuracy": "headstart.cli.target_accuracy:TargetAccuracyCLI",
-}
 
 
 def find_task(options: Sequence[str]) -> str:

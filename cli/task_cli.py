@@ -7,20 +7,20 @@ import logging
 import re
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningDataModule, LightningModule, Trainer
-from lightning.pytorch import callbacks as lightnings
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.cli import LightningArgumentParser, LightningCLI
 
 from headstart import datamodules, modules
 from headstart.callbacks.configuration import configuration_digest
-from headstart.cli.task import TASKS
+from headstart.cli.commands import TASKS
 from headstart.cli.task_parser import TrainerHelp
+from headstart.cli.trainer_options import require_allowed, require_observers
 from headstart.modules.provenance import keep_sources
 from headstart.output.errors import UserError
 from headstart.output.files import output_folder
@@ -30,17 +30,6 @@ from headstart.store.ledger import RunLedger
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
 # Characters of a data set's or backbone's name in that of a folder.
 LONGEST_PART = 60
-# What changes how methods train, or when, or for how long.
-SPOILERS = (
-    lightnings.BaseFinetuning,
-    lightnings.BatchSizeFinder,
-    lightnings.EarlyStopping,
-    lightnings.GradientAccumulationScheduler,
-    lightnings.LearningRateFinder,
-    lightnings.ModelPruning,
-    lightnings.StochasticWeightAveraging,
-    lightnings.WeightAveraging,
-)
 
 
 class TaskCLI(LightningCLI):
@@ -48,9 +37,11 @@ class TaskCLI(LightningCLI):
 
     Attributes:
         task: Name of the task.
+        allowed: Options of the trainer that the task allows besides those that every task allows.
     """
 
     task: ClassVar[str]
+    allowed: ClassVar[frozenset[str]]
 
     def __init__(self, model: type[LightningModule], data: type[LightningDataModule], **kwargs: Any) -> None:
         _quieten_lightning()
@@ -152,46 +143,20 @@ class TaskCLI(LightningCLI):
             trainer["callbacks"] = [*(given if isinstance(given, list) else [given]), progress]
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
-        """Build the trainer, with one line for what it finds wrong with its options.
+        """Build the trainer; a UserError of one line for a wrong option.
 
         Args:
             kwargs: Arguments of the trainer.
         """
+        defaults = self.parser.get_defaults()["trainer"]
+        require_allowed(vars(self.config["trainer"]), vars(defaults), self.allowed)
         try:
-            return super().instantiate_trainer(**kwargs)
+            trainer = super().instantiate_trainer(**kwargs)
         except MISTAKES as error:
             reason = str(error) or type(error).__name__
             raise UserError(_name_option(reason, self.config_init["trainer"])) from error
-
-
-def require_protocol(
-    trainer: Trainer,
-    options: Any,  # noqa: ANN401 - a namespace of options
-    allowed: Mapping[str, tuple[tuple[Any, ...], str]],
-    what: str,
-) -> None:
-    """Refuse options of the trainer that would change what is measured, and callbacks that would.
-
-    Args:
-        trainer: The trainer.
-        options: Its options as given.
-        allowed: What some of them may be, and what to do instead.
-        what: What runs on one device.
-
-    Raises:
-        UserError: One of them would.
-    """
-    for callback in trainer.callbacks:  # type: ignore[attr-defined]
-        if isinstance(callback, SPOILERS):
-            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
-    if trainer.world_size != 1:
-        raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; {what} runs on one device")
-    for name, (values, instead) in allowed.items():
-        # True is 1 to Python, and 1.0 of the batches is all of them where 1 of them is one.
-        if not any(type(options[name]) is type(each) and options[name] == each for each in values):
-            raise UserError(
-                f"trainer.{name}: {options[name]} would change the protocol, leave it at {values[0]}; {instead}"
-            )
+        require_observers(trainer)
+        return trainer
 
 
 def require_seed(seed: int | bool) -> int:
@@ -202,11 +167,11 @@ def require_seed(seed: int | bool) -> int:
 
 
 def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespace of options
-    """Let one of Lightning's messages begin with the option that it is about: the first it names, or whose text."""
-    named = {name: re.search(rf"\b{name}\b", message) for name in vars(options)}
-    places = {name: found.start() for name, found in named.items() if found}
+    """Return one of Lightning's messages after the option that it is about: the first that it names, or whose value."""
+    named = {name: match.start() for name in vars(options) if (match := re.search(rf"\b{name}\b", message))}
     quoted = [name for name, value in vars(options).items() if isinstance(value, str) and repr(value) in message]
-    return ": ".join([".".join(["trainer", *(sorted(places, key=places.__getitem__) or quoted)[:1]]), message])
+    names = sorted(named, key=named.__getitem__) or quoted
+    return f"{'.'.join(['trainer', *names[:1]])}: {message}"
 
 
 def _as_file_name(text: str) -> str:

@@ -12,7 +12,7 @@ from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 from headstart.callbacks.dashboard import DashboardLogger
 from headstart.callbacks.progress import TrainingProgress
 from headstart.callbacks.training_files import versions
-from headstart.cli.task_cli import TaskCLI, require_protocol, require_seed
+from headstart.cli.task_cli import TaskCLI, require_seed
 from headstart.cli.task_parser import TaskParser
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.modules.networks.preprocessing import Preprocessing
@@ -29,24 +29,6 @@ DEFAULTS: dict[str, Any] = {
     "enable_model_summary": False,
     "enable_autolog_hparams": False,
     "logger": False,
-}
-ALL = "every epoch feeds all photos; max_epochs and the data set's own options choose how much is trained"
-PROTOCOL_OPTIONS: dict[str, tuple[tuple[Any, ...], str]] = {
-    "max_steps": ((-1,), "trainer.max_epochs chooses how long is trained"),
-    "min_epochs": ((None,), "trainer.max_epochs chooses how long is trained"),
-    "min_steps": ((None,), "trainer.max_epochs chooses how long is trained"),
-    "fast_dev_run": ((False,), ALL),
-    "overfit_batches": ((0.0, 0), ALL),
-    "limit_train_batches": ((None, 1.0), ALL),
-    "limit_val_batches": ((None, 1.0), ALL),
-    "val_check_interval": ((None, 1.0), "the accuracy is measured after an epoch"),
-    "check_val_every_n_epoch": ((1,), "the accuracy is measured after every epoch"),
-    "reload_dataloaders_every_n_epochs": ((0,), ALL),
-    "num_sanity_val_steps": ((0,), "the accuracy is measured after an epoch"),
-    "strategy": (("auto",), "one model is trained on one device"),
-    "plugins": ((None,), "a plugin may change the arithmetic of what is trained"),
-    "barebones": ((False,), "leave it at False"),
-    "enable_checkpointing": ((False,), "training keeps a checkpoint of its own, and goes on from it"),
 }
 PRECISIONS = ("32-true", "bf16-mixed")
 # What decides how is trained.
@@ -81,6 +63,7 @@ class TrainingCLI(TaskCLI):
 
     files: ClassVar[type]
     version: ClassVar[int]
+    allowed = frozenset({"accumulate_grad_batches", "gradient_clip_val", "max_epochs"})
     results: Any
 
     def __init__(
@@ -156,7 +139,6 @@ def require_training(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - 
         raise UserError(f"trainer.precision: {trainer.precision} given; take {' or '.join(PRECISIONS)}")
     if any(isinstance(each, DashboardLogger) for each in trainer.loggers):
         raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning's")
-    require_protocol(trainer, options, PROTOCOL_OPTIONS, "one model")
 
 
 def deciding(trainer: Trainer, options: Any) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options

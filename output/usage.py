@@ -177,7 +177,7 @@ def _reason(text: str, kind: Any) -> str:  # noqa: ANN401 - a type
     bases = [each for each in leaves if isinstance(each, type) and each.__name__ not in WORDS]
     if bases and re.fullmatch(r"\w+(\.\w+)+", value):
         return _class_problem(value, bases[-1])
-    return f"expected {_describe(leaves)}{_suggest(value) if bases else ''}, not {value}"
+    return f"expected {_describe(leaves)}{_suggest(value) if bases and value != 'null' else ''}, not {value}"
 
 
 def _describe(leaves: list[Any]) -> str:
@@ -205,9 +205,9 @@ def _class_problem(path: str, base: type) -> str:
     except Exception as error:
         # A module of the user's may raise anything while it is imported.
         return f"{path} cannot be imported: {reason_of(error)}{_suggest(path)}"
-    return (
-        f"{path} is no {base.__name__}; name a class that is not abstract, or a function annotated -> {base.__name__}"
-    )
+    if isinstance(found, type) and issubclass(found, base):
+        return f"{path} is abstract; name a class of its kind"
+    return f"{path} is no {base.__name__}; name one, or a function that is annotated with -> {base.__name__}"
 
 
 def _suggest(path: str) -> str:

@@ -232,7 +232,7 @@ def test_faults_are_one_line(
     )
     assert line("--data.seed=3", code=2) == "data.seed: it follows from seed_everything, and cannot be given"
     assert line("--trainer.max_epochs=0").startswith("trainer.max_epochs: 0 given; say how many epochs")
-    assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; one model")
+    assert line("--trainer.devices=2").startswith("trainer.devices: 2 processes asked for; a run has one device")
     assert line("--trainer.precision=64-true").startswith("trainer.precision: 64-true given; take 32-true or")
     assert not (tmp_path / "run").exists()
     run(tmp_path / "run", *options)

@@ -23,7 +23,8 @@ from scipy import stats
 
 from headstart import train
 from headstart.callbacks import SampleEfficiency, checkpoints
-from headstart.cli.task import COMPARISON, find_task
+from headstart.cli.commands import COMPARISON
+from headstart.cli.task import find_task
 from headstart.modules.comparison import Comparison
 from headstart.output.errors import INCOMPLETE
 from headstart.tests.material.root import ROOT, require_checkout

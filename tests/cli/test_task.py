@@ -8,7 +8,8 @@ import pytest
 import yaml
 
 from headstart import train
-from headstart.cli.task import TASKS, find_task
+from headstart.cli.commands import TASKS
+from headstart.cli.task import find_task
 from headstart.output.errors import UsageError
 from headstart.sweeps.sweep_file import OF_RUNS
 

@@ -66,7 +66,7 @@ def test_no_nonsense_ends_in_a_traceback(
             "--trainer.callbacks={class_path: EarlyStopping, init_args: {monitor: loss}}",
             "error: trainer.callbacks: EarlyStopping would change",
         ),
-        ("--trainer.barebones=true", "error: trainer.barebones: True would leave out"),
+        ("--trainer.barebones=true", "error: trainer.barebones: True would change the protocol"),
         ("--seed_everything=true", "error: seed_everything: True is no seed"),
         ("--trainer.min_steps=3", "error: trainer.min_steps: 3 would change"),
         ("--trainer.precision=bf16-true", "error: trainer.precision: bf16-true is not for this stream; give 32-true"),

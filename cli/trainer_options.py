@@ -1,0 +1,93 @@
+"""Which of the trainer's options and callbacks a task allows; all others would change what is measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lightning.pytorch import Trainer
+from lightning.pytorch import callbacks as lightnings
+
+from headstart.output.errors import UserError
+
+# Where a run is computed and shown; every option that is not here keeps its default.
+ALLOWED = {
+    "accelerator",
+    "benchmark",
+    "callbacks",
+    "default_root_dir",
+    "detect_anomaly",
+    "deterministic",
+    "devices",
+    "enable_autolog_hparams",
+    "enable_model_summary",
+    "enable_progress_bar",
+    "gradient_clip_algorithm",
+    "inference_mode",
+    "limit_predict_batches",
+    "limit_test_batches",
+    "log_every_n_steps",
+    "logger",
+    "max_time",
+    "model_registry",
+    "num_nodes",
+    "precision",
+    "profiler",
+    "sync_batchnorm",
+    "use_distributed_sampler",
+}
+# Other values that mean the same as the default.
+EQUIVALENT: dict[str, tuple[Any, ...]] = {
+    "gradient_clip_val": (0, 0.0),
+    "limit_train_batches": (1.0,),
+    "limit_val_batches": (1.0,),
+    "min_epochs": (0, 1),
+    "overfit_batches": (0,),
+    "val_check_interval": (1.0,),
+}
+# Lightning's callbacks that observe training and do not change it.
+OBSERVERS = (
+    lightnings.BasePredictionWriter,
+    lightnings.DeviceStatsMonitor,
+    lightnings.LambdaCallback,
+    lightnings.LearningRateMonitor,
+    lightnings.OnExceptionCheckpoint,
+    lightnings.RichModelSummary,
+    lightnings.RichProgressBar,
+    lightnings.ThroughputMonitor,
+    lightnings.Timer,
+    lightnings.TQDMProgressBar,
+)
+
+
+def require_allowed(options: dict[str, Any], defaults: dict[str, Any], chosen: frozenset[str]) -> None:
+    """Raise an error for options that would change what is measured.
+
+    Args:
+        options: The trainer's options.
+        defaults: Their values in the task.
+        chosen: Options that the task allows besides `ALLOWED`.
+
+    Raises:
+        UserError: An option has another value than its default.
+    """
+    for name, value in options.items():
+        # True equals 1 in Python, and 1.0 of the batches is all of them where 1 is one of them.
+        values = (defaults[name], *EQUIVALENT.get(name, ()))
+        is_default = any(type(value) is type(each) and value == each for each in values)
+        if name not in ALLOWED | chosen and not is_default:
+            raise UserError(f"trainer.{name}: {value} would change the protocol; leave it at {defaults[name]}")
+
+
+def require_observers(trainer: Trainer) -> None:
+    """Raise an error for devices and callbacks that would change what is measured.
+
+    Raises:
+        UserError: The trainer runs in several processes, or a callback of Lightning's changes the training.
+    """
+    observing = {kind for each in OBSERVERS for kind in each.__mro__}
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        kinds = [kind for kind in type(callback).__mro__ if kind.__module__.startswith("lightning.pytorch.callbacks.")]
+        if not observing.issuperset(kinds):
+            raise UserError(f"trainer.callbacks: {type(callback).__name__} would change the protocol; leave it out")
+    if trainer.world_size != 1:
+        raise UserError(f"trainer.devices: {trainer.world_size} processes asked for; a run has one device")
