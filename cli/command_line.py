@@ -74,6 +74,7 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
     """
     with one_line_errors():
         parser = jsonargparse.auto_parser(function, as_positional=positional, parser_class=OneLineErrorParser)
+        assert isinstance(parser, OneLineErrorParser)
         given = parser.plain_arguments(sys.argv[1:] if args is None else args)
         if "logger" not in {action.dest for action in parser._actions}:
             # Commands that mirror nothing accept this option, too.

@@ -36,7 +36,7 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
             named.append(arg)
             continue
 
-        values = []
+        values: list[str] = []
         while rest and not rest[0].startswith("--") and _takes(action, values, rest[0]):
             values.append(rest.popleft())
         if not values and _kind(action) is bool:
