@@ -31,7 +31,7 @@ CLOSE, MARK = 0.02, 7.0
 Panel = tuple[Axes, list[tuple[int, LineStyle]]]
 
 
-def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
+def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
     """Draw accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
 
     A line goes as far as every ordering of its method was evaluated.
@@ -61,8 +61,8 @@ def draw_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
     return figure
 
 
-def draw_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure:
-    """Draw the share of orderings that have met the criterion, with arguments and panels of `draw_learning_curves`."""
+def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure:
+    """Draw the share of orderings that have met the criterion, with arguments and panels of `plot_learning_curves`."""
     with drawing():
         figure, panels = _begin(curves, title, complete)
         samples, _ = curves.samples_to_criterion()

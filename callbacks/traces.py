@@ -148,19 +148,20 @@ class Traces:
         met, _ = samples_to_criterion(trace.correct[:end], grid.samples_seen[:end], grid.required, grid.consecutive)
         return end == len(self.correct) or bool(np.isfinite(met))
 
-    def claim(self) -> tuple[NDArray[np.bool_], str | None]:
+    def claim(self) -> tuple[NDArray[np.bool_] | None, str | None]:
         """Claim the missing traces for this process.
 
         Returns:
-            Those that it is to measure, `[methods, orderings]`; and the name of a process that measures others, None
-            where there is none.
+            The missing traces that this process is to measure, `[methods, orderings]`, None where there are none; and
+            the name of another process that measures some of the missing ones, None where there is none.
         """
         missing = self.missing
         held = self.ledger.claim({self.keys[m][k] for m, k in np.argwhere(missing).tolist()})
         # Another process may have finished some before it gave them up.
         self.reload()
         free = np.array([[key not in held for key in row] for row in self.keys])
-        return missing & self.missing & free, next(iter(held.values()), None)
+        claimed = missing & self.missing & free
+        return claimed if claimed.any() else None, next(iter(held.values()), None)
 
     def give_up(self, claimed: NDArray[np.bool_]) -> None:
         """Leave claimed traces for later, or for another process.

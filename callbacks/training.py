@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from headstart.callbacks.interruption import signals_of
+from headstart.callbacks.run_folder import raise_unwritable
 from headstart.modules.photo_training import PhotoTraining
-from headstart.output.errors import UserError, reason_of
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
@@ -55,10 +55,7 @@ class EpochCheckpoint(Checkpoint):
         except (OSError, RuntimeError) as error:
             with suppress(OSError):
                 partial.unlink(missing_ok=True)
-            raise UserError(
-                f"trainer.default_root_dir: {str(self.file.parent)!r} cannot be written ({reason_of(error)}); make "
-                "room, or choose another folder"
-            ) from error
+            raise_unwritable(self.file.parent, error)
         self._saved = time.monotonic()
 
 

@@ -11,7 +11,7 @@ from lightning.pytorch import Trainer
 from lightning.pytorch.cli import ArgsType, LightningArgumentParser
 
 from headstart import datamodules, modules
-from headstart.callbacks import ComparisonProgress, Results, SampleEfficiency
+from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficiency
 from headstart.callbacks.configuration import configuration_digest
 from headstart.callbacks.dashboard import DashboardLogger, describe_run
 from headstart.callbacks.measurement import measure
@@ -41,7 +41,7 @@ class ComparisonCLI(TaskCLI):
     # It follows from the criterion.
     allowed = frozenset({"val_check_interval"})
     criterion: SampleEfficiency
-    results: Results
+    results: ComparisonRun
 
     def __init__(self, args: ArgsType = None, dashboard: Mapping[str, str] | None = None) -> None:
         self.dashboard = dashboard or {}
@@ -62,7 +62,7 @@ class ComparisonCLI(TaskCLI):
         """
         super().add_arguments_to_parser(parser)
         parser.add_lightning_class_args(SampleEfficiency, "criterion")
-        parser.add_class_arguments(Results, "results")
+        parser.add_class_arguments(ComparisonRun, "results")
         parser.link_arguments("seed_everything", "data.init_args.seed", compute_fn=require_seed)
         parser.link_arguments("criterion.evaluate_every", "trainer.val_check_interval", compute_fn=int)
 
@@ -102,8 +102,8 @@ class ComparisonCLI(TaskCLI):
                 f"data.max_samples: {samples} is too few to meet the criterion, which takes "
                 f"{self.criterion.consecutive} evaluations of {size * self.criterion.evaluate_every} samples each"
             )
-        self.results.claim(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
-        self.results.describe(self.model, samples)
+        self.results.prepare(Path(self.trainer.default_root_dir), self.config_text, self.criterion)
+        self.results.describe_methods(self.model, samples)
 
     def run(self) -> dict[str, Any]:
         """Run the comparison.
@@ -113,7 +113,7 @@ class ComparisonCLI(TaskCLI):
         """
         # Deterministic kernels come with filling fresh memory, which would touch all that is set aside for later.
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-        measure(self.trainer, self.model, self.datamodule, self.criterion, self.results)
+        measure(self.trainer, self.model, self.datamodule, self.results)
         return self.results.document
 
     def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
@@ -141,11 +141,10 @@ class ComparisonCLI(TaskCLI):
         stream.trainer, stream.only_stored = self.trainer, True
         try:
             stream.setup("fit")
-            missing = self.results.begin(stream, self.model).missing
+            with self.results.opened(stream, self.model) as traces:
+                missing = traces.missing
         except NotStoredError as error:
             return f"{error}; what the ledger has of it is known after that"
-        finally:
-            self.results.close()
         return f"{missing.sum()} of {missing.size} traces to measure"
 
 

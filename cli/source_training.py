@@ -123,9 +123,9 @@ class SourceTrainingCLI(TrainingCLI):
         made_from = self._made_from(spec, preprocessing)
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
         self._identity = files.identity
-        with files.alone():
+        with files.locked():
             model = self.folder / WEIGHTS
-            if files.known and model.is_file() and digest_file(model) == files.known.get("weights_sha256"):
+            if files.document and model.is_file() and digest_file(model) == files.document.get("weights_sha256"):
                 say(f"{str(self.folder)!r} holds this model already; nothing is computed.")
             else:
                 device = self.trainer.strategy.root_device
@@ -136,13 +136,13 @@ class SourceTrainingCLI(TrainingCLI):
                 if not train(self.trainer, self.model, files.checkpoint, *loaders):
                     say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
                     return {"complete": False}
-                files.known = self._write(files, spec, network, preprocessing)
-            measured = f"{files.known.get('measure', ACCURACY)} {files.known['accuracy']:.4f}"
+                self._write(files, spec, network, preprocessing)
+            measured = f"{files.document.get('measure', ACCURACY)} {files.document['accuracy']:.4f}"
             notes = f"Trained by Headstart on {batches.photos.name}, {measured}."
             described = self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes
             add_entry(self.registry, registry_entry(*described), model, overwrite=True)
             say(f"entry {self.name!r} of {self.registry}")
-        return files.known
+        return files.document
 
     def _named(self) -> NetworkSpec:
         chosen, seed = self.datamodule.chosen, self.datamodule.seed
@@ -163,9 +163,7 @@ class SourceTrainingCLI(TrainingCLI):
             "trainer": deciding(self.trainer, self.config.trainer),
         }
 
-    def _write(
-        self, files: TrainingFiles, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing
-    ) -> dict[str, Any]:
+    def _write(self, files: TrainingFiles, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing) -> None:
         batches = self.datamodule
         validated = len(batches.validation_labels)
         # Torchmetrics gives a number of single precision, from which the count can be told.
@@ -194,4 +192,4 @@ class SourceTrainingCLI(TrainingCLI):
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
         say(f"{self.model.measured} on {validated} validation photos: {accuracy:.4f}")
-        return files.write(document, {WEIGHTS: lambda path: path.write_bytes(content)})
+        files.write_results(document, {WEIGHTS: lambda path: path.write_bytes(content)})

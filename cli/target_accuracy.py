@@ -14,7 +14,7 @@ from torch import nn
 from headstart.callbacks.interruption import signals_of
 from headstart.callbacks.target_accuracies import Accuracies, AccuracyFiles
 from headstart.callbacks.training import train
-from headstart.callbacks.training_files import TrainingFiles
+from headstart.callbacks.training_files import TrainingFiles, remove_checkpoint
 from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.draws import draw_epoch
@@ -65,16 +65,18 @@ class TargetAccuracyCLI(TrainingCLI):
         self._identify()
         made_from = {**self.fed, "training": self.training, "orderings": list(self.datamodule.orderings)}
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
-        self.results.follow(files.identity)
-        with files.alone(), self.results.opened(self.folder) as ledger:
+        self.results.identity = files.identity
+        self.results.require_known(files.identity)
+        with files.locked(), self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
-            if files.known and not accuracies.missing:
+            if files.document and not accuracies.missing:
                 say(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
-                return {**files.known, "times": {"seconds": 0.0, "computed_traces": 0}}
+                return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
             if not accuracies.measure(self._count, self._told):
                 say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
-            return files.write(self._document(ledger, accuracies), {})
+            files.write_results(self._document(ledger, accuracies), {})
+            return files.document
 
     def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Use the ledger of a sweep; see `TaskCLI.use_ledger`."""
@@ -88,7 +90,7 @@ class TargetAccuracyCLI(TrainingCLI):
     def missing(self) -> str:
         """Say how many accuracies the ledger lacks."""
         self._identify()
-        with self.results.opened(self.folder) as ledger:
+        with self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
 
@@ -140,8 +142,7 @@ class TargetAccuracyCLI(TrainingCLI):
             return None
         with signals_of(trainer):
             (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
-        for file in (kept, kept.with_suffix(".partial")):
-            file.unlink(missing_ok=True)
+        remove_checkpoint(kept)
         return round(batches.parts * measured[self.model.measured])
 
     def _names(self) -> dict[str, Any]:

@@ -211,9 +211,9 @@ def test_waiting_for_another_process(
         return claim(self, keys)
 
     monkeypatch.setattr(Ledger, "claim", late)
-    monkeypatch.setattr("headstart.callbacks.target_accuracies.SECONDS_BETWEEN_LOOKS", 0.0)
+    monkeypatch.setattr("headstart.callbacks.run_ledger.SECONDS_BETWEEN_LOOKS", 0.0)
     assert measure(tmp_path / "run")["complete"]
-    assert capsys.readouterr().out.count("waiting for another process") == 1
+    assert capsys.readouterr().out.count("waiting for process") == 1
 
 
 def test_faults_are_one_line(
@@ -241,7 +241,7 @@ def test_faults_are_one_line(
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("headstart.callbacks.training_files.write_together", fail)
+    monkeypatch.setattr("headstart.callbacks.run_folder.write_together", fail)
     assert "make room" in line(folder=tmp_path / "full")
 
 

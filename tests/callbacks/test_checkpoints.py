@@ -14,7 +14,7 @@ import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import CSVLogger
 
-from headstart.callbacks import Results, checkpoints, traces
+from headstart.callbacks import ComparisonRun, checkpoints, traces
 from headstart.modules import OwnLightningModule
 from headstart.modules.comparison import Comparison
 from headstart.store.ledger import Ledger, Trace
@@ -65,13 +65,13 @@ def scores(run: ScriptedRun) -> dict[str, Any]:
 def test_a_run_that_was_cut_off_repeats_nothing_but_the_last_evaluation(
     script: Script, fed: list[int], tmp_path: Path
 ) -> None:
-    whole = script(COUNTS, results=Results(ledger=str(tmp_path / "other")), folder="undisturbed", **CRITERION)
+    whole = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "other")), folder="undisturbed", **CRITERION)
     fed.clear()
     for samples in (7, 12, 13):
-        cut_off = script(COUNTS, results=Results(), callbacks=(Killed(samples),), **CRITERION)
+        cut_off = script(COUNTS, results=ComparisonRun(), callbacks=(Killed(samples),), **CRITERION)
         assert isinstance(cut_off.error, RuntimeError)
         assert len(stored(cut_off)) == 1
-    run = script(COUNTS, results=Results(), **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), **CRITERION)
     # A checkpoint is written before the next batch: the evaluation at which a run ended is done again.
     assert sorted(fed) == sorted([*range(1, 21), 7, 12, 13] * 2)
     assert scores(run) == scores(whole)
@@ -79,10 +79,10 @@ def test_a_run_that_was_cut_off_repeats_nothing_but_the_last_evaluation(
 
 
 def test_a_higher_limit_feeds_what_lies_beyond_the_lower_one(script: Script, fed: list[int]) -> None:
-    low = script(COUNTS, results=Results(), folder="low", max_samples=14, **CRITERION)
+    low = script(COUNTS, results=ComparisonRun(), folder="low", max_samples=14, **CRITERION)
     assert len(stored(low)) == 1
     fed.clear()
-    high = script(COUNTS, results=Results(), folder="high", **CRITERION)
+    high = script(COUNTS, results=ComparisonRun(), folder="high", **CRITERION)
     # The first method is done; of the second only the orderings that had not met the criterion count.
     assert fed == list(range(15, 21))
     assert high.criterion.traces.measured.tolist() == [[False, False], [True, True]]
@@ -93,9 +93,9 @@ def test_a_higher_limit_feeds_what_lies_beyond_the_lower_one(script: Script, fed
 def test_orderings_that_are_done_come_along_unrecorded(script: Script, fed: list[int]) -> None:
     counts = COUNTS[:1].copy()
     counts[0, 1, 10:] = 0
-    script(counts, results=Results(), folder="low", max_samples=14, threshold=0.8, consecutive=4)
+    script(counts, results=ComparisonRun(), folder="low", max_samples=14, threshold=0.8, consecutive=4)
     fed.clear()
-    high = script(counts, results=Results(), folder="high", threshold=0.8, consecutive=4)
+    high = script(counts, results=ComparisonRun(), folder="high", threshold=0.8, consecutive=4)
     assert fed == list(range(15, 21))
     assert high.criterion.traces.measured.tolist() == [[False, True]]
     assert high.criterion.traces.lengths.tolist() == [[14, 20]]
@@ -103,15 +103,15 @@ def test_orderings_that_are_done_come_along_unrecorded(script: Script, fed: list
 
 
 def test_nothing_is_left_where_everything_met_the_criterion(script: Script) -> None:
-    cut_off = script(COUNTS[:1], results=Results(), callbacks=(Killed(7),), **CRITERION)
+    cut_off = script(COUNTS[:1], results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
     assert len(stored(cut_off)) == 1
-    assert stored(script(COUNTS[:1], results=Results(), **CRITERION)) == []
+    assert stored(script(COUNTS[:1], results=ComparisonRun(), **CRITERION)) == []
 
 
 def test_the_same_method_twice_goes_on_apart(script: Script) -> None:
     twice = np.concatenate([COUNTS[:1]] * 2)
-    script(twice, results=Results(), callbacks=(Killed(7),), **CRITERION)
-    run = script(twice, results=Results(), **CRITERION)
+    script(twice, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
+    run = script(twice, results=ComparisonRun(), **CRITERION)
     assert run.correct[0].tolist() == run.correct[1].tolist() == COUNTS[0, :, : run.evaluations].tolist()
 
 
@@ -119,13 +119,13 @@ def test_the_same_method_twice_goes_on_apart(script: Script) -> None:
 def test_a_checkpoint_that_cannot_be_read_is_begun_again(
     script: Script, fed: list[int], damage: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (file,) = stored(script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION))
+    (file,) = stored(script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION))
     if damage == "another version":
         monkeypatch.setitem(checkpoints.MADE_BY, "lightning", "0")
     else:
         file.write_bytes(b"" if damage == "empty" else file.read_bytes()[:-300])
     fed.clear()
-    run = script(COUNTS, results=Results(), **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), **CRITERION)
     assert sorted(fed) == sorted([*range(1, 21)] * 2)
     assert run.correct.tolist() == COUNTS.tolist()
     assert ("cannot be read" in capsys.readouterr().out) == (damage != "another version")
@@ -134,11 +134,11 @@ def test_a_checkpoint_that_cannot_be_read_is_begun_again(
 def test_checkpoints_of_other_users_are_not_read(
     script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
     fed.clear()
     another = os.getuid() + 1
     monkeypatch.setattr(os, "getuid", lambda: another)
-    script(COUNTS, results=Results(), **CRITERION)
+    script(COUNTS, results=ComparisonRun(), **CRITERION)
     assert min(fed) == 1
 
 
@@ -152,7 +152,7 @@ def test_a_disk_without_room_for_checkpoints_ends_no_run(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(torch, "save", fill)
-    run = script(COUNTS, results=Results(), **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), **CRITERION)
     assert run.results.document["complete"]
     assert stored(run) == []
     assert "cannot be written (No space left on device)" in capsys.readouterr().out
@@ -169,31 +169,31 @@ def test_a_method_that_cannot_be_stored_begins_again_by_itself(
             vars(self)["held"] = [lambda: 0]
 
     monkeypatch.setattr(Scripted, "begin", hold)
-    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
     assert "method_0 cannot be continued where it is cut off" in capsys.readouterr().out
     fed.clear()
-    run = script(COUNTS, results=Results(), **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), **CRITERION)
     assert sorted(fed[: fed.index(1)]) == list(range(7, 15))
     assert fed[fed.index(1) :] == list(range(1, 21))
     assert run.criterion.traces.met.tolist() == [[True, True], [False, False]]
 
 
 def test_recomputing_begins_again(script: Script, fed: list[int]) -> None:
-    script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
     fed.clear()
-    script(COUNTS, results=Results(recompute=True), **CRITERION)
+    script(COUNTS, results=ComparisonRun(recompute=True), **CRITERION)
     assert sorted(fed) == sorted([*range(1, 21)] * 2)
 
 
 def test_orderings_are_measured_in_as_many_passes_as_their_memory_takes(
     script: Script, fed: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    together = script(COUNTS, results=Results(ledger=str(tmp_path / "other")), folder="together", **CRITERION)
+    together = script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "other")), folder="together", **CRITERION)
     monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
     fed.clear()
-    one = script(COUNTS, results=Results(), callbacks=(Killed(7),), folder="parted", **CRITERION)
+    one = script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), folder="parted", **CRITERION)
     assert one.criterion.traces.measured.tolist() == [[True, False]] * 2
-    parted = script(COUNTS, results=Results(), folder="parted", **CRITERION)
+    parted = script(COUNTS, results=ComparisonRun(), folder="parted", **CRITERION)
     assert sorted(fed) == sorted([*range(1, 21), 7] * 2 + [*range(1, 21)] * 2)
     assert scores(parted) == scores(together)
 
@@ -210,12 +210,12 @@ def test_what_is_logged_of_a_run_in_passes_is_what_a_whole_one_logs(
         script(COUNTS, folder=folder, logger=logger, **options, **CRITERION)
         return lines
 
-    whole = logged("whole", results=Results())
+    whole = logged("whole", results=ComparisonRun())
     assert [line["samples_seen"] for line in whole] == list(range(1, 21))
-    logged("killed", results=Results(ledger=own), callbacks=(Killed(7),))
-    assert logged("killed", results=Results(ledger=own)) == whole
+    logged("killed", results=ComparisonRun(ledger=own), callbacks=(Killed(7),))
+    assert logged("killed", results=ComparisonRun(ledger=own)) == whole
     monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
-    assert logged("parted", results=Results(ledger=other)) == whole
+    assert logged("parted", results=ComparisonRun(ledger=other)) == whole
 
 
 class Asking(Probe):
@@ -237,7 +237,8 @@ def test_a_lightning_module_that_goes_on_counts_the_steps_of_the_whole_stream(sc
         Asking.seen.clear()
         methods = [OwnLightningModule(partial(Asking, form="lists"))]
         options: dict[str, Any] = {"callbacks": callbacks, "batch_size": 3, "max_samples": 40, **CRITERION}
-        script([[[0] * 14]], folder=ledger, results=Results(ledger=str(tmp_path / ledger)), methods=methods, **options)
+        results = ComparisonRun(ledger=str(tmp_path / ledger))
+        script([[[0] * 14]], folder=ledger, results=results, methods=methods, **options)
         return set(Asking.seen)
 
     whole = run("whole")
@@ -252,9 +253,9 @@ def test_a_lightning_module_that_goes_on_counts_the_steps_of_the_whole_stream(sc
 def test_evaluations_that_do_not_divide_the_batches(script: Script, fed: list[int], samples: int) -> None:
     options: dict[str, Any] = {"max_samples": 40, "evaluate_every": 7, "threshold": 1.0, "consecutive": 3}
     counts = COUNTS[..., :5]
-    script(counts, results=Results(), callbacks=(Killed(samples + 1), Stopped(samples + 1)), **options)
+    script(counts, results=ComparisonRun(), callbacks=(Killed(samples + 1), Stopped(samples + 1)), **options)
     fed.clear()
-    run = script(counts, results=Results(), **options)
+    run = script(counts, results=ComparisonRun(), **options)
     # Behind the last evaluation nothing is left to measure.
     assert sorted(fed) == (sorted([*range(15, 41)] * 2) if samples == 20 else [])
     assert run.correct.tolist() == counts.tolist()
@@ -275,40 +276,40 @@ class Stopped(Callback):
 def test_a_higher_limit_goes_on_where_fewer_orderings_would_fit(
     script: Script, fed: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    script(COUNTS, results=Results(), folder="low", max_samples=14, **CRITERION)
+    script(COUNTS, results=ComparisonRun(), folder="low", max_samples=14, **CRITERION)
     fed.clear()
     monkeypatch.setattr(Comparison, "orderings_at_once", staticmethod(lambda start, methods: 1))
-    high = script(COUNTS, results=Results(), folder="high", **CRITERION)
+    high = script(COUNTS, results=ComparisonRun(), folder="high", **CRITERION)
     assert fed == list(range(15, 21))
     assert high.correct[1].tolist() == COUNTS[1].tolist()
 
 
 def test_methods_that_stay_behind_keep_their_states(script: Script, fed: list[int]) -> None:
     counts = np.concatenate([COUNTS[1:], COUNTS[1:, ::-1], np.zeros_like(COUNTS[1:])])
-    script(counts, results=Results(), folder="low", max_samples=8, **CRITERION)
-    script(counts[:2], results=Results(), folder="two", max_samples=14, **CRITERION)
+    script(counts, results=ComparisonRun(), folder="low", max_samples=8, **CRITERION)
+    script(counts[:2], results=ComparisonRun(), folder="two", max_samples=14, **CRITERION)
     fed.clear()
-    three = script(counts, results=Results(), folder="three", max_samples=14, **CRITERION)
+    three = script(counts, results=ComparisonRun(), folder="three", max_samples=14, **CRITERION)
     assert fed == list(range(9, 15))
     # Of what all have passed nothing is kept: one checkpoint of the two, one of the third.
     assert len(stored(three)) == 2
 
 
 def test_a_lower_limit_needs_nothing_of_a_run_that_was_cut_off_beyond_it(script: Script, fed: list[int]) -> None:
-    script(COUNTS, results=Results(), folder="high", callbacks=(Killed(15),), **CRITERION)
+    script(COUNTS, results=ComparisonRun(), folder="high", callbacks=(Killed(15),), **CRITERION)
     fed.clear()
-    low = script(COUNTS, results=Results(), folder="low", max_samples=12, **CRITERION)
+    low = script(COUNTS, results=ComparisonRun(), folder="low", max_samples=12, **CRITERION)
     assert fed == []
     assert low.results.document["times"]["computed_traces"] == 0
 
 
 def test_a_checkpoint_of_other_counts_is_not_gone_on_with(script: Script, fed: list[int]) -> None:
-    run = script(COUNTS, results=Results(), callbacks=(Killed(7),), **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), callbacks=(Killed(7),), **CRITERION)
     key = run.criterion.traces.keys[0][0]
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
         ledger.write({key: Trace(COUNTS[0, 0, :9] - 1, open=True)})
     fed.clear()
-    again = script(COUNTS, results=Results(), **CRITERION)
+    again = script(COUNTS, results=ComparisonRun(), **CRITERION)
     assert again.correct[0, :, :14].tolist() == COUNTS[0, :, :14].tolist()
     assert fed.count(1) == 1
 
@@ -318,14 +319,14 @@ def test_a_recomputation_that_is_cut_off_leaves_finished_traces_as_they_were(
     script: Script, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(traces, "SECONDS_BETWEEN_WRITES", 0.0)
-    low = script(COUNTS[:1], results=Results(), max_samples=14, folder="low", **CRITERION)
+    low = script(COUNTS[:1], results=ComparisonRun(), max_samples=14, folder="low", **CRITERION)
     key = low.criterion.traces.keys[0][1]
     with Ledger(low.criterion.traces.ledger.folder) as ledger:
         ledger.write({key: Trace(COUNTS[0, 1, :14] - 1)})
-    script(COUNTS[:1], results=Results(recompute=True), callbacks=(Killed(13),), **CRITERION)
-    same = script(COUNTS[:1], results=Results(), folder="same", max_samples=14, **CRITERION)
+    script(COUNTS[:1], results=ComparisonRun(recompute=True), callbacks=(Killed(13),), **CRITERION)
+    same = script(COUNTS[:1], results=ComparisonRun(), folder="same", max_samples=14, **CRITERION)
     assert same.results.document["times"]["computed_traces"] == 0
     assert same.correct[0, 1].tolist() == (COUNTS[0, 1, :14] - 1).tolist()
     capsys.readouterr()
-    script(COUNTS[:1], results=Results(recompute=True), threshold=0.95, consecutive=6)
+    script(COUNTS[:1], results=ComparisonRun(recompute=True), threshold=0.95, consecutive=6)
     assert "baseline came out differently from its stored traces in 1 orderings" in capsys.readouterr().out

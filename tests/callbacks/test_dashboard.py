@@ -18,7 +18,7 @@ import wandb
 import yaml
 from scipy import stats
 
-from headstart.callbacks import DashboardLogger, Results
+from headstart.callbacks import ComparisonRun, DashboardLogger
 from headstart.callbacks.dashboard import _summary, describe_run
 from headstart.output.errors import UserError
 from headstart.tests.material.arena import make_entry
@@ -184,7 +184,7 @@ def test_files_are_an_artifact(mirror: Mirror) -> None:
 
 def test_run_that_is_cut_off_is_marked(script: Callable[..., Any], tmp_path: Path) -> None:
     logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
-    script([[[0] * 12]], results=Results(), logger=logger, fail_at=6)
+    script([[[0] * 12]], results=ComparisonRun(), logger=logger, fail_at=6)
     mirror = Mirror(tmp_path / "run")
     assert mirror.of_type("exit")[0]["exit_code"] == 1
     assert mirror.whole["summary"]["complete"] is False
@@ -200,7 +200,7 @@ def test_failing_dashboard_leaves_the_results_complete(
     logger = DashboardLogger(save_dir=str(tmp_path / "run"), mode="offline")
     monkeypatch.setattr(DashboardLogger, "log_metrics", lambda *args, **kwargs: None)
     monkeypatch.setattr(DashboardLogger, "publish", fail)
-    run = script([[[20] * 12]], results=Results(), logger=logger)
+    run = script([[[20] * 12]], results=ComparisonRun(), logger=logger)
     logger.experiment.finish()
     assert str(run.error) == "no connection"
     document = json.loads((run.folder / "results.json").read_text())

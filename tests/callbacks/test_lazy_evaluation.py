@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from headstart.callbacks import Results, checkpoints
+from headstart.callbacks import ComparisonRun, checkpoints
 from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 from headstart.modules.method import Start
 from headstart.output.errors import UserError
@@ -26,8 +26,8 @@ COUNTS = np.where(GENERATOR.random((3, 4, 40)) < np.linspace(0.3, 1, 40), 18, 9)
 
 def both(script: Script, tmp_path: Path, counts: Any = COUNTS, **options: Any) -> tuple[ScriptedRun, ScriptedRun]:
     ledger = tmp_path / "of every"
-    every = script(counts, folder="every", results=Results(ledger=str(ledger)), **CRITERION, **options)
-    return every, script(counts, folder="lazy", results=Results(), evaluation="lazy", **CRITERION, **options)
+    every = script(counts, folder="every", results=ComparisonRun(ledger=str(ledger)), **CRITERION, **options)
+    return every, script(counts, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION, **options)
 
 
 @pytest.mark.parametrize("evaluate_every", [1, 3])
@@ -63,18 +63,18 @@ def test_a_method_that_has_met_the_criterion_is_fed_no_more(script: Script, monk
 
     monkeypatch.setattr(Scripted, "adapt", counted)
     counts = [[[18] * 30], [[9] * 20 + [18] * 10]]
-    script(counts, folder="on", results=Results(), stop_when_met=True, **CRITERION)
+    script(counts, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION)
     assert fed == [*[pair for k in range(1, 5) for pair in ((18, k), (9, k))], *[(9, k) for k in range(5, 25)]]
     fed.clear()
-    run = script(counts, folder="off", results=Results(recompute=True), **CRITERION)
+    run = script(counts, folder="off", results=ComparisonRun(recompute=True), **CRITERION)
     assert len(fed) == 2 * 24
     assert run.criterion.traces.lengths.tolist() == [[24], [24]]
 
 
 def test_stopping_changes_no_score(script: Script, tmp_path: Path) -> None:
     ledger = str(tmp_path / "other")
-    on = script(COUNTS, folder="on", results=Results(), stop_when_met=True, **CRITERION).results.document
-    off = script(COUNTS, folder="off", results=Results(ledger=ledger), **CRITERION).results.document
+    on = script(COUNTS, folder="on", results=ComparisonRun(), stop_when_met=True, **CRITERION).results.document
+    off = script(COUNTS, folder="off", results=ComparisonRun(ledger=ledger), **CRITERION).results.document
     assert on["comparisons"] == off["comparisons"]
     assert all(on["methods"][name]["onset"] == scores["onset"] for name, scores in off["methods"].items())
 
@@ -93,10 +93,10 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
     monkeypatch.setattr(checkpoints, "SECONDS_BETWEEN", 0.0)
     monkeypatch.setattr(checkpoints, "SHARE", 1e9)
     options: dict[str, Any] = {"evaluation": evaluation, "stop_when_met": True, **CRITERION}
-    whole = script(COUNTS, folder="whole", results=Results(ledger=str(tmp_path / "other")), **options)
+    whole = script(COUNTS, folder="whole", results=ComparisonRun(ledger=str(tmp_path / "other")), **options)
     for samples in kills:
-        script(COUNTS, results=Results(), callbacks=(Killed(samples),), **options)
-    run = script(COUNTS, results=Results(), **options)
+        script(COUNTS, results=ComparisonRun(), callbacks=(Killed(samples),), **options)
+    run = script(COUNTS, results=ComparisonRun(), **options)
     assert run.correct.tolist() == whole.correct.tolist()
     assert run.results.document["methods"] == whole.results.document["methods"]
     assert "came out differently" not in capsys.readouterr().out
@@ -104,28 +104,29 @@ def test_a_run_that_was_cut_off_goes_on_to_the_same_evaluations(
 
 @pytest.mark.slow
 def test_a_higher_limit_goes_on_from_the_states_that_were_kept(script: Script, tmp_path: Path) -> None:
-    whole = script(COUNTS, folder="whole", results=Results(ledger=str(tmp_path / "o")), evaluation="lazy", **CRITERION)
+    apart = ComparisonRun(ledger=str(tmp_path / "o"))
+    whole = script(COUNTS, folder="whole", results=apart, evaluation="lazy", **CRITERION)
     for limit in (9, 14, 15, 30):
         low = {"folder": f"at {limit}", "max_samples": limit, "evaluation": "lazy"}
-        script(COUNTS, results=Results(), **low, **CRITERION)
-    run = script(COUNTS, results=Results(), evaluation="lazy", **CRITERION)
+        script(COUNTS, results=ComparisonRun(), **low, **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(), evaluation="lazy", **CRITERION)
     assert run.correct.tolist() == whole.correct.tolist()
 
 
 def test_traces_of_every_evaluation_serve_a_lazy_run_and_not_the_other_way(script: Script) -> None:
-    lazy = script(COUNTS, folder="lazy", results=Results(), evaluation="lazy", **CRITERION)
-    every = script(COUNTS, folder="every", results=Results(), **CRITERION)
+    lazy = script(COUNTS, folder="lazy", results=ComparisonRun(), evaluation="lazy", **CRITERION)
+    every = script(COUNTS, folder="every", results=ComparisonRun(), **CRITERION)
     assert lazy.results.document["times"]["reused_traces"] == every.results.document["times"]["reused_traces"] == 0
-    again = script(COUNTS, folder="other", results=Results(), evaluation="lazy", threshold=0.9, consecutive=4)
+    again = script(COUNTS, folder="other", results=ComparisonRun(), evaluation="lazy", threshold=0.9, consecutive=4)
     assert again.results.document["times"]["computed_traces"] == 0
     onsets = [run.results.document["methods"]["baseline"]["onset"] for run in (again, every)]
     assert onsets[0] == onsets[1]
 
 
 def test_a_lazy_run_leaves_no_learning_curves(script: Script, tmp_path: Path) -> None:
-    script(COUNTS, results=Results(ledger=str(tmp_path / "other")), **CRITERION)
+    script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "other")), **CRITERION)
     assert (tmp_path / "run" / "learning_curves.png").exists()
-    run = script(COUNTS, results=Results(overwrite=True), evaluation="lazy", **CRITERION)
+    run = script(COUNTS, results=ComparisonRun(overwrite=True), evaluation="lazy", **CRITERION)
     assert not [*run.folder.glob("learning_curves*")]
     assert (run.folder / "criterion_reached.png").exists()
     assert run.curves.is_lazy
@@ -170,14 +171,14 @@ def test_a_method_that_changes_where_it_predicts_is_refused(
     assert script(COUNTS, evaluation="lazy", folder="sound", **CRITERION).results.document["complete"]
     monkeypatch.setattr(Scripted, "forward", breach)
     with pytest.raises(UserError, match=r"^criterion\.evaluation: lazy .* baseline changes its state .* give every"):
-        script(COUNTS, evaluation="lazy", folder="breach", results=Results(recompute=True), **CRITERION)
+        script(COUNTS, evaluation="lazy", folder="breach", results=ComparisonRun(recompute=True), **CRITERION)
 
 
 def test_shorter_traces_of_every_evaluation_hide_nothing(script: Script) -> None:
     options: dict[str, Any] = {**CRITERION, "threshold": 0.95}
-    script(COUNTS, folder="short", results=Results(), max_samples=10, **options)
-    first = script(COUNTS, folder="lazy", results=Results(), evaluation="lazy", **options)
-    again = script(COUNTS, folder="again", results=Results(), evaluation="lazy", **options)
+    script(COUNTS, folder="short", results=ComparisonRun(), max_samples=10, **options)
+    first = script(COUNTS, folder="lazy", results=ComparisonRun(), evaluation="lazy", **options)
+    again = script(COUNTS, folder="again", results=ComparisonRun(), evaluation="lazy", **options)
     assert first.results.document["times"]["computed_traces"] == COUNTS.shape[0] * COUNTS.shape[1]
     assert again.results.document["times"]["computed_traces"] == 0
     assert again.correct.tolist() == first.correct.tolist()
@@ -193,6 +194,6 @@ def test_what_is_not_decided_about_is_no_failure(script: Script, monkeypatch: py
         return forward(self, inputs)
 
     monkeypatch.setattr(Scripted, "forward", interrupt)
-    run = script(counts, results=Results(), evaluation="lazy", threshold=0.8, consecutive=11)
+    run = script(counts, results=ComparisonRun(), evaluation="lazy", threshold=0.8, consecutive=11)
     assert isinstance(run.error, RuntimeError)
     assert run.criterion.traces.lengths.tolist() == [[10], [10]]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from headstart.callbacks.plots import draw_criterion_reached, draw_learning_curves
+from headstart.callbacks.plots import plot_criterion_reached, plot_learning_curves
 from headstart.metrics.sample_efficiency.curves import Curves, Measure
 from headstart.output.figures import GREY, LINE_STYLES, save
 
@@ -25,7 +25,7 @@ CORRECT = np.array(
         [[80, 80, 80, 80], [10, 70, 70, 70], [30, 40, 50, 60]],
     ]
 )
-DRAW = [draw_learning_curves, draw_criterion_reached]
+DRAW = [plot_learning_curves, plot_criterion_reached]
 Draw = Callable[[Curves, str, bool], Figure]
 
 
@@ -74,7 +74,7 @@ def legend(figure: Figure) -> list[str]:
 
 
 def test_learning_curves() -> None:
-    figure = draw_learning_curves(describe(), "pets, resnet50", True)
+    figure = plot_learning_curves(describe(), "pets, resnet50", True)
     axes = only_axes(figure)
     for style, correct in zip(LINE_STYLES, CORRECT, strict=False):
         drawn = line(axes, style.colour)
@@ -89,12 +89,12 @@ def test_learning_curves() -> None:
 
 @pytest.mark.parametrize("measure", get_args(Measure))
 def test_the_axis_names_the_measure(measure: Measure) -> None:
-    figure = draw_learning_curves(replace(describe(), measure=measure), "", True)
+    figure = plot_learning_curves(replace(describe(), measure=measure), "", True)
     assert figure.get_supylabel() == f"validation {measure.replace('_', ' ')}, %"
 
 
 def test_band_over_orderings() -> None:
-    bands = only_axes(draw_learning_curves(describe(), "", True)).collections
+    bands = only_axes(plot_learning_curves(describe(), "", True)).collections
     of = {to_hex(np.asarray(band.get_facecolor())[0]): band for band in bands}
     for style, correct in zip(LINE_STYLES, CORRECT, strict=False):
         corners = np.asarray(of[style.colour].get_paths()[0].vertices)
@@ -105,20 +105,20 @@ def test_band_over_orderings() -> None:
 
 
 def test_one_ordering_has_no_band() -> None:
-    figure = draw_learning_curves(describe(CORRECT[:, :1]), "", True)
+    figure = plot_learning_curves(describe(CORRECT[:, :1]), "", True)
     assert not only_axes(figure).collections
     assert figure.legends[0].get_title().get_text().startswith("one ordering;")
 
 
 def test_one_evaluation_is_a_point(tmp_path: Path) -> None:
-    figure = draw_learning_curves(describe(CORRECT[..., :1]), "", True)
+    figure = plot_learning_curves(describe(CORRECT[..., :1]), "", True)
     assert {each.get_marker() for each in only_axes(figure).get_lines()} >= {"o", "^"}
     save(figure, tmp_path / "picture.png")
 
 
 def test_share_of_orderings_that_met_the_criterion() -> None:
     curves = describe()
-    axes = only_axes(draw_criterion_reached(curves, "", True))
+    axes = only_axes(plot_criterion_reached(curves, "", True))
     samples, _ = curves.samples_to_criterion()
     for style, reached in zip(LINE_STYLES, samples, strict=False):
         x, y = (np.asarray(values, dtype=float) for values in line(axes, style.colour).get_data())
@@ -136,7 +136,7 @@ def test_medians_that_are_close_are_marked_below_each_other() -> None:
     # Medians after 16, 16, 16 and 800 samples.
     correct = np.full((4, 1, 100), 90)
     correct[3, :, :98] = 10
-    figure = draw_learning_curves(describe(correct), "", True)
+    figure = plot_learning_curves(describe(correct), "", True)
     places = [centre(figure, mark) for mark in marks(only_axes(figure))]
     assert len({x for x, _ in places}) == 2
     heights = [y for _, y in places]

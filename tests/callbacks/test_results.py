@@ -15,7 +15,7 @@ from filelock import FileLock
 from PIL import Image
 from sklearn.metrics import balanced_accuracy_score
 
-from headstart.callbacks import Results, SampleEfficiency
+from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.configuration import configuration_digest
 from headstart.output.errors import UserError
 from headstart.store.ledger import Ledger, Trace
@@ -37,7 +37,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def test_files_of_a_complete_run(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    run = script(COUNTS, drawn=True, results=Results(), config=CONFIG, consecutive=3)
+    run = script(COUNTS, drawn=True, results=ComparisonRun(), config=CONFIG, consecutive=3)
     assert set(files(run.folder)) == NAMES
     document = read(run.folder)
     assert document["complete"]
@@ -62,7 +62,7 @@ def test_what_rounds_differently_elsewhere_is_recorded(script: Script, monkeypat
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(3)
-        run = script(COUNTS, results=Results())
+        run = script(COUNTS, results=ComparisonRun())
     finally:
         torch.set_num_threads(before)
     environment = read(run.folder)["environment"]
@@ -72,7 +72,7 @@ def test_what_rounds_differently_elsewhere_is_recorded(script: Script, monkeypat
 
 
 def test_scores_follow_from_the_curves(script: Script) -> None:
-    run = script(COUNTS, results=Results(accuracy_at=[8]), consecutive=3)
+    run = script(COUNTS, results=ComparisonRun(accuracy_at=[8]), consecutive=3)
     curves, document = run.curves, read(run.folder)
     assert np.array_equal(curves.correct, run.correct)
     assert curves.orderings.tolist() == [3, 4, 5]
@@ -88,7 +88,7 @@ def test_scores_follow_from_the_curves(script: Script) -> None:
 
 @pytest.mark.parametrize("orderings", [1, 2])
 def test_few_orderings(script: Script, orderings: int) -> None:
-    run = script([[[0, 16, 16]] * orderings, [[16, 16, 16]] * orderings], results=Results(), consecutive=2)
+    run = script([[[0, 16, 16]] * orderings, [[16, 16, 16]] * orderings], results=ComparisonRun(), consecutive=2)
     assert run.error is None
     comparison = read(run.folder)["comparisons"]["method_0"]
     assert comparison["per_ordering"] == [pytest.approx(100 / 3)] * orderings
@@ -96,9 +96,9 @@ def test_few_orderings(script: Script, orderings: int) -> None:
 
 @pytest.mark.parametrize("config", SAME)
 def test_same_configuration_is_written_again(script: Script, config: str) -> None:
-    script(COUNTS, results=Results(), config=CONFIG)
-    before = script(COUNTS, results=Results(), config=CONFIG)
-    run = script(COUNTS, results=Results(), config=config)
+    script(COUNTS, results=ComparisonRun(), config=CONFIG)
+    before = script(COUNTS, results=ComparisonRun(), config=CONFIG)
+    run = script(COUNTS, results=ComparisonRun(), config=config)
     assert run.curves.correct.tolist() == before.curves.correct.tolist()
     assert read(run.folder)["times"]["computed_traces"] == 0
     assert set(files(before.folder)) == NAMES
@@ -106,12 +106,12 @@ def test_same_configuration_is_written_again(script: Script, config: str) -> Non
 
 @pytest.mark.parametrize("config", OTHER)
 def test_another_configuration_is_refused_unless_overwritten(script: Script, config: str) -> None:
-    run = script(COUNTS, results=Results(), config=CONFIG)
+    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     before = files(run.folder)
     with pytest.raises(UserError, match="holds results of another configuration"):
-        script(COUNTS, results=Results(), config=config)
+        script(COUNTS, results=ComparisonRun(), config=config)
     assert files(run.folder) == before
-    script(COUNTS, results=Results(overwrite=True), config=config)
+    script(COUNTS, results=ComparisonRun(overwrite=True), config=config)
     assert yaml.safe_load((run.folder / "config.yaml").read_text()).items() >= yaml.safe_load(config).items()
 
 
@@ -120,33 +120,33 @@ def test_another_content_of_the_registry_is_another_configuration(script: Script
     config = f"trainer: {{}}\ndata: {{init_args: {{backbone: {{name: mine, registry: {registry}}}}}}}"
     registry.write_text("[]")
     digest = configuration_digest(config)
-    run = script(COUNTS, results=Results(), config=config)
+    run = script(COUNTS, results=ComparisonRun(), config=config)
     whole = (run.folder / "config.yaml").read_text()
-    Results().claim(run.folder, whole, run.criterion)
+    ComparisonRun().prepare(run.folder, whole, run.criterion)
     registry.write_text("[ ]")
     with pytest.raises(UserError, match="holds results of another configuration"):
-        Results().claim(run.folder, whole, run.criterion)
+        ComparisonRun().prepare(run.folder, whole, run.criterion)
     assert configuration_digest(config) != digest
-    assert "registry_sha256" not in read(script(COUNTS, results=Results(), folder="other").folder)["protocol"]
+    assert "registry_sha256" not in read(script(COUNTS, results=ComparisonRun(), folder="other").folder)["protocol"]
 
 
 def test_results_without_configuration_are_refused(tmp_path: Path) -> None:
     (tmp_path / "results.json").write_text("{}")
     with pytest.raises(UserError, match="another configuration"):
-        Results().claim(tmp_path, CONFIG, SampleEfficiency())
+        ComparisonRun().prepare(tmp_path, CONFIG, SampleEfficiency())
 
 
 def test_folder_of_anything_else_is_taken(script: Script, tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "notes.txt").write_text("mine")
-    run = script(COUNTS, results=Results(), config=CONFIG)
+    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     assert set(files(run.folder)) == {*NAMES, "notes.txt"}
 
 
 WRITERS = [
     "headstart.metrics.sample_efficiency.curves.Curves.save",
-    "headstart.callbacks.plots.draw_learning_curves",
-    "headstart.callbacks.plots.draw_criterion_reached",
+    "headstart.callbacks.plots.plot_learning_curves",
+    "headstart.callbacks.plots.plot_criterion_reached",
     "headstart.output.figures.save",
 ]
 
@@ -160,16 +160,16 @@ def fail(*args: Any, **kwargs: Any) -> None:
 def test_nothing_is_half_written(
     script: Script, monkeypatch: pytest.MonkeyPatch, writer: str, written_before: bool
 ) -> None:
-    before = files(script(COUNTS, results=Results(), config=CONFIG).folder) if written_before else {}
+    before = files(script(COUNTS, results=ComparisonRun(), config=CONFIG).folder) if written_before else {}
     with monkeypatch.context() as patch:
         patch.setattr(writer, fail)
-        run = script(COUNTS, drawn=True, results=Results(), config=CONFIG)
+        run = script(COUNTS, drawn=True, results=ComparisonRun(), config=CONFIG)
     assert str(run.error) == "no space left"
     assert files(run.folder) == before
 
 
 def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pytest.CaptureFixture[str]) -> None:
-    run = script([[[16] * 12, [0] * 12]], results=Results(), batch_size=4, consecutive=3, fail_at=6)
+    run = script([[[16] * 12, [0] * 12]], results=ComparisonRun(), batch_size=4, consecutive=3, fail_at=6)
     assert str(run.error) == "scripted failure"
     document = read(run.folder)
     assert not document["complete"]
@@ -183,47 +183,47 @@ def test_run_that_is_cut_off_keeps_what_it_measured(script: Script, capsys: pyte
 
 
 def test_run_that_is_cut_off_before_the_first_evaluation_writes_nothing(script: Script) -> None:
-    run = script(COUNTS, results=Results(), fail_at=1)
+    run = script(COUNTS, results=ComparisonRun(), fail_at=1)
     assert str(run.error) == "scripted failure"
     assert not (run.folder / "results.json").exists()
 
 
 def test_edited_method_is_another_origin(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = script(COUNTS, results=Results(), config=CONFIG)
+    run = script(COUNTS, results=ComparisonRun(), config=CONFIG)
     before = files(run.folder)
     monkeypatch.setattr("headstart.modules.provenance._digest_of_module", lambda module: "edited")
     with pytest.raises(UserError, match="of another baseline, method_0; choose another folder"):
-        script(COUNTS, results=Results(), config=CONFIG)
+        script(COUNTS, results=ComparisonRun(), config=CONFIG)
     assert files(run.folder) == before
-    script(COUNTS, results=Results(overwrite=True), config=CONFIG)
+    script(COUNTS, results=ComparisonRun(overwrite=True), config=CONFIG)
     assert read(run.folder)["times"]["computed_traces"] == 6
 
 
 def test_only_missing_traces_are_measured(script: Script) -> None:
-    script(COUNTS[:, :2], results=Results(), folder="two")
-    more = script(COUNTS, results=Results(), folder="three")
+    script(COUNTS[:, :2], results=ComparisonRun(), folder="two")
+    more = script(COUNTS, results=ComparisonRun(), folder="three")
     assert read(more.folder)["times"] | {"seconds": 0} == {"seconds": 0, "computed_traces": 2, "reused_traces": 4}
     assert more.criterion.traces.measured.tolist() == [[False, False, True]] * 2
-    alone = script(COUNTS, results=Results(ledger=str(more.folder / "own")), folder="alone")
+    alone = script(COUNTS, results=ComparisonRun(ledger=str(more.folder / "own")), folder="alone")
     assert read(alone.folder)["methods"] == read(more.folder)["methods"]
     assert alone.correct.tolist() == more.correct.tolist()
 
 
 def test_another_method_is_measured_alone(script: Script) -> None:
-    script(COUNTS, results=Results(), folder="two")
-    third = script(np.concatenate([COUNTS, COUNTS[:1, ::-1]]), results=Results(), folder="three")
+    script(COUNTS, results=ComparisonRun(), folder="two")
+    third = script(np.concatenate([COUNTS, COUNTS[:1, ::-1]]), results=ComparisonRun(), folder="three")
     assert third.criterion.traces.measured.tolist() == [[False] * 3, [False] * 3, [True] * 3]
     assert third.correct[2].tolist() == COUNTS[0, ::-1].tolist()
 
 
 def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
     counts = np.array([[[16] * 9 + [0] * 3, [0] * 12]])
-    script(counts, max_samples=6, results=Results(), folder="short", consecutive=5)
-    whole = script(counts, results=Results(), folder="long", consecutive=5)
+    script(counts, max_samples=6, results=ComparisonRun(), folder="short", consecutive=5)
+    whole = script(counts, results=ComparisonRun(), folder="long", consecutive=5)
     assert whole.criterion.traces.measured.tolist() == [[False, True]]
     assert whole.criterion.traces.lengths.tolist() == [[6, 12]]
     assert read(whole.folder)["methods"]["baseline"]["samples_to_criterion"] == [5, None]
-    stricter = script(counts, results=Results(), folder="strict", consecutive=7)
+    stricter = script(counts, results=ComparisonRun(), folder="strict", consecutive=7)
     assert stricter.criterion.traces.measured.tolist() == [[True, False]]
     assert read(stricter.folder)["methods"]["baseline"]["samples_to_criterion"] == [7, None]
 
@@ -231,22 +231,22 @@ def test_a_trace_that_is_too_short_is_measured_again(script: Script) -> None:
 def test_recomputed_traces_that_come_out_differently_are_reported(
     script: Script, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = script(COUNTS, results=Results(), consecutive=3)
-    same = script(COUNTS, results=Results(recompute=True), consecutive=3)
+    run = script(COUNTS, results=ComparisonRun(), consecutive=3)
+    same = script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
     assert read(same.folder)["times"]["computed_traces"] == 6
     assert "differently" not in capsys.readouterr().out
     key = run.criterion.traces.keys[1][2]
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
         ledger.write({key: Trace(COUNTS[1, 2] - 1)})
-    script(COUNTS, results=Results(recompute=True), consecutive=3)
+    script(COUNTS, results=ComparisonRun(recompute=True), consecutive=3)
     assert "WARNING: method_0 came out differently from its stored traces in 1 orderings." in capsys.readouterr().out
-    assert script(COUNTS, results=Results(), consecutive=3).correct.tolist() == run.correct.tolist()
+    assert script(COUNTS, results=ComparisonRun(), consecutive=3).correct.tolist() == run.correct.tolist()
 
 
 def test_a_run_that_was_cut_off_is_finished_by_the_same_command(script: Script) -> None:
-    undisturbed = script(COUNTS, results=Results(), folder="whole")
+    undisturbed = script(COUNTS, results=ComparisonRun(), folder="whole")
     for fail_at in (9, 4, None):
-        run = script(COUNTS, results=Results(ledger=str(undisturbed.folder.parent / "own")), fail_at=fail_at)
+        run = script(COUNTS, results=ComparisonRun(ledger=str(undisturbed.folder.parent / "own")), fail_at=fail_at)
         assert read(run.folder)["complete"] == (fail_at is None)
     written = [read(folder) for folder in (run.folder, undisturbed.folder)]
     for document in written:
@@ -255,26 +255,26 @@ def test_a_run_that_was_cut_off_is_finished_by_the_same_command(script: Script) 
 
 
 def test_two_processes_in_one_folder(script: Script) -> None:
-    run = script(COUNTS, results=Results())
+    run = script(COUNTS, results=ComparisonRun())
     with FileLock(run.folder / ".lock"), pytest.raises(UserError, match="another process writes to"):
-        script(COUNTS, results=Results())
-    script(COUNTS, results=Results())
+        script(COUNTS, results=ComparisonRun())
+    script(COUNTS, results=ComparisonRun())
 
 
 def test_runs_of_one_folder_share_a_ledger_beside_them(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HEADSTART_LEDGER")
-    first = script(COUNTS, results=Results(), folder="runs/a")
-    second = script(COUNTS, results=Results(), folder="runs/b")
+    first = script(COUNTS, results=ComparisonRun(), folder="runs/a")
+    second = script(COUNTS, results=ComparisonRun(), folder="runs/b")
     assert first.criterion.traces.ledger.folder == second.folder.parent / "ledger"
     assert read(second.folder)["times"]["computed_traces"] == 0
 
 
 @pytest.mark.parametrize("damaged", ["{", "[]", "{}", '{"methods": 3, "protocol": {}}'])
 def test_damaged_results_of_the_same_configuration_are_written_again(script: Script, damaged: str) -> None:
-    run = script(COUNTS, results=Results())
+    run = script(COUNTS, results=ComparisonRun())
     before = read(run.folder)
     (run.folder / "results.json").write_text(damaged)
-    again = read(script(COUNTS, results=Results()).folder)
+    again = read(script(COUNTS, results=ComparisonRun()).folder)
     assert {**again, "times": 0} == {**before, "times": 0}
 
 
@@ -282,31 +282,31 @@ def test_results_that_cannot_be_written_end_in_one_line(script: Script, monkeypa
     def fail(*_: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr("headstart.callbacks.run_files.write_together", fail)
+    monkeypatch.setattr("headstart.callbacks.run_folder.write_together", fail)
     with pytest.raises(UserError, match=r"^trainer.default_root_dir: .* cannot be written \(no space left\)"):
-        script(COUNTS, results=Results())
+        script(COUNTS, results=ComparisonRun())
 
 
 def test_ledger_that_cannot_be_used(script: Script, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(UserError, match=r"^results\.ledger: .*cannot be used"):
-        script(COUNTS, results=Results(ledger=str(tmp_path / "file")))
+        script(COUNTS, results=ComparisonRun(ledger=str(tmp_path / "file")))
 
 
 def test_results_of_schema_1_are_replaced_by_the_same_configuration(script: Script) -> None:
-    run = script(COUNTS, results=Results())
+    run = script(COUNTS, results=ComparisonRun())
     document = read(run.folder)
     for scores in document["methods"].values():
         del scores["provenance"]
     (run.folder / "results.json").write_text(json.dumps({**document, "schema": 1}))
-    assert read(script(COUNTS, results=Results()).folder)["schema"] == 2
+    assert read(script(COUNTS, results=ComparisonRun()).folder)["schema"] == 2
 
 
 @pytest.mark.parametrize(("threshold", "warned"), [(0.5, True), (0.55, False)])
 def test_a_threshold_that_one_class_meets_is_warned_of(
     script: Script, capsys: pytest.CaptureFixture[str], threshold: float, warned: bool
 ) -> None:
-    script(COUNTS, results=Results(), threshold=threshold)
+    script(COUNTS, results=ComparisonRun(), threshold=threshold)
     printed = capsys.readouterr().out
     advice = "WARNING: to predict the largest class alone meets the threshold (50% accuracy)"
     assert (advice in " ".join(printed.split())) == warned
@@ -335,7 +335,7 @@ def test_balanced_accuracy_is_measured_of_unequal_classes(script: Script, capsys
 def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
     # Classes of one size have the same counts by both measures, and other traces nevertheless.
     for measure in ("accuracy", "balanced_accuracy", "balanced_accuracy"):
-        run = script(COUNTS, results=Results(), measure=measure, folder=measure)
+        run = script(COUNTS, results=ComparisonRun(), measure=measure, folder=measure)
     assert read(run.folder)["times"] | {"seconds": 0} == {"seconds": 0, "computed_traces": 0, "reused_traces": 6}
     assert read(run.folder.parent / "balanced_accuracy")["criterion"]["measure"] == "balanced_accuracy"
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
@@ -345,11 +345,11 @@ def test_stored_traces_of_another_measure_are_not_taken(script: Script) -> None:
 
 
 def test_a_lower_limit_than_where_a_method_diverged(script: Script) -> None:
-    run = script(COUNTS, results=Results(), folder="high", consecutive=9)
+    run = script(COUNTS, results=ComparisonRun(), folder="high", consecutive=9)
     keys = run.criterion.traces.keys
     with Ledger(run.criterion.traces.ledger.folder) as ledger:
         ledger.write({keys[0][0]: Trace(COUNTS[0, 0], diverged=5)})
-    low = script(COUNTS, results=Results(), folder="low", max_samples=4, consecutive=3)
+    low = script(COUNTS, results=ComparisonRun(), folder="low", max_samples=4, consecutive=3)
     assert read(low.folder)["methods"]["baseline"]["diverged_at"][0] is None
-    high = script(COUNTS, results=Results(), folder="again", consecutive=9)
+    high = script(COUNTS, results=ComparisonRun(), folder="again", consecutive=9)
     assert read(high.folder)["methods"]["baseline"]["diverged_at"][0] == 6

@@ -15,7 +15,7 @@ from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.utilities.exceptions import SIGTERMException
 from torch import Tensor
 
-from headstart.callbacks import ComparisonProgress, Results, SampleEfficiency
+from headstart.callbacks import ComparisonProgress, ComparisonRun, SampleEfficiency
 from headstart.callbacks.measurement import measure
 from headstart.modules.comparison import Comparison
 from headstart.modules.methods.gradient_descent import GradientDescent
@@ -113,7 +113,7 @@ class Interrupt(Callback):
     ],
 )
 def test_reason_where_the_run_is_cut_off(script: Script, error: BaseException, reason: str) -> None:
-    results = Results()
+    results = ComparisonRun()
     with suppress(KeyboardInterrupt, SystemExit):
         script([[[0] * 12]], callbacks=(Interrupt(error),), results=results)
     assert results.document["stopped_because"] == reason
@@ -169,14 +169,14 @@ def test_methods_use_what_they_are_promised_of_lightning(tmp_path: Path) -> None
     stream = PlacesStream(orderings=2, batch_size=1, max_samples=5, validation_size=4)
     logger = CSVLogger(str(tmp_path), flush_logs_every_n_steps=1)
     plain, mine = GradientDescent(), Mine()
-    criterion, results = SampleEfficiency(), Results(ledger=str(tmp_path / "ledger"))
+    criterion, results = SampleEfficiency(), ComparisonRun(ledger=str(tmp_path / "ledger"))
     config = "{model: {baseline: {}, methods: {mine: {}}}, trainer: {}, data: {}}"
-    results.claim(tmp_path / "run", config, criterion)
+    results.prepare(tmp_path / "run", config, criterion)
     comparison = Comparison(plain, {"mine": mine})
-    results.describe(comparison, stream.max_samples)
+    results.describe_methods(comparison, stream.max_samples)
     options: dict[str, Any] = {"enable_checkpointing": False, "enable_progress_bar": False, "val_check_interval": 1}
     trainer = Trainer(accelerator="cpu", max_epochs=1, logger=logger, callbacks=[criterion], **options)
-    measure(trainer, comparison, stream, criterion, results)  # type: ignore[arg-type]
+    measure(trainer, comparison, stream, results)  # type: ignore[arg-type]
     assert torch.equal(plain.weight, mine.weight)
     logger.save()
     table = np.genfromtxt(logger.experiment.metrics_file_path, delimiter=",", names=True, deletechars="", dtype=float)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.utils.data import DataLoader
 
-from headstart.callbacks import Results, SampleEfficiency
+from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.measurement import measure
 from headstart.datamodules.held_samples import ValidationSet
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -115,7 +115,7 @@ class ScriptedRun:
     """A run that ended, or was cut off by `error`."""
 
     criterion: SampleEfficiency
-    results: Results
+    results: ComparisonRun
     folder: Path
     error: BaseException | None = None
 
@@ -150,7 +150,7 @@ def run_script(
     batch_size: int = 1,
     max_samples: int | None = None,
     fail_at: int | None = None,
-    results: Results | None = None,
+    results: ComparisonRun | None = None,
     config: str = "trainer: {}\ndata: {}",
     callbacks: tuple[Callback, ...] = (),
     logger: Any = False,
@@ -168,9 +168,9 @@ def run_script(
     # The counts are what the methods' code would be: they are told apart by their places alone.
     custom = {name: {"init_args": {"place": i}} for i, name in enumerate(comparison.names[1:])}
     model = {"baseline": {"init_args": {}}, "methods": custom}
-    results = results or Results()
-    results.claim(folder, yaml.safe_dump({"model": model, **yaml.safe_load(config)}, sort_keys=False), callback)
-    results.describe(comparison, limit)
+    results = results or ComparisonRun()
+    results.prepare(folder, yaml.safe_dump({"model": model, **yaml.safe_load(config)}, sort_keys=False), callback)
+    results.describe_methods(comparison, limit)
     trainer = Trainer(
         accelerator="cpu",
         max_epochs=1,
@@ -185,7 +185,7 @@ def run_script(
     )
     run = ScriptedRun(callback, results, folder)
     try:
-        measure(trainer, comparison, stream, callback, results)  # type: ignore[arg-type]
+        measure(trainer, comparison, stream, results)  # type: ignore[arg-type]
     except RuntimeError as error:
         run.error = error
     return run

@@ -1,0 +1,183 @@
+"""A run of a comparison: its folder, and the traces that the ledger has of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import yaml
+from jsonargparse.typing import PositiveInt
+
+from headstart.callbacks.checkpoints import Checkpoints
+from headstart.callbacks.configuration import essence, registry_digest
+from headstart.callbacks.run_folder import CONFIG, RunFolder
+from headstart.callbacks.run_ledger import LedgerOptions
+from headstart.callbacks.sample_efficiency import SampleEfficiency
+from headstart.callbacks.traces import Traces
+from headstart.datamodules.sample_stream import NAMES, SampleStream
+from headstart.metrics.sample_efficiency.curves import class_weights
+from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
+from headstart.modules.comparison import Comparison
+from headstart.modules.method_contract import BASELINE
+from headstart.modules.provenance import provenance
+from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat
+from headstart.store.json_digest import digest_of
+from headstart.store.ledger import RunLedger
+
+
+class ComparisonRun(LedgerOptions):
+    """Writes a run's files into `trainer.default_root_dir` when it ends or is cut off.
+
+    They are a view of the ledger: only traces that it lacks are measured. Results of the same configuration are written
+    again; those of another one are not replaced. Without a folder the run gets one of its own under `runs`, named by
+    what it compares and a digest of its configuration.
+
+    Args:
+        overwrite: Replace results of another configuration that lie in the folder.
+        recompute: Measure every trace again, and report those that differ from the stored ones.
+        ledger: Folder of the ledger of traces; by default that in the environment variable HEADSTART_LEDGER, else
+            `ledger` beside the run's folder.
+        accuracy_at: Numbers of samples at which the accuracy is given.
+        figure_formats: File formats of the figures, such as '[png, pdf, svg]'.
+
+    Attributes:
+        document: Content of results.json, empty until it is written.
+    """
+
+    def __init__(
+        self,
+        overwrite: bool = False,
+        recompute: bool = False,
+        ledger: str | None = None,
+        accuracy_at: list[PositiveInt] = ACCURACY_AT,
+        figure_formats: list[FigureFormat] = FIGURE_FORMATS,
+    ) -> None:
+        super().__init__(overwrite, ledger)
+        self.recompute = recompute
+        self.accuracy_at = accuracy_at
+        self.figure_formats = figure_formats
+        self.document: dict[str, Any] = {}
+
+    @property
+    def identity(self) -> str:
+        """A digest of everything that decides the scores, known once the ledger is open."""
+        criterion, grid = self.criterion, self.traces.grid
+        decided = {
+            "traces": [[key.stream, key.method, key.ordering] for keys in self.traces.keys for key in keys],
+            "methods": self.methods,
+            "grid": [int(grid.samples_seen[-1]), grid.all_correct, grid.required, grid.consecutive],
+            "threshold": criterion.threshold,
+            "accuracy_at": self.accuracy_at,
+        }
+        return digest_of(decided)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether these results were written before, and no trace of theirs is missing."""
+        return self.identity == self._known and not self.traces.missing.any()
+
+    def prepare(self, folder: Path, config: str, criterion: SampleEfficiency) -> None:
+        """Check the folder before anything is computed.
+
+        Args:
+            folder: Where the files are to be written.
+            config: The whole configuration, YAML.
+            criterion: The callback that measures the traces.
+
+        Raises:
+            UserError: The folder cannot be written, or holds results of another configuration.
+        """
+        self.folder = RunFolder(folder, config, self.overwrite)
+        self.criterion, self.registry = criterion, registry_digest(config)
+        self.started = time.perf_counter()
+        saved, self.before = folder / CONFIG, self.folder.document
+        if not all(isinstance(self.before.get(key), dict) for key in ("methods", "protocol")):
+            self.before = {}
+
+        if self.folder.has_results and not self.overwrite:
+            same = saved.exists() and essence(saved.read_text()) == essence(config)
+            known = self.before.get("protocol", {}).get("registry_sha256")
+            if not same or (self.registry is not None and self.registry != known):
+                self.folder.raise_other_results("results of another configuration")
+
+    def describe_methods(self, comparison: Comparison, max_samples: int) -> None:
+        """Record the origin of each method, before the files that define it can change.
+
+        Args:
+            comparison: The methods, as the configuration gave them.
+            max_samples: The sample limit.
+        """
+        model = yaml.safe_load(self.folder.config)["model"]
+        options = {**(model.get("methods") or {}), BASELINE: model["baseline"]}
+        self.methods = comparison.names
+        self.provenance = [
+            provenance(method, options[name], max_samples)
+            for name, method in zip(self.methods, comparison, strict=True)
+        ]
+
+    @contextmanager
+    def opened(self, stream: SampleStream, comparison: Comparison) -> Iterator[Traces]:
+        """Lock the run's folder, open the ledger and look up the traces of the comparison.
+
+        Args:
+            stream: The data, set up.
+            comparison: The methods.
+
+        Yields:
+            The traces.
+
+        Raises:
+            UserError: The folder holds results of another origin, another process writes to it, or the ledger cannot be
+                used.
+        """
+        self.stream, self.comparison = stream, comparison
+        self._require_same_origin()
+        with self.folder.locked(), self.opened_ledger(self.folder.path) as ledger:
+            self.traces = self._find_traces(ledger)
+            self.checkpoints = Checkpoints(ledger.folder, self.traces, self.methods, stream.start())
+            if not self.before:
+                self.require_known(self.identity)
+            self.criterion.follow(self.traces, self.checkpoints, self.methods, len(stream.validation_labels))
+            yield self.traces
+
+    def _require_same_origin(self) -> None:
+        """Raise an error if the same configuration gave results with other code, photos, weights or libraries."""
+        if self.overwrite or not self.before:
+            return
+        ours = [*self.stream.protocol().items(), *zip(self.methods, self.provenance, strict=True)]
+        methods = {name: scores.get("provenance") for name, scores in self.before["methods"].items()}
+        theirs = methods | self.before["protocol"]
+        # Results of schema 1 lack some of the values.
+        differing = [name for name, value in ours if theirs.get(name) not in (value, None)]
+        if differing:
+            self.folder.raise_other_results(f"results of the same configuration, but of another {', '.join(differing)}")
+
+    def _find_traces(self, ledger: RunLedger) -> Traces:
+        criterion, stream = self.criterion, self.stream
+        sizes = stream.validation_labels.bincount().numpy(force=True)
+        weights = class_weights(sizes, criterion.measure)
+        all_correct, self.largest_class = int(weights @ sizes), int((weights * sizes).max())
+        counted: dict[str, Any] = {}
+        if criterion.measure != "accuracy":
+            counted = {"measure": criterion.measure, "all_correct": all_correct}
+            self.comparison.weigh(weights)
+
+        # Traces of lazy evaluation depend on the criterion; those with every evaluation serve it, too.
+        every = {**stream.identity(), "evaluate_every": criterion.evaluate_every, **counted}
+        fed, digest_of_every = every, None
+        if criterion.is_lazy:
+            fed = {**every, "lazy": {"threshold": criterion.threshold, "consecutive": criterion.consecutive}}
+            digest_of_every = None if self.recompute else digest_of(every)
+            self.comparison.evaluate_lazily(criterion)
+
+        told = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
+        self.stream_digest = ledger.record(fed, told=told)
+        digests = [
+            ledger.record(origin, told={"name": name})
+            for name, origin in zip(self.methods, self.provenance, strict=True)
+        ]
+        grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)
+        return Traces(ledger, self.stream_digest, digests, stream.orderings, grid, self.recompute, digest_of_every)
