@@ -1,9 +1,10 @@
-"""Traces of several runs put together, and what is known of them."""
+"""Joined traces of several runs, and the samples up to which they are known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +14,8 @@ from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, Curves
 from headstart.output.errors import UserError
 
 
-def require_same_methods(runs: Sequence[Run]) -> None:
-    """Check that what has one name is one method, of one source."""
+def provenances_of(runs: Sequence[Run]) -> dict[str, dict[str, Any]]:
+    """Return the provenance of every method, by name; a UserError where two methods have one name."""
     first: dict[str, Run] = {}
     for run in runs:
         for name in run.curves.methods:
@@ -22,41 +23,50 @@ def require_same_methods(runs: Sequence[Run]) -> None:
             if run.describe(name) != before.describe(name):
                 pair = f"{str(run.folder)!r} differs from {str(before.folder)!r}"
                 raise UserError(f"runs: {pair} in the method {name}; give one of them another name")
+    return {name: run.describe(name) for run in runs for name in run.curves.methods}
 
 
 def join(runs: Sequence[Run], limit: int | None) -> Curves:
-    """Put the traces of runs together, by method and ordering; a trace may come more than once."""
+    """Join the traces of runs by method and ordering; a trace may come more than once.
+
+    Args:
+        runs: The runs.
+        limit: The sample limit; None for that of the longest run.
+
+    Raises:
+        UserError: Two runs differ in a trace.
+    """
+    longest = max((run.curves for run in runs), key=lambda curves: len(curves.samples_seen))
+    limit = limit or longest.limit
     if len(runs) == 1:
-        return replace(runs[0].curves, limit=limit or runs[0].curves.limit)
+        return replace(longest, limit=limit)
     methods = list(dict.fromkeys(name for run in runs for name in run.curves.methods))
     orderings = list(dict.fromkeys(number for run in runs for number in run.curves.orderings.tolist()))
-    longest = max((run.curves for run in runs), key=lambda curves: len(curves.samples_seen))
     correct = np.full((len(methods), len(orderings), len(longest.samples_seen)), NOT_EVALUATED)
-    row, column = ({one: place for place, one in enumerate(many)} for many in (methods, orderings))
+
     for run in runs:
         names, numbers, traces = run.curves.methods, run.curves.orderings.tolist(), run.curves.correct
-        block = np.ix_([row[name] for name in names], [column[number] for number in numbers], range(traces.shape[-1]))
-        there = correct[block]
-        differing = (there != traces) & (there >= 0) & (traces >= 0)
+        rows, columns = [methods.index(name) for name in names], [orderings.index(number) for number in numbers]
+        block = np.ix_(rows, columns, range(traces.shape[-1]))
+        before = correct[block]
+        differing = (before != traces) & (before >= 0) & (traces >= 0)
         if differing.any():
             m, k, _ = np.argwhere(differing)[0].tolist()
             again = f"of the method {names[m]} in ordering {numbers[k]} again, and differently"
             raise UserError(f"runs: {str(run.folder)!r} holds the trace {again}; leave one out")
-        # What one has evaluated, then what one has left out.
-        is_known = (there >= 0) | (traces == NOT_EVALUATED)
-        correct[block] = np.where(is_known, there, traces)
-    return replace(
-        longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit or longest.limit
-    )
+
+        # Evaluated counts take precedence over skipped ones, and these over missing ones.
+        is_known = (before >= 0) | (traces == NOT_EVALUATED)
+        correct[block] = np.where(is_known, before, traces)
+    return replace(longest, methods=methods, orderings=np.array(orderings), correct=correct, limit=limit)
 
 
 def in_common(curves: Curves) -> tuple[Curves, list[str]]:
-    """Take the orderings that every method has, and say which methods lack others."""
-    there = curves.correct[..., 0] != NOT_EVALUATED
-    common = there.all(0)
+    """Select the orderings that every method has, with a remark on the number of orderings of each method."""
+    common = curves.present.all(0)
     if common.all():
         return curves, []
-    counts = ", ".join(f"{name} {count}" for name, count in zip(curves.methods, there.sum(1), strict=True))
+    counts = ", ".join(f"{name} {count}" for name, count in zip(curves.methods, curves.present.sum(1), strict=True))
     if not common.any():
         raise UserError(
             f"methods: there is no ordering with a finished trace of each (orderings: {counts}); choose among them "
@@ -66,11 +76,11 @@ def in_common(curves: Curves) -> tuple[Curves, list[str]]:
     return replace(curves, orderings=curves.orderings[common], correct=curves.correct[:, common]), [remark]
 
 
-def require_known(curves: Curves) -> None:
-    """Check that a criterion can be read from traces, of which evaluations may have been left out.
+def limit_to_known(curves: Curves) -> Curves:
+    """Lower the sample limit to the samples up to which it is known whether each trace meets the criterion.
 
     Raises:
-        UserError: Of some trace it cannot.
+        UserError: Skipped evaluations would decide about a trace.
     """
     if curves.is_open:
         raise UserError(
@@ -78,22 +88,23 @@ def require_known(curves: Curves) -> None:
             "evaluations; lazy evaluation knows its own criterion alone, so take that, or run headstart train with "
             "--criterion.evaluation=every"
         )
+    samples, _ = curves.samples_to_criterion()
+    return replace(curves, limit=known_until(curves, samples))
 
 
-def known_until(curves: Curves, ends: NDArray[np.int64], samples: NDArray[np.float64]) -> int:
-    """Give the samples up to which it is known whether each trace meets a criterion.
+def known_until(curves: Curves, samples: NDArray[np.float64]) -> int:
+    """Return the samples up to which it is known whether each trace meets a criterion.
 
-    A trace ends once its companions have met the criterion of their run; under a stricter one, one that has not met it
+    A trace ends once all traces of its run have met the run's criterion. A trace that has not met a stricter criterion
     by then is censored where it ends, not at the sample limit.
 
     Args:
         curves: The traces.
-        ends: Where each ends, `curves.ends`.
-        samples: When each meets the criterion, infinite where it does not, `[methods, orderings]`.
+        samples: Samples to criterion, infinite where it is not met, `[methods, orderings]`.
     """
     censored = np.isinf(samples)
     if not censored.any():
         return curves.limit
-    last = int(ends[censored].min())
-    # Less than one evaluation is left before the limit: nothing can be met in between.
+    last = int(curves.ends[censored].min())
+    # If fewer samples are left than one evaluation takes, the criterion cannot be met before the limit.
     return curves.limit if last + int(curves.samples_seen[0]) > curves.limit else min(last, curves.limit)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,33 +10,20 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from headstart.evaluation.accuracies import (
-    TASK,
-    TITLES,
-    Trained,
-    name_source,
-    pair_accuracies,
-    read_accuracies,
-    task_of,
-)
-from headstart.evaluation.runs import Run, find_folders, read_runs, require_different_orderings, require_same
+from headstart.evaluation.accuracies import TASK, Trained, read_accuracies, task_of
+from headstart.evaluation.runs import BASELINE, Run, find_folders, read_runs
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS
+from headstart.evaluation.transfer_results import PairedResults, TransferResult, name_source, pair_results
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 from headstart.output.files import output_file, write_text
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_lines, say
 from headstart.output.tables import format_number, print_table
-from headstart.store.ledger import LedgerError
 
 Performance = Literal["accuracy", "samples_to_criterion", "final"]
-# Runs by source and target.
-Pairs = Mapping[tuple[str, str], Sequence[Run]]
-# Performances of the orderings by source and target.
-Outcomes = Mapping[tuple[str, str], NDArray[np.float64]]
 
-BASELINE = "baseline"
-# What must be the same for all runs, for all sources of a target, and for all targets of a source.
+# Settings that all runs share, that all sources of a target share, and that all targets of a source share.
 EVERYWHERE = (
     *("batch_size", "evaluate_every", "inputs", "feature_precision"),
     *("batch_norm", "dropout", "views", "precision"),
@@ -84,63 +71,43 @@ def performances(
     if samples is not None and performance != "accuracy":
         raise UserError(f"samples: {samples} given, which belong to --performance=accuracy and not to {performance}")
     path = output_file("output", output)
-    if _are_accuracies(folders := find_folders(runs)):
+
+    folders, remarks = find_folders(runs), []
+    if _are_accuracies(folders):
         if performance != "accuracy" or samples is not None or method != BASELINE:
             raise UserError("runs: they are of fine-tuning, which has no --performance, --samples or --method")
-        return _tabulate_accuracies(folders, trained, names or {}, path, overwrite)
-    if trained is not None:
-        raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
-    found = read_runs([str(folder) for folder in folders])
-    _require_usable(found, method)
-    pairs = _pair(found, names or {})
-    _require_comparable(pairs, performance, method)
-    at = min(int(run.curves.samples_seen[-1]) for run in found) if samples is None else int(samples)
-    outcomes = {
-        pair: np.concatenate([_outcomes(run, performance, method, at) for run in joined])
-        for pair, joined in pairs.items()
-    }
-    table = _write(outcomes, path, overwrite)
-    titles = {
-        "accuracy": f"accuracy of {method} after {at} samples",
-        "samples_to_criterion": f"samples of {found[0].curves.limit} that {method} left when it met the criterion",
-        "final": f"final accuracy of {method}",
-    }
-    _print(outcomes, titles[performance], _remarks(found, performance, method), path)
+        results, title = read_accuracies(folders, trained)
+    else:
+        if trained is not None:
+            raise UserError(f"trained: {trained} given, but the runs are comparisons; give those of fine-tuning")
+        comparisons = read_runs([str(folder) for folder in folders])
+        results, title = _read_comparisons(comparisons, performance, method, samples)
+        remarks = _remarks(comparisons, performance, method)
+
+    pairs = pair_results(results, names or {})
+    table = {pair: float(values.mean()) for pair, values in pairs.items()}
+    write_text(path, csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()]), overwrite)
+    _print(pairs, title, remarks, path)
     return table
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:
-    """Tell runs of fine-tuning from comparisons; a UserError where both are given, or something else."""
-    tasks = {folder: task_of(folder) for folder in folders}
-    for folder, task in tasks.items():
+    """Whether runs are fine-tuning; a UserError where they are not all of one task, or of a task without performances.
+    """
+    tasks = {task_of(folder): folder for folder in reversed(folders)}
+    for task, folder in tasks.items():
         if task not in (TASK, "comparison"):
             raise UserError(f"runs: {str(folder)!r} is of {task}, which gives no performance; leave it out")
-    if len(set(tasks.values())) > 1:
-        one, other = (next(str(folder) for folder in folders if tasks[folder] == task) for task in set(tasks.values()))
-        raise UserError(f"runs: {one!r} and {other!r} are a comparison and fine-tuning; give runs of one kind")
-    return TASK in tasks.values()
+    if len(tasks) > 1:
+        one, other = (repr(str(tasks[task])) for task in ("comparison", TASK))
+        raise UserError(f"runs: {one} and {other} are a comparison and fine-tuning; give runs of one kind")
+    return TASK in tasks
 
 
-def _tabulate_accuracies(
-    folders: Sequence[Path], trained: Trained | None, names: Mapping[str, str], path: Path, overwrite: bool
-) -> dict[tuple[str, str], float]:
-    try:
-        found = read_accuracies(folders, trained)
-    except LedgerError as error:
-        raise UserError(f"runs: {error}") from error
-    outcomes = pair_accuracies(found, names)
-    table = _write(outcomes, path, overwrite)
-    _print(outcomes, f"{found[0].measure}, {TITLES[found[0].trained]}", [], path)
-    return table
-
-
-def _write(outcomes: Outcomes, path: Path, overwrite: bool) -> dict[tuple[str, str], float]:
-    table = {pair: float(values.mean()) for pair, values in outcomes.items()}
-    write_text(path, csv_text(PERFORMANCE_COLUMNS, [[*pair, value] for pair, value in table.items()]), overwrite)
-    return table
-
-
-def _require_usable(runs: Sequence[Run], method: str) -> None:
+def _read_comparisons(
+    runs: Sequence[Run], performance: Performance, method: str, samples: int | None
+) -> tuple[list[TransferResult], str]:
+    """Return the performances of comparisons, and their title."""
     for run in runs:
         if not run.document["complete"]:
             reason = run.document["stopped_because"]
@@ -150,81 +117,62 @@ def _require_usable(runs: Sequence[Run], method: str) -> None:
                 f"method: {method!r} is not in {str(run.folder)!r}, which has {', '.join(run.curves.methods)}"
             )
 
+    at = min(int(run.curves.samples_seen[-1]) for run in runs) if samples is None else int(samples)
+    titles = {
+        "accuracy": f"accuracy of {method} after {at} samples",
+        "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
+        "final": f"final accuracy of {method}",
+    }
+    results = [
+        TransferResult(
+            run.folder,
+            name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), run.backbone.get("registry")),
+            str(run.protocol["dataset"]),
+            dict(zip(run.curves.orderings.tolist(), _values(run, performance, method, at), strict=True)),
+            common=_common_settings(run, performance, method),
+            of_source=_settings(run, OF_A_SOURCE),
+            of_target=_settings(run, OF_A_TARGET),
+            of_pair=run.settings,
+        )
+        for run in runs
+    ]
+    return results, titles[performance]
 
-def _pair(runs: Sequence[Run], names: Mapping[str, str]) -> Pairs:
-    """Group the runs by source and target."""
-    pairs: dict[tuple[str, str], list[Run]] = {}
-    own = [(_source(run), str(run.protocol["dataset"])) for run in runs]
-    unknown = set(names) - {name for pair in own for name in pair}
-    if unknown:
-        there = ", ".join(dict.fromkeys(name for pair in own for name in pair))
-        raise UserError(f"names: {', '.join(sorted(unknown))} given, but the runs are of {there}")
-    for run, (source, target) in zip(runs, own, strict=True):
-        pairs.setdefault((names.get(source, source), names.get(target, target)), []).append(run)
-    return pairs
 
-
-def _source(run: Run) -> str:
-    """Name the source of a run."""
-    return name_source(str(run.protocol["backbone"]), str(run.protocol["weights"]), run.backbone.get("registry"))
-
-
-def _require_comparable(pairs: Pairs, performance: Performance, method: str) -> None:
-    """Check that performances differ in nothing but source, target and orderings."""
-    fixed = EVERYWHERE if performance == "accuracy" else (*EVERYWHERE, "max_samples")
-    runs = [run for joined in pairs.values() for run in joined]
-    settings = [_settings(run, fixed) for run in runs]
-    for run, its in zip(runs, settings, strict=True):
-        its[method] = run.model["baseline"] if method == BASELINE else run.model["methods"][method]
-        its["measure"] = run.curves.measure
-        if performance == "samples_to_criterion":
-            its |= {"threshold": run.curves.threshold, "consecutive": run.curves.consecutive}
-    require_same(runs, settings, "only sources, targets and orderings may differ")
-    for place, what, keys in ((0, "source", OF_A_SOURCE), (1, "target", OF_A_TARGET)):
-        for name in dict.fromkeys(pair[place] for pair in pairs):
-            same = [run for pair, joined in pairs.items() if pair[place] == name for run in joined]
-            require_same(same, [_settings(run, keys) for run in same], f"both are of the {what} {name}")
-    for (source, target), joined in pairs.items():
-        require_same(joined, [run.settings for run in joined], f"both are of {source} on {target}")
-        require_different_orderings(joined)
+def _common_settings(run: Run, performance: Performance, method: str) -> dict[str, Any]:
+    keys = EVERYWHERE if performance == "accuracy" else (*EVERYWHERE, "max_samples")
+    criterion = run.curves.criterion if performance == "samples_to_criterion" else {"measure": run.curves.measure}
+    return {**_settings(run, keys), method: run.options(method), **criterion}
 
 
 def _settings(run: Run, keys: Sequence[str]) -> dict[str, Any]:
-    """Give what was fed, or what of a backbone's options its weights do not tell."""
+    """Return values of the protocol; options of the backbone where the protocol has none."""
     return {key: run.protocol[key] if key in run.protocol else run.backbone.get(key) for key in keys}
 
 
-def _outcomes(run: Run, performance: Performance, method: str, at: int) -> NDArray[np.float64]:
-    """Give the performance of every ordering of a run, `[orderings]`."""
+def _values(run: Run, performance: Performance, method: str, at: int) -> NDArray[np.float64]:
+    """Return the performance of every ordering of a run, `[orderings]`."""
     curves, row = run.curves, run.curves.methods.index(method)
     if performance == "samples_to_criterion":
         return curves.limit - restricted(curves.samples_to_criterion()[0][row], curves.limit)
+
     seen = curves.samples_seen
     at = int(seen[-1]) if performance == "final" else at
     if not seen[0] <= at <= seen[-1]:
         ended = f"{str(run.folder)!r} was evaluated from {seen[0]} to {seen[-1]} samples, where it ended"
         raise UserError(f"samples: {at} given, but {ended}; choose a number in between")
-    found = curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
-    if np.isnan(found).any():
+    accuracy = curves.accuracy[row, :, int(np.searchsorted(seen, at, side="right")) - 1]
+    if np.isnan(accuracy).any():
         raise UserError(
             f"performance: {method} was not evaluated at {at} samples in every ordering of {str(run.folder)!r}: "
             "lazily, or only until it met the criterion; take --performance=samples_to_criterion, fewer --samples, or "
             "run headstart train with --criterion.evaluation=every --criterion.stop_when_met=false"
         )
-    return found
-
-
-def _print(outcomes: Outcomes, title: str, remarks: Sequence[str], path: Path) -> None:
-    rows = [["source", "target", "performance", "orderings"]]
-    for pair, values in outcomes.items():
-        rows.append([*pair, format_number(float(values.mean())), str(len(values))])
-    print_table(f"Performance: {title}, mean over orderings", rows)
-    print_lines(remarks)
-    say(f"wrote {path}")
+    return accuracy
 
 
 def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list[str]:
-    """Say what the performances hide."""
+    """Return warnings about different ends of runs, and about orderings that did not meet the criterion."""
     ends = sorted({int(run.curves.samples_seen[-1]) for run in runs})
     if performance == "final" and len(ends) > 1:
         why = "one ends as soon as all of its methods have met the criterion in all orderings"
@@ -234,3 +182,12 @@ def _remarks(runs: Sequence[Run], performance: Performance, method: str) -> list
         censored, limit = int(np.isinf(np.concatenate(met)).sum()), runs[0].curves.limit
         return [f"{censored} orderings did not meet the criterion by {limit} samples, and count as 0."] * bool(censored)
     return []
+
+
+def _print(pairs: PairedResults, title: str, remarks: Sequence[str], path: Path) -> None:
+    rows = [["source", "target", "performance", "orderings"]]
+    for pair, values in pairs.items():
+        rows.append([*pair, format_number(float(values.mean())), str(len(values))])
+    print_table(f"Performance: {title}, mean over orderings", rows)
+    print_lines(remarks)
+    say(f"wrote {path}")

@@ -10,20 +10,20 @@ from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.errors import UserError, broken_yaml
 
 FILES = ("results.json", "curves.npz", "config.yaml")
-# What may differ between runs that are joined.
+BASELINE = "baseline"
+# Keys that may differ between runs that are joined.
 ORDERINGS = ("orderings", "first_ordering")
-# What commands need of `results.json`, of its protocol, and of the configuration of the methods.
+# Required keys of `results.json`, of its protocol, and of the configuration of the methods.
 DOCUMENT = ("complete", "stopped_because")
 PROTOCOL = ("dataset", "backbone", "weights", "batch_size", *ORDERINGS)
 MODEL = ("baseline", "methods")
-# That in C, ten times as fast, where PyYAML was built with it.
+# The loader in C is ten times as fast, but not every PyYAML has it.
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -35,9 +35,9 @@ class Run:
         folder: Its folder.
         document: The content of `results.json`.
         curves: Its traces.
-        protocol: What was fed, of the document.
-        model: The methods, of the configuration.
-        backbone: The backbone, of the configuration.
+        protocol: The protocol in the document.
+        model: The methods in the configuration.
+        backbone: The backbone in the configuration.
     """
 
     folder: Path
@@ -48,24 +48,28 @@ class Run:
     backbone: dict[str, Any]
 
     def describe(self, method: str) -> dict[str, Any]:
-        """Give what a method is: its provenance, of schema 1 its options.
+        """Return the provenance of a method; its options in the configuration for schema 1."""
+        provenance: dict[str, Any] | None = self.document.get("methods", {}).get(method, {}).get("provenance")
+        return self.options(method) if provenance is None else provenance
 
-        Args:
-            method: Its name.
-        """
-        found: dict[str, Any] | None = self.document.get("methods", {}).get(method, {}).get("provenance")
-        if found is None:
-            found = self.model["baseline"] if method == "baseline" else self.model["methods"][method]
-        return found
+    def options(self, method: str) -> dict[str, Any]:
+        """Return the options of a method in the configuration."""
+        options: dict[str, Any] = self.model["baseline"] if method == BASELINE else self.model["methods"][method]
+        return options
+
+    @property
+    def is_ledger(self) -> bool:
+        """Whether the traces come from a ledger."""
+        return "unfinished" in self.document
 
     @property
     def settings(self) -> dict[str, Any]:
-        """The protocol, but for the numbers of the orderings."""
+        """The protocol without the numbers of the orderings."""
         return {key: value for key, value in self.protocol.items() if key not in ORDERINGS}
 
 
 def read_runs(patterns: str | Sequence[str]) -> list[Run]:
-    """Read the runs that patterns of the shell match, as `find_folders` finds them.
+    """Read the runs in the folders that `find_folders` returns.
 
     Raises:
         UserError: A pattern matches nothing, or a folder holds no run.
@@ -74,21 +78,21 @@ def read_runs(patterns: str | Sequence[str]) -> list[Run]:
 
 
 def find_folders(patterns: str | Sequence[str]) -> list[Path]:
-    """Find the folders that patterns of the shell match, of each in the order of their names, none twice.
+    """Return the folders that patterns of the shell match, those of each pattern sorted, without duplicates.
 
-    What is no folder is passed over; where a pattern has a wildcard, so are folders without any file of a run.
+    Files are ignored; for a pattern with a wildcard, folders without any file of a run are ignored, too.
 
     Raises:
         UserError: A pattern matches nothing.
     """
     folders: dict[Path, None] = {}
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        found = [path for path in map(Path, sorted(glob(pattern))) if path.is_dir()]  # noqa: PTH207 - Path.glob takes no absolute pattern
+        matches = [path for path in map(Path, sorted(glob(pattern))) if path.is_dir()]  # noqa: PTH207 - Path.glob takes no absolute pattern
         if has_magic(pattern):
-            found = [path for path in found if any((path / name).is_file() for name in FILES)]
-        if not found:
+            matches = [path for path in matches if any((path / name).is_file() for name in FILES)]
+        if not matches:
             raise UserError(f"runs: {pattern!r} matches no folder of a run; name folders that headstart train wrote")
-        folders |= dict.fromkeys(found)
+        folders |= dict.fromkeys(matches)
     return list(folders)
 
 
@@ -115,19 +119,17 @@ def _read(folder: Path) -> Run:
         ) from error
 
 
-def require_same(runs: Sequence[Run], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
-    """Check that settings of runs agree; a UserError says where one differs from the first, and what may differ."""
-    there = settings[0]
-    for run, here in zip(runs[1:], settings[1:], strict=True):
-        differing = [key for key in {**there, **here} if there.get(key) != here.get(key)]
+def require_same(folders: Sequence[Path], settings: Sequence[Mapping[str, Any]], allowed: str) -> None:
+    """Raise a UserError unless settings agree.
+
+    Args:
+        folders: Folders of the settings.
+        settings: The settings.
+        allowed: End of the message, such as the differences that are allowed.
+    """
+    first = settings[0]
+    for folder, other in zip(folders, settings, strict=True):
+        differing = [key for key in {**first, **other} if first.get(key) != other.get(key)]
         if differing:
-            pair = f"{str(run.folder)!r} differs from {str(runs[0].folder)!r}"
+            pair = f"{str(folder)!r} differs from {str(folders[0])!r}"
             raise UserError(f"runs: {pair} in {', '.join(differing)}; {allowed}")
-
-
-def require_different_orderings(runs: Sequence[Run]) -> None:
-    """Check that no ordering comes twice; a UserError names those that do."""
-    numbers = np.concatenate([run.curves.orderings for run in runs])
-    twice = np.unique(numbers[np.bincount(numbers)[numbers] > 1])
-    if len(twice):
-        raise UserError(f"runs: the orderings {', '.join(map(str, twice))} come more than once; give each run once")

@@ -1,4 +1,4 @@
-"""Variants of a method as one row, each chosen on other data sets than the one that it is scored on."""
+"""Variants of a method as one entry, each chosen on other data sets than the one that it is scored on."""
 
 from __future__ import annotations
 
@@ -8,45 +8,48 @@ from fnmatch import fnmatchcase
 
 import numpy as np
 
-from headstart.evaluation.leaderboard.settings import DATA_SET, Asked, Setting, differing_within, values_of
+from headstart.evaluation.leaderboard.options import LeaderboardOptions
+from headstart.evaluation.leaderboard.settings import DATA_SET, Setting, differing_within, values_of
 from headstart.metrics.sample_efficiency.held_out_choice import choose_on_others
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 
 
-def choose_families(settings: Sequence[Setting], asked: Asked) -> list[Setting]:
-    """Put one row in the place of each family, with the variant that is best on the other data sets.
+def choose_families(settings: Sequence[Setting], options: LeaderboardOptions) -> list[Setting]:
+    """Replace each family of variants by the variant that is best on the other data sets.
 
-    The others are those of settings that differ in the data set alone; where there is none, the variants stay.
+    The other data sets are those of settings that differ in the data set alone; where there is none, the variants stay.
 
     Args:
         settings: The settings.
-        asked: Patterns of the variants' names, by the name of the row; and what the baseline is called, which a row
-            may be.
+        options: Patterns of the variants' names, by the name of the entry; and the baseline, which may be an entry.
 
     Raises:
-        UserError: A pattern matches fewer than two methods, or the name of a row is a method's.
+        UserError: A pattern matches fewer than two methods, or the name of an entry is a method's.
     """
-    found = list(settings)
-    for name, pattern in asked.choose.items():
-        names = dict.fromkeys(each for setting in found for each in setting.curves.methods)
-        if name in names:
+    settings = list(settings)
+    for name, pattern in options.choose.items():
+        methods = dict.fromkeys(each for setting in settings for each in setting.curves.methods)
+        if name in methods:
             raise UserError(f"choose: {name!r} is a method; give the row another name")
-        if len({each for setting in found for each in _family(setting, pattern)}) < 2:
-            others = [each for each in names if any(each != setting.baseline for setting in found)]
+        if len({each for setting in settings for each in _family(setting, pattern)}) < 2:
+            others = [each for each in methods if any(each != setting.baseline for setting in settings)]
             raise UserError(f"choose: {pattern!r} matches fewer than two of the methods {', '.join(others)}")
-        keys = differing_within([setting.protocol for setting in found], DATA_SET)
+
+        keys = differing_within([setting.protocol for setting in settings], DATA_SET)
         groups: dict[tuple[str, ...], list[int]] = {}
-        for place, setting in enumerate(found):
-            groups.setdefault(values_of(setting.protocol, keys), []).append(place)
-        for places in groups.values():
-            for place, chosen in zip(places, _choose([found[each] for each in places], name, pattern), strict=True):
-                found[place] = chosen
+        for index, setting in enumerate(settings):
+            groups.setdefault(values_of(setting.protocol, keys), []).append(index)
+        for indices in groups.values():
+            chosen = _choose([settings[index] for index in indices], name, pattern)
+            for index, setting in zip(indices, chosen, strict=True):
+                settings[index] = setting
+
     return [
-        replace(each, baseline=asked.baseline)
-        if each.baseline is None and asked.baseline in each.curves.methods
+        replace(each, baseline=options.baseline)
+        if each.baseline is None and options.baseline in each.curves.methods
         else each
-        for each in found
+        for each in settings
     ]
 
 
@@ -57,12 +60,14 @@ def _choose(settings: Sequence[Setting], name: str, pattern: str) -> list[Settin
     if len(settings) < 2 or not variants:
         remark = f"No other data set has the variants {pattern}, so that none could be chosen on it."
         return [replace(setting, remarks=[*setting.remarks, remark]) for setting in settings]
-    chosen = choose_on_others({_data_set(setting): _score(setting, variants) for setting in settings})
-    return [_keep(setting, name, chosen[_data_set(setting)], pattern) for setting in settings]
-
-
-def _data_set(setting: Setting) -> str:
-    return ", ".join(values_of(setting.protocol, DATA_SET))
+    data_sets = [", ".join(values_of(setting.protocol, DATA_SET)) for setting in settings]
+    chosen = choose_on_others(
+        {data_set: _score(setting, variants) for data_set, setting in zip(data_sets, settings, strict=True)}
+    )
+    return [
+        _replace_family(setting, family, name, chosen[data_set])
+        for setting, family, data_set in zip(settings, families, data_sets, strict=True)
+    ]
 
 
 def _family(setting: Setting, pattern: str) -> list[str]:
@@ -70,39 +75,38 @@ def _family(setting: Setting, pattern: str) -> list[str]:
 
 
 def _score(setting: Setting, variants: Sequence[str]) -> dict[str, float]:
-    """Score variants by the mean logarithm of their restricted samples, so that hard data sets do not decide alone."""
-    samples = restricted(setting.curves.samples_to_criterion()[0], setting.curves.limit)
-    return {each: float(np.log(samples[setting.curves.methods.index(each)]).mean()) for each in variants}
+    """Return mean logarithms of restricted samples, so that hard data sets do not decide alone, by variant."""
+    samples, _ = setting.curves.select(variants).samples_to_criterion()
+    means = np.log(restricted(samples, setting.curves.limit)).mean(1)
+    return dict(zip(variants, means.tolist(), strict=True))
 
 
-def _keep(setting: Setting, name: str, chosen: str, pattern: str) -> Setting:
-    """Leave the chosen variant of a family, under the family's name."""
-    curves = setting.curves
-    family = _family(setting, pattern)
-    kept = [place for place, each in enumerate(curves.methods) if each == chosen or each not in family]
-    methods = [name if curves.methods[place] == chosen else curves.methods[place] for place in kept]
+def _replace_family(setting: Setting, family: Sequence[str], name: str, chosen: str) -> Setting:
+    """Replace a family by its chosen variant, under the family's name."""
+    curves = setting.curves.select([each for each in setting.curves.methods if each == chosen or each not in family])
+    methods = [name if each == chosen else each for each in curves.methods]
     # Data sets may have limits of their own.
     variants = {each: {**setting.provenances[each], "max_samples": None} for each in family}
     classes = {str(each.get("class")) for each in variants.values()}
-    # What is chosen differs between data sets, what it is chosen from does not.
+    # The provenance is the same for all data sets: the variants, not the chosen one.
     provenance = {"class": " or ".join(sorted(classes)), "variants": variants}
     return replace(
         setting,
-        curves=replace(curves, methods=methods, correct=curves.correct[kept]),
+        curves=replace(curves, methods=methods),
         provenances={**setting.provenances, name: provenance},
         tuned={**setting.tuned, name: f"{chosen}, chosen on other data sets"},
     )
 
 
 def remark_on_variants(settings: Sequence[Setting]) -> list[str]:
-    """Name methods of one class that differ in their hyperparameters: the best of them is a choice on these photos."""
+    """Return remarks on methods of one class: to take the best of them is to choose on these photos."""
     variants: dict[tuple[str, ...], None] = {}
     for setting in settings:
         same: dict[str, list[str]] = {}
         for name in setting.curves.methods:
-            its = setting.provenances[name]
-            if "variants" not in its and its.get("class"):
-                same.setdefault(its["class"], []).append(name)
+            provenance = setting.provenances[name]
+            if "variants" not in provenance and provenance.get("class"):
+                same.setdefault(provenance["class"], []).append(name)
         variants |= dict.fromkeys(tuple(names) for names in same.values() if len(names) > 1)
     return [
         f"{', '.join(names)} are one class with different hyperparameters: to take the best of them is to choose on "

@@ -1,12 +1,12 @@
-"""The files of a leaderboard: JSON, CSV, Markdown and LaTeX, with every text in them escaped."""
+"""Files of a leaderboard: JSON, CSV, Markdown and LaTeX, with every text in them escaped."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from headstart.evaluation.leaderboard.tables import (
+    TableRows,
     describe_criterion,
     over_settings_rows,
     pair_rows,
@@ -16,55 +16,55 @@ from headstart.evaluation.leaderboard.tables import (
 )
 from headstart.output.markup import csv_text, escape_cell, escape_latex, escape_markdown, latex_tables
 from headstart.output.printable import print_lines
+from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import markdown_table, print_table
 
-JSON, CSV, MARKDOWN, TEX = (f"leaderboard.{kind}" for kind in ("json", "csv", "md", "tex"))
+NAME = "leaderboard"
+FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "tex")]
 SETTING = (
     *("dataset", "backbone", "weights", "batch_size", "classes", "validation_size", "chance", "majority"),
     *("measure", "threshold", "consecutive", "restricted_at"),
 )
 NUMBERS = ("orderings", "reached", "median", "restricted_mean", "relative_improvement", "p_value", "p_value_holm")
 INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvement_interval", "rank_interval")
-NOT_APART = "Not told apart"
-# More tables than these are left to the files.
+# The tables of more settings are only written into files.
 MOST_PRINTED = 4
 
 
-def texts(document: dict[str, Any]) -> dict[str, str]:
-    """Give the content of the files, by their names.
+def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
+    """Write the files of a leaderboard.
 
     Args:
+        results: Their folder.
         document: The content of `leaderboard.json`.
+        texts: Contents of further files, by their names.
     """
-    return {
-        CSV: _csv(document),
-        MARKDOWN: _markdown(document),
-        TEX: _latex(document),
-        JSON: json.dumps(document, indent=1, allow_nan=False) + "\n",
-    }
+    texts = {f"{NAME}.md": _markdown(document), f"{NAME}.tex": _latex(document), **(texts or {})}
+    results.write(document, {NAME: _table(document)}, texts)
 
 
 def print_leaderboard(document: dict[str, Any]) -> None:
-    """Print the tables, of settings only where they are few."""
-    settings = document["settings"]
+    """Print the tables; those of settings only if they are few."""
+    settings, over_settings = document["settings"], document["over_settings"]
     for setting in settings if len(settings) <= MOST_PRINTED else []:
         print_table(f"{setting['name']}\n{describe_criterion(setting)}", setting_rows(setting, accuracies=1))
         print_lines(setting["remarks"])
-    if document["over_settings"] is not None:
-        print_table(f"Over {len(document['over_settings']['settings'])} settings", over_settings_rows(document))
-        print_lines(document["over_settings"]["remarks"])
+    if over_settings is not None:
+        print_table(f"Over {len(over_settings['settings'])} settings", over_settings_rows(document))
+        print_lines(over_settings["remarks"])
     if document["setup_stability"] is not None:
         print_table("Setup stability: agreement of the rankings where one part varies", stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
     print_lines(document["remarks"])
 
 
-def _csv(document: dict[str, Any]) -> str:
-    """Give one row for every method of every setting."""
+def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
+    """Return the columns of the CSV file, and its rows: one for every method of every setting."""
     accuracies = document["settings"][0]["methods"][0]["accuracy_at"]
     columns = ["setting", *SETTING, "method", "class", "tuned", *NUMBERS]
     columns += [f"{name}_{end}" for name in INTERVALS for end in ("low", "high")]
     columns += ["onset", "group", *(f"accuracy_at_{at}" for at in accuracies)]
+
     rows = []
     for setting in document["settings"]:
         for each in setting["methods"]:
@@ -73,34 +73,35 @@ def _csv(document: dict[str, Any]) -> str:
             row += [end for key in INTERVALS for end in each[key] or (None, None)]
             row += [each["onset"], each["group"], *(each["accuracy_at"][at] for at in accuracies)]
             rows.append([escape_cell(value) for value in row])
-    return csv_text(columns, rows)
+    return columns, rows
 
 
 def _markdown(document: dict[str, Any]) -> str:
     lines = ["# Leaderboard", ""]
     for setting in document["settings"]:
         lines += [f"## {escape_markdown(setting['name'])}", "", escape_markdown(describe_criterion(setting)), ""]
-        lines += [*markdown_table(setting_rows(setting, escape_markdown)), ""]
+        lines += _markdown_table(setting_rows(setting))
         if setting["pairs"]:
-            lines += [*markdown_table(pair_rows(setting, escape_markdown)), ""]
-        remarks = [f"{NOT_APART}: {', '.join(names)}." for names in setting["not_told_apart"] if len(names) > 1]
+            lines += _markdown_table(pair_rows(setting))
+        remarks = [f"Not told apart: {', '.join(names)}." for names in setting["not_told_apart"] if len(names) > 1]
         lines += _list([*remarks, *setting["remarks"]])
+
     if document["over_settings"] is not None:
-        lines += ["## Over settings", "", *markdown_table(over_settings_rows(document, escape_markdown)), ""]
+        lines += ["## Over settings", "", *_markdown_table(over_settings_rows(document))]
         lines += _list(document["over_settings"]["remarks"])
     lines += ["## Sensitivity", ""]
     for setting in document["sensitivity"]["settings"]:
-        lines += [f"### {escape_markdown(setting['name'])}", ""]
-        lines += [*markdown_table(sensitivity_rows(document, setting, escape_markdown)), ""]
+        rows = sensitivity_rows(setting, document["sensitivity"]["consecutive"])
+        lines += [f"### {escape_markdown(setting['name'])}", "", *_markdown_table(rows)]
     if document["setup_stability"] is not None:
-        lines += ["## Setup stability", "", *markdown_table(stability_rows(document, escape_markdown)), ""]
+        lines += ["## Setup stability", "", *_markdown_table(stability_rows(document))]
     if document["left_out"]:
-        lines += ["## Left out", ""]
-        lines += [
-            f"- {escape_markdown(each['setting'])}: {escape_markdown(each['reason'])}" for each in document["left_out"]
-        ]
-        lines += [""]
+        lines += ["## Left out", "", *_list([f"{each['setting']}: {each['reason']}" for each in document["left_out"]])]
     return "\n".join(lines)
+
+
+def _markdown_table(rows: TableRows) -> list[str]:
+    return [*markdown_table([[escape_markdown(cell) for cell in row] for row in rows]), ""]
 
 
 def _list(remarks: Sequence[str]) -> list[str]:
@@ -108,7 +109,7 @@ def _list(remarks: Sequence[str]) -> list[str]:
 
 
 def _latex(document: dict[str, Any]) -> str:
-    tables = [(setting["name"], setting_rows(setting, escape_latex)) for setting in document["settings"]]
+    tables = [(setting["name"], setting_rows(setting)) for setting in document["settings"]]
     if document["over_settings"] is not None:
-        tables.append(("Over settings", over_settings_rows(document, escape_latex)))
-    return latex_tables(tables)
+        tables.append(("Over settings", over_settings_rows(document)))
+    return latex_tables([(title, [[escape_latex(cell) for cell in row] for row in rows]) for title, rows in tables])

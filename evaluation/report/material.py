@@ -1,4 +1,4 @@
-"""What lies in folders that a page is made of: whether there are traces, and the documents of other commands."""
+"""Contents of the folders of a page: whether there are traces, and the documents of other commands."""
 
 from __future__ import annotations
 
@@ -17,97 +17,81 @@ from headstart.output.errors import UserError
 
 Document = Mapping[str, Any]
 SIMILARITY = ("cka.json", "score.json", *(f"{name}.json" for name in SIMILARITY_MEASURES if name != DEFAULT_MEASURE))
-# What the sections need of a document, by the names of files.
-NEEDED = {
-    **dict.fromkeys(SIMILARITY, ("pairwise", "n_stimuli", "digests")),
-    "transferability.json": ("scores", "mean_ranks", "metrics", "digests"),
-    "audit.json": ("rankers", "metrics", "targets", "sources"),
-    "stability.json": ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
+# The kind of a document and its required keys, by the name of the file.
+DOCUMENTS = {
+    **dict.fromkeys(SIMILARITY, ("similarity", ("pairwise", "n_stimuli", "digests"))),
+    "transferability.json": ("transferability", ("scores", "mean_ranks", "metrics", "digests")),
+    "audit.json": ("audit", ("rankers", "metrics", "targets", "sources")),
+    "stability.json": (
+        "stability",
+        ("setup_stability", "setup_stability_pairs", "win_rate_percent", "metrics", "experiments"),
+    ),
 }
 
 
 @dataclass
 class Material:
-    """What was found, by paths.
+    """Contents of folders.
 
     Attributes:
-        traces: Whether there is a run or a ledger.
-        similarities: Results of `headstart cka`.
-        transferability: Results of `headstart transferability`.
-        audits: Results of `headstart audit`.
-        stability: Results of `headstart stability`.
-        foreign: What is called like one of these, and is none.
+        has_traces: Whether there is a run or a ledger.
+        documents: Results of other commands, by kind and path.
+        foreign: Files of other programs that have the name of such results.
     """
 
-    traces: bool = False
-    similarities: dict[Path, Document] = field(default_factory=dict)
-    transferability: dict[Path, Document] = field(default_factory=dict)
-    audits: dict[Path, Document] = field(default_factory=dict)
-    stability: dict[Path, Document] = field(default_factory=dict)
+    has_traces: bool = False
+    documents: dict[str, dict[Path, Document]] = field(default_factory=dict)
     foreign: list[Path] = field(default_factory=list)
-
-    @property
-    def has_documents(self) -> bool:
-        """Whether there are results of commands that evaluate."""
-        return bool(self.similarities or self.transferability or self.audits or self.stability)
 
 
 def find_material(folders: Sequence[str]) -> Material:
-    """Look for everything below folders, in each in the order of the names.
+    """Find the runs, ledgers and documents below folders, in each in the order of the names.
 
     Args:
-        folders: The folders; what is none is passed over, because the shell may have given it for a pattern.
+        folders: The folders; files are ignored, because the shell may have expanded a pattern to them.
 
     Raises:
-        UserError: One of them is not there, there is nothing in them that a page shows, or a damaged document.
+        UserError: A folder does not exist, there is nothing in them that a page shows, or a document is damaged.
     """
     for folder in folders:
         if not Path(folder).exists():
             raise UserError(f"folder: there is no folder {folder!r}; give one that holds runs")
-    found = Material()
+
+    material = Material()
     for here, below, names in chain.from_iterable(map(os.walk, folders)):
         below.sort()
         path = Path(here)
-        found.traces |= FILES[1] in names or is_ledger(path)
-        for name in sorted(NEEDED.keys() & set(names)):
-            document = _read(path / name)
+        material.has_traces |= FILES[1] in names or is_ledger(path)
+        for name in sorted(DOCUMENTS.keys() & set(names)):
+            kind, keys = DOCUMENTS[name]
+            document = _read(path / name, keys)
             if document is None:
-                found.foreign.append(path / name)
+                material.foreign.append(path / name)
             else:
-                _documents(found, name)[path / name] = document
-    if not (found.traces or found.has_documents):
+                material.documents.setdefault(kind, {})[path / name] = document
+
+    if not (material.has_traces or material.documents):
         given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
         raise UserError(
             f"folder: {given} no run of headstart train, no ledger and no results of its commands; give another"
         )
-    return found
+    return material
 
 
-def _documents(found: Material, name: str) -> dict[Path, Document]:
-    if name in SIMILARITY:
-        return found.similarities
-    return {
-        "transferability.json": found.transferability,
-        "audit.json": found.audits,
-        "stability.json": found.stability,
-    }[name]
-
-
-def _read(path: Path) -> Document | None:
-    """Read a document; None where it has nothing of what ours have."""
+def _read(path: Path, keys: Sequence[str]) -> Document | None:
+    """Read a document; None where it has none of the required keys."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise damaged(path, error) from error
-    needed = NEEDED[path.name]
-    if not isinstance(document, dict) or not any(key in document for key in needed):
+    if not isinstance(document, dict) or not any(key in document for key in keys):
         return None
-    missing = [key for key in needed if key not in document]
+    missing = [key for key in keys if key not in document]
     if missing:
         raise damaged(path, f"no {', '.join(missing)}")
     return document
 
 
 def damaged(path: Path, reason: object) -> UserError:
-    """Give the error of a document that is ours, and cannot be shown."""
+    """Return the error of a document that cannot be shown."""
     return UserError(f"folder: {str(path)!r} cannot be read ({reason}); move it elsewhere, or make it again")

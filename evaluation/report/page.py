@@ -1,4 +1,4 @@
-"""The page of a leaderboard: which sections there are, and what it begins with."""
+"""The page of a leaderboard: its sections and its introduction."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.page.layout import Page, Section
 
-# Methods whose lines are drawn when a page of more is opened.
+# Number of methods whose lines are plotted when the page is opened.
 FIRST = 6
-# What follows from the data set.
+# Keys whose values follow from the data set.
 FOLLOWING = ("classes", "largest_class", "train_size", "validation_size")
 
 
@@ -28,62 +28,51 @@ def comparison_page(
         document: The content of `leaderboard.json`.
         curves: The traces of each of its settings.
         runs: The runs that the settings name.
-        material: What else the folders hold.
+        material: Further contents of the folders.
     """
-    settings = document["settings"]
-    methods = _methods(document)
-    places = {name: place for place, name in enumerate(methods)}
-    found = [
-        overview(document, places),
-        over_settings(document, places),
-        settings_section(settings, curves, places),
-        sensitivity(document, places),
+    settings, over = document["settings"], document["over_settings"]
+    # Baselines come first, then methods in their order over settings, then in that of each setting.
+    baselines = [setting["baseline"] for setting in settings if setting["baseline"]]
+    ranked = [method["name"] for method in over["methods"]] if over else []
+    others = [method["name"] for setting in settings for method in setting["methods"]]
+    methods = list(dict.fromkeys([*baselines, *ranked, *others]))
+    marks = {name: index for index, name in enumerate(methods)}
+
+    sections = [
+        overview(document, marks),
+        over_settings(document, marks),
+        settings_section(settings, curves, marks),
+        sensitivity(document, marks),
         setup_stability(document),
-        *_neighbours(material),
+        *_document_sections(material),
         replication(document, runs),
     ]
     title = f"Sample efficiency of {_count(len(methods), 'method')} in {_count(len(settings), 'setting')}"
-    sections = [section for section in found if section]
-    return Page(title, _protocol(document), methods, list(range(min(len(methods), FIRST))), sections)
+    shown = list(range(min(len(methods), FIRST)))
+    return Page(title, _introduction(document), methods, shown, [section for section in sections if section])
 
 
-def _methods(document: Mapping[str, Any]) -> list[str]:
-    """Give the names of all methods: baselines first, then by their order over settings, then by that in each."""
-    settings, over = document["settings"], document["over_settings"]
-    baselines = [setting["baseline"] for setting in settings if setting["baseline"]]
-    ranked = [method["name"] for method in over["methods"]] if over else []
-    return list(
-        dict.fromkeys([*baselines, *ranked, *(each["name"] for setting in settings for each in setting["methods"])])
-    )
-
-
-def neighbours_page(material: Material) -> Page:
+def documents_page(material: Material) -> Page:
     """Lay out the page of folders without traces."""
-    return Page("Representations and transferability", [], [], [], _neighbours(material))
+    return Page("Representations and transferability", [], [], [], _document_sections(material))
 
 
-def _neighbours(material: Material) -> list[Section]:
-    if not material.has_documents:
+def _document_sections(material: Material) -> list[Section]:
+    if not material.documents:
         return []
-    # Their modules are slow to import.
-    from headstart.evaluation.report.neighbours import audits, similarity, stability, transferability
+    # This module is slow to import.
+    from headstart.evaluation.report.documents import document_sections
 
-    found = (
-        similarity(material.similarities),
-        transferability(material.transferability),
-        audits(material.audits),
-        stability(material.stability),
-    )
-    return [section for section in found if section]
+    return document_sections(material)
 
 
-def _protocol(document: Mapping[str, Any]) -> list[str]:
-    """Say what was asked, and how it was measured."""
+def _introduction(document: Mapping[str, Any]) -> list[str]:
+    """Return paragraphs on the question, the measurement, and the differences between settings."""
     settings = document["settings"]
     measures = _listed(setting["measure"].replace("_", " ") for setting in settings)
     thresholds = _listed(f"{setting['threshold']:.0%}" for setting in settings)
     streaks = _listed(str(setting["consecutive"]) for setting in settings)
-    return [
+    paragraphs = [
         "How few labelled samples does a method need to adapt a pre-trained model to a new task? In each setting one "
         "stream of labelled samples is fed, batch by batch, to all methods, which start from the same backbone and the "
         "same head, in many orderings: seeded orders of the stream.",
@@ -92,24 +81,23 @@ def _protocol(document: Mapping[str, Any]) -> list[str]:
         "mean is that of min(samples to criterion, limit). Methods are compared on the same orderings, in pairs: "
         "Fieller's interval for the relative improvement over the baseline, a sign-flip permutation test adjusted by "
         "Holm. Fewer samples are better.",
-        *_differences(document),
     ]
 
-
-def _differences(document: Mapping[str, Any]) -> list[str]:
-    """Say what differs between the settings, but for what follows from the data set; digests where names are equal."""
     differing = document["differences"]
-    told = {key: values for key, values in differing.items() if "sha256" not in key and key not in FOLLOWING}
+    shown = {key: values for key, values in differing.items() if "sha256" not in key and key not in FOLLOWING}
+    # Digests are only shown where the names are equal.
     digest = "weights_sha256"
     if digest in differing and "weights" not in differing:
-        told[digest] = differing[digest]
-    found = [f"{key} ({values})" for key, values in told.items()]
-    return [f"The settings differ in {'; '.join(found)}."] * bool(found)
+        shown[digest] = differing[digest]
+    if shown:
+        listed = "; ".join(f"{key} ({values})" for key, values in shown.items())
+        paragraphs.append(f"The settings differ in {listed}.")
+    return paragraphs
 
 
 def _listed(texts: Iterable[str]) -> str:
     return " or ".join(sorted(set(texts)))
 
 
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}{'s' * (count != 1)}"
+def _count(count: int, noun: str) -> str:
+    return f"{count} {noun}{'s' * (count != 1)}"

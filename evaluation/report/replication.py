@@ -1,4 +1,4 @@
-"""What it takes to get the same numbers again: commands, configurations, environments and digests."""
+"""The replication section: commands, configurations, environments and digests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import yaml
@@ -16,9 +15,9 @@ from headstart.output.files import digest_file
 from headstart.output.page.cells import text
 from headstart.output.page.layout import Cell, Column, Part, Section, Table, Text
 
-# Characters of a digest that are shown.
+# Shown characters of a digest.
 SHOWN = 16
-# Folder of the commands' runs, each in one of its own, and the ledger of all of them, at first empty.
+# Each command writes its run into a folder in this one, and all share an initially empty ledger there.
 AGAIN = "runs/again"
 LEDGER = f"--results.ledger={AGAIN}/ledger"
 DIGESTS = {
@@ -30,7 +29,7 @@ DIGESTS = {
 
 
 def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
-    """Give the commands of every setting, and what they ran in.
+    """Return the section with the commands of every setting, and the environments of the runs.
 
     Args:
         document: The content of `leaderboard.json`.
@@ -41,15 +40,13 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
         f"versions, the counts are the same. Each has a folder of its own in {AGAIN}; what one of them has measured, "
         "the next ones take from the ledger there. The configuration of each run stands below its commands.",
     ]
-    named = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
-    parts = [_part(setting, named) for setting in document["settings"]]
-    tables = [_environments(runs), _digests(runs)] if runs else []
-    whole = [
-        Part("This page", "", [], commands=[Text("", _page_command(document))]),
-        *parts,
-        Part("Environment and digests", tables=tables),
+    folders = {str(run.folder): (f"{AGAIN}/{number}", run) for number, run in enumerate(runs, 1)}
+    parts = [
+        Part("This page", commands=[Text("", _page_command(document))]),
+        *(_part(setting, folders) for setting in document["settings"]),
+        Part("Environment and digests", tables=[_environments(runs), _digests(runs)] if runs else []),
     ]
-    return Section("replication", "Replication", paragraphs, whole)
+    return Section("replication", "Replication", paragraphs, parts)
 
 
 def _page_command(document: Mapping[str, Any]) -> str:
@@ -61,77 +58,63 @@ def _page_command(document: Mapping[str, Any]) -> str:
 
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
-    found = [runs[folder] for folder in setting["folders"] if folder in runs]
-    methods = [method["name"] for method in setting["methods"]]
-    commands = {
-        name: [command for again, run in found if (command := _row_command(run, name, f"{again}-{row}"))]
-        for row, name in enumerate(methods, 1)
-    }
-    absent = [name for name in methods if not commands[name]]
-    remarks = [f"{', '.join(absent)}: of no run, but of a ledger or chosen among others; no command is known."] * bool(
-        absent
-    )
-    rows = [f"# {name}\n{command}" for name in methods for command in commands[name]]
-    files = [Text("Command of each row", "\n".join(rows))] if rows else []
-    files += [Text(str(run.folder / "config.yaml"), _config(run)) for _, run in found]
-    whole = [Text("", _command(run, again)) for again, run in found]
-    return Part(setting["name"], "", remarks, commands=whole, files=files)
+    """Return the commands of a setting: of its runs, and of each method alone beside the baseline."""
+    of_setting = [runs[folder] for folder in setting["folders"] if folder in runs]
+    lines, absent = [], []
+    for number, name in enumerate((method["name"] for method in setting["methods"]), 1):
+        with_method = [(folder, run) for folder, run in of_setting if name in run.curves.methods]
+        absent += [name] * (not with_method)
+        for folder, run in with_method:
+            methods = run.model.get("methods") or {}
+            option = f"--model.methods={_flow({name: methods[name]}) if name in methods else '{}'}"
+            lines.append(f"# {name}\n{_command(run, f'{folder}-{number}', option)}")
+
+    remarks, files = [], []
+    if absent:
+        remarks = [f"{', '.join(absent)}: of no run, but of a ledger or chosen among others; no command is known."]
+    if lines:
+        files = [Text("Command of each row", "\n".join(lines))]
+    for _, run in of_setting:
+        path = run.folder / "config.yaml"
+        files.append(Text(str(path), path.read_text(encoding="utf-8")))
+    commands = [Text("", _command(run, folder)) for folder, run in of_setting]
+    return Part(setting["name"], "", remarks, commands=commands, files=files)
 
 
-def _command(run: Run, again: str, *options: str) -> str:
-    """Give the command that runs a configuration again, into a folder."""
-    places = [f"--trainer.default_root_dir={again}", LEDGER]
-    return shlex.join(["headstart", "train", "--config", str(run.folder / "config.yaml"), *options, *places])
-
-
-def _row_command(run: Run, method: str, again: str) -> str | None:
-    """Give the command that compares one method alone with the baseline; None where the run has no such method."""
-    methods = run.model.get("methods") or {}
-    if method in methods:
-        return _command(run, again, f"--model.methods={_flow({method: methods[method]})}")
-    return _command(run, again, "--model.methods={}") if method in run.curves.methods else None
+def _command(run: Run, folder: str, *options: str) -> str:
+    """Return the command that runs a configuration again, into a folder."""
+    output = [f"--trainer.default_root_dir={folder}", LEDGER]
+    return shlex.join(["headstart", "train", "--config", str(run.folder / "config.yaml"), *options, *output])
 
 
 def _flow(options: Mapping[str, Any] | list[str]) -> str:
     return yaml.safe_dump(options, default_flow_style=True, width=math.inf, allow_unicode=True, sort_keys=False).strip()
 
 
-def _config(run: Run) -> str:
-    return Path(run.folder / "config.yaml").read_text(encoding="utf-8")
-
-
 def _environments(runs: Sequence[Run]) -> Table:
-    """Tabulate what the runs ran in: a column for each environment that differs."""
-    found: dict[str, list[Run]] = {}
+    """Return the environments of the runs: a column for each environment that differs."""
+    groups: dict[str, list[str]] = {}
     for run in runs:
-        found.setdefault(json.dumps(run.document.get("environment", {}), sort_keys=True), []).append(run)
-    environments = {described: json.loads(described) for described in found}
-    keys = dict.fromkeys(key for environment in environments.values() for key in environment)
-    titles = [_named([str(run.folder) for run in same], len(runs)) for same in found.values()]
-    rows = [[Cell(key), *(text(environment.get(key)) for environment in environments.values())] for key in keys]
+        environment = json.dumps(run.document.get("environment", {}), sort_keys=True)
+        groups.setdefault(environment, []).append(str(run.folder))
+    environments = [json.loads(environment) for environment in groups]
+    keys = dict.fromkeys(key for environment in environments for key in environment)
+    titles = [f"{first} and {len(others)} more" if others else first for first, *others in groups.values()]
+    if len(groups) == 1:
+        titles = ["all runs"]
+    rows = [[Cell(key), *(text(environment.get(key)) for environment in environments)] for key in keys]
     return Table("Environment", [Column("of"), *map(Column, titles)], rows)
 
 
-def _named(folders: Sequence[str], count: int) -> str:
-    if len(folders) == count:
-        return "all runs"
-    return folders[0] if len(folders) == 1 else f"{folders[0]} and {len(folders) - 1} more"
-
-
 def _digests(runs: Sequence[Run]) -> Table:
-    columns = [
-        Column("run"),
-        Column("complete"),
-        *map(Column, DIGESTS.values()),
-        Column("config.yaml"),
-        Column("results.json"),
-    ]
+    files = ("config.yaml", "results.json")
+    columns = [*map(Column, ("run", "complete", *DIGESTS.values(), *files))]
     rows = [
         [
             Cell(str(run.folder)),
             Cell("yes" if run.document["complete"] else f"no: {run.document['stopped_because']}"),
             *(text(str(run.protocol.get(key) or "")[:SHOWN]) for key in DIGESTS),
-            *(Cell(digest_file(run.folder / name)[:SHOWN]) for name in ("config.yaml", "results.json")),
+            *(Cell(digest_file(run.folder / name)[:SHOWN]) for name in files),
         ]
         for run in runs
     ]

@@ -1,4 +1,4 @@
-"""What holds beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
+"""Sections beyond one setting and one criterion: means over settings, sensitivity, setup stability."""
 
 from __future__ import annotations
 
@@ -9,21 +9,22 @@ from headstart.evaluation.report import series
 from headstart.output.page.cells import number
 from headstart.output.page.layout import Cell, Column, Figure, Part, Section, Table
 
-Places = Mapping[str, int]
+# Numbers of the methods, by name.
+Marks = Mapping[str, int]
 
 
-def over_settings(document: Mapping[str, Any], places: Places) -> Section | None:
-    """Give the means over settings; None where there is one setting alone."""
-    found = document["over_settings"]
-    if not found:
+def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
+    """Return the means over settings; None where nothing is compared over settings."""
+    over = document["over_settings"]
+    if not over:
         return None
-    methods = found["methods"]
-    paragraphs = [
+    methods = over["methods"]
+    paragraph = (
         "Samples to criterion are divided by the geometric mean of all methods in the same ordering, and the middle "
         "half of all runs is averaged, each setting counting the same: 1 is the mean of all methods, and lower is "
         "better. Its intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t "
         "intervals over data sets."
-    ]
+    )
     columns = [
         Column("method"),
         Column("interquartile mean", "and its 95 % interval"),
@@ -31,87 +32,88 @@ def over_settings(document: Mapping[str, Any], places: Places) -> Section | None
     ]
     rows = [
         [
-            Cell(each["name"] + " (tuned)" * each["tuned"], mark=places[each["name"]]),
+            Cell(each["name"] + " (tuned)" * each["tuned"], mark=marks[each["name"]]),
             number(each["interquartile_mean"], ".3f", each["interquartile_mean_interval"]),
             number(each["mean_rank"], ".2f", each["mean_rank_interval"]),
         ]
         for each in methods
     ]
-    about, fed = f"over {len(found['settings'])} settings", series.intervals(methods, "interquartile_mean", places)
-    figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, fed)
-    numbers = {setting["name"]: str(number) for number, setting in enumerate(document["settings"], 1)}
-    tables = [Table("Over all settings", columns, rows), _ranks(found, numbers, places), *_probabilities(found, places)]
-    part = Part(remarks=found["remarks"], tables=tables, figures=[figure])
-    return Section("over-settings", "Over all settings", paragraphs, [part])
+
+    about, data = f"over {len(over['settings'])} settings", series.intervals(methods, "interquartile_mean", marks)
+    figure = Figure("over_settings", "aggregate", "Interquartile mean, with its 95 % interval", about, data)
+    tables = [Table("Over all settings", columns, rows), _ranks(document, marks), _probabilities(over, marks)]
+    part = Part(remarks=over["remarks"], tables=tables, figures=[figure])
+    return Section("over-settings", "Over all settings", [paragraph], [part])
 
 
-def _ranks(found: Mapping[str, Any], numbers: Mapping[str, str], places: Places) -> Table:
-    columns = [Column("method"), *(Column(numbers[name], name) for name in found["settings"])]
+def _ranks(document: Mapping[str, Any], marks: Marks) -> Table:
+    over = document["over_settings"]
+    numbers = {setting["name"]: str(index) for index, setting in enumerate(document["settings"], 1)}
+    columns = [Column("method"), *(Column(numbers[name], name) for name in over["settings"])]
     rows = [
-        [Cell(each["name"], mark=places[each["name"]]), *(number(rank, "g") for rank in each["ranks"])]
-        for each in found["methods"]
+        [Cell(each["name"], mark=marks[each["name"]]), *(number(rank, "g") for rank in each["ranks"])]
+        for each in over["methods"]
     ]
     return Table("Rank in each setting, by the setting's number", columns, rows)
 
 
-def _probabilities(found: Mapping[str, Any], places: Places) -> list[Table]:
-    """Tabulate the probabilities as a matrix of the methods; that of the opposite is what remains to 1."""
-    names = [each["name"] for each in found["methods"]]
-    probability = {(each["better"], each["worse"]): each["probability"] for each in found["probability_of_improvement"]}
+def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
+    """Return the probabilities as a matrix of the methods; opposite ones add up to 1."""
+    names = [each["name"] for each in over["methods"]]
+    probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
     probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
-    columns = [Column("method"), *(Column(str(place), f"over {name}") for place, name in enumerate(names, 1))]
-    rows = [
-        [Cell(f"{place} {name}", mark=places[name]), *(_probability(probability.get((name, other))) for other in names)]
-        for place, name in enumerate(names, 1)
-    ]
+    columns = [Column("method"), *(Column(str(index), f"over {name}") for index, name in enumerate(names, 1))]
+    rows = []
+    for index, name in enumerate(names, 1):
+        row = [Cell(f"{index} {name}", mark=marks[name])]
+        for other in names:
+            value = probability.get((name, other))
+            # An even chance has no colour.
+            tint = None if value is None else round(140 * max(value - 0.5, 0))
+            row.append(Cell("" if value is None else f"{value:.2f}", tint=tint))
+        rows.append(row)
     title = "Probability of improvement: that the method of the row takes fewer samples than that of the column"
-    return [Table(title, columns, rows, "Their intervals stand in leaderboard.json.")] if probability else []
+    return Table(title, columns, rows, "Their intervals stand in leaderboard.json.")
 
 
-def _probability(value: float | None) -> Cell:
-    # An even chance has no colour.
-    return Cell("") if value is None else Cell(f"{value:.2f}", tint=round(140 * max(value - 0.5, 0)))
-
-
-def sensitivity(document: Mapping[str, Any], places: Places) -> Section | None:
-    """Give the order of the methods at other thresholds and streaks; None where it was not computed."""
-    found = document["sensitivity"]
-    if not found or not found["settings"]:
-        return None
-    paragraphs = [
+def sensitivity(document: Mapping[str, Any], marks: Marks) -> Section:
+    """Return the order of the methods at other thresholds and streaks."""
+    paragraph = (
         "The same traces under other criteria. Each cell names the best method and Kendall's tau between the order of "
         "all methods there and that of the leaderboard: 1 is the same order, and the strongest colour. A dash stands "
         "where no method meets the criterion, or traces end before that is decided."
-    ]
-    parts = [Part(tables=[_grid(each, found["consecutive"], places)]) for each in found["settings"]]
-    return Section("sensitivity", "Sensitivity to the criterion", paragraphs, parts)
+    )
+    consecutive = document["sensitivity"]["consecutive"]
+    tables = [_grid(setting, consecutive, marks) for setting in document["sensitivity"]["settings"]]
+    parts = [Part(tables=[table]) for table in tables]
+    return Section("sensitivity", "Sensitivity to the criterion", [paragraph], parts)
 
 
-def _grid(setting: Mapping[str, Any], consecutive: Sequence[int], places: Places) -> Table:
-    at = {(each["threshold"], each["consecutive"]): each for each in setting["grid"]}
-    columns = [Column("threshold"), *(Column(f"{count} in a row") for count in consecutive)]
-    rows = [
-        [Cell(f"{100 * threshold:g}%"), *(_criterion(at[threshold, count], places) for count in consecutive)]
-        for threshold in dict.fromkeys(threshold for threshold, _ in at)
-    ]
-    undecided = any(each["undecided"] for each in setting["grid"])
+def _grid(setting: Mapping[str, Any], consecutive: Sequence[int], marks: Marks) -> Table:
+    rows: dict[float, list[Cell]] = {}
+    for each in setting["grid"]:
+        row, tau = rows.setdefault(each["threshold"], [Cell(f"{100 * each['threshold']:g}%")]), each["tau"]
+        if tau is None:
+            row.append(Cell("–"))
+        else:
+            best, undecided = each["order"][0], " *" * bool(each["undecided"])
+            row.append(Cell(f"{best} {tau:.2f}{undecided}", tau, mark=marks[best], tint=round(70 * max(tau, 0))))
+    columns = [Column("threshold"), *(Column(f"{length} in a row") for length in consecutive)]
     note = "* Some traces end before this criterion is decided: all are cut where the first of them ends."
-    return Table(setting["name"], columns, rows, note if undecided else "")
-
-
-def _criterion(found: Mapping[str, Any], places: Places) -> Cell:
-    if found["tau"] is None or not found["order"]:
-        return Cell("–")
-    best, tau = found["order"][0], found["tau"]
-    undecided = " *" if found["undecided"] else ""
-    return Cell(f"{best} {tau:.2f}{undecided}", tau, mark=places[best], tint=round(70 * max(tau, 0)))
+    has_undecided = any(each["undecided"] for each in setting["grid"])
+    return Table(setting["name"], columns, [*rows.values()], note if has_undecided else "")
 
 
 def setup_stability(document: Mapping[str, Any]) -> Section | None:
-    """Say which part of the setup moves the ranking of the methods most; None where it was not computed."""
-    found = document["setup_stability"]
-    if not found:
+    """Return how much each part of the setup moves the ranking of the methods; None where it is unknown."""
+    if not document["setup_stability"]:
         return None
+    parts = document["setup_stability"]["parts"]
+    paragraph = (
+        "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
+        "The lower, the more a claim needs to be repeated over it. Two halves of the orderings show how far noise "
+        "alone moves a ranking by half of them; rankings by all orderings are less noisy than that."
+    )
     columns = [
         Column("part that varies"),
         Column("stability", "mean Kendall tau between rankings that differ in this part alone, and its 95 % interval"),
@@ -119,15 +121,11 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
     ]
     rows = [
         [Cell(each["part"]), number(each["stability"], ".2f", each["interval"]), number(each["compared"], ",.0f")]
-        for each in found["parts"]
+        for each in parts
     ]
-    paragraphs = [
-        "How alike two rankings of the methods are whose setups differ in one part: 1 where that part does not matter. "
-        "The lower, the more a claim needs to be repeated over it. Two halves of the orderings show how far noise "
-        "alone moves a ranking by half of them; rankings by all orderings are less noisy than that."
-    ]
+
     caption = "Setup stability: agreement of the rankings where one part varies, with its 95 % interval"
-    figure = Figure("setup_stability", "stability", caption, "setup stability", series.stabilities(found["parts"]))
-    drawn = [figure] * any(each["stability"] is not None for each in found["parts"])
-    parts = [Part(tables=[Table("Setup stability", columns, rows)], figures=drawn)]
-    return Section("setup-stability", "What moves the ranking", paragraphs, parts)
+    figure = Figure("setup_stability", "stability", caption, "setup stability", series.stabilities(parts))
+    figures = [figure] * any(each["stability"] is not None for each in parts)
+    part = Part(tables=[Table("Setup stability", columns, rows)], figures=figures)
+    return Section("setup-stability", "What moves the ranking", [paragraph], [part])

@@ -1,4 +1,4 @@
-"""What the charts are fed: a comparison's traces, aggregated over orderings, as short texts of CSV."""
+"""Data of the charts: a comparison's traces, aggregated over orderings, as short texts of CSV."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.page.charts import ROW
 from headstart.output.page.layout import Series
 
-# Evaluations that a learning curve is drawn through, spread evenly over the logarithm of the samples seen.
+# Points of a learning curve, spread evenly over the logarithm of the samples seen.
 POINTS = 32
-# Percentiles between which the band lies.
+# Percentiles at the ends of the band.
 BAND = (10, 90)
 
 
-def learning_curves(curves: Curves, places: Mapping[str, int]) -> Series:
+def learning_curves(curves: Curves, marks: Mapping[str, int]) -> Series:
     """Aggregate accuracy over orderings: mean and band, in per cent, as far as every ordering of a method goes.
 
     Args:
         curves: The traces.
-        places: What the methods are called in the text, by name.
+        marks: Numbers of the methods, by name.
 
     Returns:
         CSV with the columns method, samples, mean, low and high; the threshold, and axes that hold it and all lines.
@@ -32,10 +32,11 @@ def learning_curves(curves: Curves, places: Mapping[str, int]) -> Series:
     rows: list[Sequence[float]] = []
     for name, accuracy in zip(curves.methods, 100 * curves.accuracy, strict=True):
         known = accuracy[:, ~np.isnan(accuracy).any(0)]
-        taken = thin(known.shape[1])
-        low, high = np.percentile(known[:, taken], BAND, axis=0).round(1)
-        mean, seen = known[:, taken].mean(0).round(2), curves.samples_seen[taken]
-        rows += [(places[name], *each) for each in zip(seen, mean, low, high, strict=True)]
+        points = thin(known.shape[1])
+        low, high = np.percentile(known[:, points], BAND, axis=0).round(1)
+        mean, seen = known[:, points].mean(0).round(2), curves.samples_seen[points]
+        rows += [(marks[name], *each) for each in zip(seen, mean, low, high, strict=True)]
+
     _, seen, _, low, high = np.array([*rows]).T
     threshold = 100 * curves.threshold
     heights = {"lowest": min(low.min(), threshold), "highest": max(high.max(), threshold), "threshold": threshold}
@@ -43,18 +44,18 @@ def learning_curves(curves: Curves, places: Mapping[str, int]) -> Series:
 
 
 def thin(count: int) -> NDArray[np.int64]:
-    """Choose at most `POINTS` of the places 0 to count - 1, the first and last ones among them, denser at the start."""
+    """Choose at most `POINTS` of the indices below `count`, the first and last ones among them, denser at the start."""
     if count <= POINTS:
         return np.arange(count)
     return np.unique(np.geomspace(1, count, POINTS).round().astype(np.int64)) - 1
 
 
-def reached(curves: Curves, places: Mapping[str, int]) -> Series:
-    """Give the share of orderings that have met the criterion, in per cent, by the samples at which it changes.
+def reached(curves: Curves, marks: Mapping[str, int]) -> Series:
+    """Return the share of orderings that have met the criterion, in per cent, by the samples at which it changes.
 
     Args:
         curves: The traces.
-        places: What the methods are called in the text, by name.
+        marks: Numbers of the methods, by name.
 
     Returns:
         CSV with the columns method, samples and share: steps from the first evaluation to the sample limit.
@@ -66,46 +67,46 @@ def reached(curves: Curves, places: Mapping[str, int]) -> Series:
         within = np.sort(met[met <= curves.limit])
         at = np.unique([*ends, *within])
         share = 100 * np.searchsorted(within, at, side="right") / len(met)
-        rows += [(places[name], *each) for each in zip(at, share.round(1), strict=True)]
+        rows += [(marks[name], *each) for each in zip(at, share.round(1), strict=True)]
     return Series(csv("method,samples,share", rows), _axis(*ends))
 
 
-def intervals(methods: Iterable[Mapping[str, Any]], key: str, places: Mapping[str, int]) -> Series:
-    """Give what methods have under a key, with its intervals; one that is not bounded is not drawn.
+def intervals(methods: Iterable[Mapping[str, Any]], key: str, marks: Mapping[str, int]) -> Series:
+    """Return a score of methods with its intervals; an interval without bounds is not plotted.
 
     Args:
         methods: Methods as they stand in `leaderboard.json`; those without a value are left out.
-        key: The key.
-        places: What the methods are called in the text, by name.
+        key: The key of the score.
+        marks: Numbers of the methods, by name.
 
     Returns:
         CSV with the columns method, estimate, low and high.
     """
-    return _forest("method", ((places[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
+    return _forest("method", ((marks[each["name"]], each[key], each[f"{key}_interval"]) for each in methods))
 
 
 def stabilities(parts: Sequence[Mapping[str, Any]]) -> Series:
-    """Give the setup stability of parts of the setup, as it stands in `leaderboard.json`, the least stable first.
+    """Return the setup stability of parts of the setup, as it stands in `leaderboard.json`, the least stable first.
 
     Returns:
         CSV with the columns part, estimate, low and high; `labels`, the names of the parts.
     """
     known = sorted((each for each in parts if each["stability"] is not None), key=lambda each: each["stability"])
-    found = _forest("part", ((place, each["stability"], each["interval"]) for place, each in enumerate(known)))
-    return replace(found, values={"labels": [each["part"] for each in known]})
+    forest = _forest("part", ((index, each["stability"], each["interval"]) for index, each in enumerate(known)))
+    return replace(forest, values={"labels": [each["part"] for each in known]})
 
 
 def _forest(column: str, estimates: Iterable[tuple[int, float | None, Sequence[Any] | None]]) -> Series:
     rows: list[Sequence[float]] = []
-    for place, value, interval in estimates:
+    for number, value, interval in estimates:
         if value is not None:
             ends = interval if interval and None not in interval else (value, value)
-            rows.append((place, value, *ends))
+            rows.append((number, value, *ends))
     return Series(csv(f"{column},estimate,low,high", rows), height=ROW * len(rows))
 
 
 def _axis(first: float, last: float) -> dict[str, float]:
-    # Where nothing lies between its ends an axis cannot be drawn.
+    # An axis needs two different ends.
     return {"first": float(first), "last": float(max(last, first + 1))}
 
 

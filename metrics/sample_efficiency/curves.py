@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 Measure = Literal["accuracy", "balanced_accuracy"]
 # The criterion's defaults.
 THRESHOLD, CONSECUTIVE = 0.8, 10
-# Stands behind the end of a trace.
+# The count behind the end of a trace.
 NOT_EVALUATED = -1
-# Stands in a trace where lazy evaluation left out an evaluation, see
+# The count of an evaluation that lazy evaluation skipped, see
 # `headstart.metrics.sample_efficiency.lazy_evaluation`.
 SKIPPED = -2
 # Counts are stored in 32 bits.
@@ -25,12 +25,12 @@ LARGEST_COUNT = 2**31 - 1
 
 
 def class_weights(class_sizes: NDArray[np.int64], measure: Measure) -> NDArray[np.int64]:
-    """Give what a correct prediction of each class counts, so that the share of all that can be counted is a measure.
+    """Return the weight of a correct prediction of each class, with which the weighted share is the measure.
 
-    For accuracy it counts 1. Balanced accuracy is the mean of the classes' shares of correct predictions: one of a
-    class with n samples counts S / n, where S is the least common multiple of all n. Where the counts would exceed
-    `LARGEST_COUNT`, S is the largest number that they allow, and the counts are rounded down: the measure is then
-    wrong by n / S at most, n being the size of the largest class.
+    For accuracy all weights are 1. Balanced accuracy is the mean of the classes' shares of correct predictions: the
+    weight of a class with n samples is S / n, where S is the least common multiple of all n. Where the weighted count
+    would exceed `LARGEST_COUNT`, S is the largest possible number, and the weights are rounded down: the measure is
+    then wrong by at most n / S, n being the size of the largest class.
 
     Source: Kay H. Brodersen, Cheng Soon Ong, Klaas E. Stephan and Joachim M. Buhmann, "The Balanced Accuracy and Its
     Posterior Distribution", ICPR, 2010, section 2, for any number of classes.
@@ -52,10 +52,10 @@ def class_weights(class_sizes: NDArray[np.int64], measure: Measure) -> NDArray[n
 
 
 def required_correct(threshold: float, all_correct: int) -> int:
-    """Give the lowest count of correct predictions that is at least the threshold in [0, 1] as a share of all.
+    """Return the lowest count of correct predictions whose share of all is at least the threshold in [0, 1].
 
-    The threshold is taken as the decimal number that it prints as, so that exactly 80.0 % passes 0.8 whatever
-    the rounding of `0.8 * all_correct` in binary.
+    The threshold is the decimal number that it prints as, so that exactly 80.0 % passes 0.8, whatever the rounding
+    of `0.8 * all_correct` in binary.
     """
     return math.ceil(Fraction(repr(float(threshold))) * all_correct)
 
@@ -63,7 +63,7 @@ def required_correct(threshold: float, all_correct: int) -> int:
 def first_streaks(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
 ) -> NDArray[np.float64]:
-    """Find where traces of accuracy first meet the criterion, for several lengths of the streak at once.
+    """Return where traces of accuracy first meet the criterion, for several lengths of the streak at once.
 
     Source: "Transfer Learning Benchmark Evaluation Criteria", section "Primary Metric: Sample Efficiency".
 
@@ -71,31 +71,32 @@ def first_streaks(
         correct: Counts of correct predictions at every evaluation, `[..., evaluations]`.
         samples_seen: Samples seen at every evaluation, `[evaluations]`.
         required: Lowest count that passes, see `required_correct`.
-        consecutive: Lengths of the streak that is needed, `[lengths]`.
+        consecutive: Required lengths of the streak, `[lengths]`.
 
     Returns:
         Samples seen at the last evaluation of the first full streak (samples to criterion) and at its first (onset),
         `[lengths, 2, ...]`, infinite where the trace never meets the criterion.
     """
     evaluations = correct.shape[-1]
-    places = np.arange(evaluations, dtype=np.min_scalar_type(-max(evaluations, 1)))
-    # A streak is as long as it is since the last evaluation that did not pass.
-    streaks = places - np.maximum.accumulate(np.where(correct >= required, places.dtype.type(-1), places), axis=-1)
-    found = np.full((len(consecutive), 2, *correct.shape[:-1]), np.inf)
-    for place, length in enumerate(consecutive):
+    indices = np.arange(evaluations, dtype=np.min_scalar_type(-max(evaluations, 1)))
+    # The streak counts the evaluations since the last one that did not pass.
+    streaks = indices - np.maximum.accumulate(np.where(correct >= required, indices.dtype.type(-1), indices), axis=-1)
+
+    result = np.full((len(consecutive), 2, *correct.shape[:-1]), np.inf)
+    for samples_and_onset, length in zip(result, consecutive, strict=True):
         full = streaks == length
         met = full.any(axis=-1)
         if met.any():
-            first = full.argmax(axis=-1)
-            found[place, 0] = np.where(met, samples_seen[first], np.inf)
-            found[place, 1] = np.where(met, samples_seen[first - length + 1], np.inf)
-    return found
+            last = full.argmax(axis=-1)
+            samples_and_onset[0] = np.where(met, samples_seen[last], np.inf)
+            samples_and_onset[1] = np.where(met, samples_seen[last - length + 1], np.inf)
+    return result
 
 
 def is_open(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: Sequence[int]
 ) -> NDArray[np.bool_]:
-    """Say where evaluations that were left out decide whether, or when, traces first meet a criterion.
+    """Return where skipped evaluations decide whether, or when, traces first meet a criterion.
 
     Args:
         correct: As for `first_streaks`, `SKIPPED` where there was no evaluation.
@@ -106,11 +107,11 @@ def is_open(
     Returns:
         `[lengths, ...]`.
     """
-    left_out = correct == SKIPPED
-    if not left_out.any():
+    skipped = correct == SKIPPED
+    if not skipped.any():
         return np.zeros((len(consecutive), *correct.shape[:-1]), dtype=bool)
     all_fail, all_pass = (
-        first_streaks(np.where(left_out, count, correct), samples_seen, required, consecutive)
+        first_streaks(np.where(skipped, count, correct), samples_seen, required, consecutive)
         for count in (SKIPPED, required)
     )
     return np.asarray((all_fail != all_pass).any(axis=1))
@@ -119,25 +120,25 @@ def is_open(
 def samples_to_criterion(
     correct: NDArray[np.integer[Any]], samples_seen: NDArray[np.int64], required: int, consecutive: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Find where traces of accuracy first meet the criterion: `first_streaks` of one length, apart."""
+    """Return samples to criterion and onset of traces of accuracy: `first_streaks` of a single length."""
     samples, onset = first_streaks(correct, samples_seen, required, [consecutive])[0]
     return samples, onset
 
 
 @dataclass(frozen=True)
 class Curves:
-    """The accuracy trace of every method and ordering, as far as it was measured.
+    """Accuracy traces of methods and orderings, as far as they were measured.
 
     Attributes:
         methods: Names, the baseline first, `[methods]`.
         orderings: Numbers of the orderings, `[orderings]`.
-        samples_seen: Samples that an ordering had fed at each evaluation, `[evaluations]`.
+        samples_seen: Samples seen at each evaluation of an ordering, `[evaluations]`.
         correct: Counts of correct predictions, `[methods, orderings, evaluations]`, -1 behind the end of a trace, and
-            -2 where lazy evaluation left one out.
+            -2 where lazy evaluation skipped one.
         validation_size: Number of validation samples.
         all_correct: The count where all predictions are correct; for accuracy the validation size.
-        measure: What the counts' share of that is, see `class_weights`.
-        limit: Where restricted means are cut: the sample limit, or the samples seen where a run was cut off.
+        measure: The measure that the share of the counts is, see `class_weights`.
+        limit: Samples at which restricted means are cut: the sample limit, or those seen when a run was cut off.
         threshold: Accuracy of the criterion that the run used.
         consecutive: Streak length of the criterion that the run used.
     """
@@ -154,6 +155,22 @@ class Curves:
     consecutive: int
 
     @property
+    def criterion(self) -> dict[str, Any]:
+        """Measure, threshold and streak length, by these names."""
+        return {"measure": self.measure, "threshold": self.threshold, "consecutive": self.consecutive}
+
+    @property
+    def present(self) -> NDArray[np.bool_]:
+        """Whether there is a trace, `[methods, orderings]`."""
+        present: NDArray[np.bool_] = self.correct[..., 0] != NOT_EVALUATED
+        return present
+
+    def select(self, methods: Sequence[str]) -> Curves:
+        """Return the traces of some methods, by name."""
+        rows = [self.methods.index(name) for name in methods]
+        return replace(self, methods=[*methods], correct=self.correct[rows])
+
+    @property
     def accuracy(self) -> NDArray[np.float64]:
         """Validation accuracy by the measure, `[methods, orderings, evaluations]`, NaN where it was not evaluated."""
         return _shares(self.correct, self.all_correct)
@@ -166,31 +183,31 @@ class Curves:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether evaluations were left out, so that nothing is known but when the run's own criterion was met."""
+        """Whether evaluations were skipped, so that only the run's own criterion is known."""
         return bool((self.correct == SKIPPED).any())
 
     @property
     def is_open(self) -> bool:
-        """Whether evaluations that were left out decide about a trace, by the criterion of these curves."""
+        """Whether skipped evaluations decide about a trace, by the criterion of these curves."""
         required = required_correct(self.threshold, self.all_correct)
         return bool(is_open(self.correct, self.samples_seen, required, [self.consecutive]).any())
 
     def accuracy_at(self, samples: int) -> NDArray[np.float64]:
-        """Give the accuracy at a number of samples: at the last evaluation that had seen no more.
+        """Return the accuracy at the last evaluation that had seen no more than a number of samples.
 
         Args:
             samples: The number.
 
         Returns:
-            `[methods, orderings]`, NaN where that is before the first evaluation or behind the end of the trace, and
-            where that evaluation was left out.
+            `[methods, orderings]`, NaN before the first evaluation, behind the end of the trace, and where that
+            evaluation was skipped.
         """
-        place = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
-        # Behind the last evaluation nothing is known, but where the next one would have seen more.
+        index = int(np.searchsorted(self.samples_seen, samples, side="right")) - 1
+        # The last evaluation counts up to where the next one would have been.
         behind = samples > self.limit or samples >= self.samples_seen[-1] + self.samples_seen[0]
-        if place < 0 or behind:
+        if index < 0 or behind:
             return np.full(self.correct.shape[:2], np.nan)
-        return _shares(self.correct[..., place], self.all_correct)
+        return _shares(self.correct[..., index], self.all_correct)
 
     def save(self, path: Path) -> None:
         """Write the curves as a compressed `.npz` file with an array per attribute."""
@@ -201,15 +218,14 @@ class Curves:
     def load(cls, path: Path) -> Curves:
         """Read curves that `save` wrote."""
         with np.load(path, allow_pickle=False) as arrays:
-            # Before there was a choice of measures.
+            # Earlier versions stored neither measure nor all_correct.
             stored = {"measure": np.array("accuracy"), "all_correct": arrays["validation_size"], **arrays}
-        found = {field.name: stored[field.name] for field in fields(cls)}
-        numbers = {name: value.item() for name, value in found.items() if not value.ndim}
-        whole = {"methods": found["methods"].tolist(), "correct": found["correct"].astype(np.int64)}
-        return cls(**{**found, **numbers, **whole})
+        values: dict[str, Any] = {field.name: stored[field.name] for field in fields(cls)}
+        values = {name: value if value.ndim else value.item() for name, value in values.items()}
+        return cls(**{**values, "methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)})
 
     def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Find samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
+        """Return samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
 

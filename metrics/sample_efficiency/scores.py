@@ -236,11 +236,11 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
             name: {
                 "samples_to_criterion": [_count(value) for value in samples[i]],
                 "onset": [_count(value) for value in onset[i]],
-                "accuracy_at": {str(number): [_number(value) for value in found[i]] for number, found in at.items()},
+                "accuracy_at": {str(number): [finite(value) for value in found[i]] for number, found in at.items()},
                 "reached": int(np.isfinite(samples[i]).sum()),
                 "evaluations": (curves.correct[i] >= 0).sum(-1).tolist(),
                 # Infinite values sort last, so that the median is not finite once half of the orderings are censored.
-                "median": _number(float(np.median(samples[i]))),
+                "median": finite(float(np.median(samples[i]))),
                 "restricted_mean": float(restricted(samples[i], curves.limit).mean()),
             }
             for i, name in enumerate(curves.methods)
@@ -257,10 +257,10 @@ def _describe(
 ) -> dict[str, Any]:
     description = {
         "relative_improvement_percent": pair.relative_improvement,
-        "ci95": [_number(end) for end in pair.relative_interval],
+        "ci95": [finite(end) for end in pair.relative_interval],
         "p_value": pair.p_value,
         "p_value_holm": p_holm,
-        "difference_samples": {"mean": pair.mean_difference, "ci95": [_number(end) for end in pair.interval]},
+        "difference_samples": {"mean": pair.mean_difference, "ci95": [finite(end) for end in pair.interval]},
         "per_ordering": [_improvement(b, c) for b, c in zip(baseline, custom, strict=True)],
     }
     if len(baseline) < FEW_ORDERINGS:
@@ -276,7 +276,8 @@ def _improvement(baseline: float, custom: float) -> float | str:
     return float((baseline - custom) / baseline * 100)
 
 
-def _number(value: float) -> float | None:
+def finite(value: float | np.floating[Any]) -> float | None:
+    """Return a number as JSON can hold it, None where it is infinite or unknown."""
     return float(value) if np.isfinite(value) else None
 
 

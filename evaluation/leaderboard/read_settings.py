@@ -1,0 +1,231 @@
+"""Runs and ledgers below folders, grouped into settings by all that must agree for their traces to be compared."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from glob import escape, glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from headstart.evaluation.joined_runs import in_common, join, limit_to_known, provenances_of
+from headstart.evaluation.leaderboard.options import LeaderboardOptions
+from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
+from headstart.evaluation.leaderboard.variants import name_variants
+from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
+from headstart.evaluation.runs import BASELINE, FILES, Run, read_runs
+from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
+from headstart.metrics.sample_efficiency.curves import Curves
+from headstart.output.errors import UserError
+from headstart.store.json_digest import digest_of
+
+# Keys that describe a setting without deciding what its traces are.
+DESCRIPTIVE = ("registry_sha256", "unreadable_photos", "duplicate_photos", "near_duplicate_photos")
+LeftOut = list[dict[str, str]]
+
+
+def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple[list[Setting], LeftOut]:
+    """Read runs and ledgers, and group their traces.
+
+    Args:
+        patterns: Folders of runs or ledgers, folders above them, or patterns of the shell.
+        options: Options that select settings and methods.
+
+    Returns:
+        The settings; and those left out, each with its `setting`, or the folder of a run, and the `reason`.
+
+    Raises:
+        UserError: There are no runs, or no setting can be scored.
+    """
+    folders, ledgers = _find_folders(patterns)
+    left_out: LeftOut = []
+    groups: dict[str, list[Run]] = {}
+    for folder in folders:
+        try:
+            [run] = read_runs(escape(folder))
+        except UserError as error:
+            left_out.append({"setting": folder, "reason": str(error)})
+        else:
+            run = replace(run, curves=replace(run.curves, **options.criterion))
+            groups.setdefault(digest_of(_identity(run)), []).append(run)
+    groups = name_variants(groups)
+    for path in ledgers:
+        _add_ledger(groups, path, options)
+
+    protocols = {key: _protocol(runs[0]) for key, runs in groups.items()}
+    chosen = select_where(protocols, options.where)
+    if left_out and not groups:
+        raise UserError(left_out[0]["reason"])
+    if not chosen:
+        raise UserError("where: no setting has these values" if options.where else "runs: there is no finished trace")
+
+    settings, unscored = [], []
+    for (key, protocol), name in zip(chosen.items(), _name(list(chosen.values())), strict=True):
+        try:
+            settings.append(_build(name, protocol, groups[key], options))
+        except UserError as error:
+            # Names may have line breaks.
+            unscored.append({"setting": name, "reason": " ".join(str(error).split())})
+    if not settings:
+        raise UserError(unscored[0]["reason"])
+    _require_named(settings, options)
+    return settings, [*left_out, *unscored]
+
+
+def _find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Return the folders of runs and those of ledgers that match patterns, or lie below a match.
+
+    Other files and folders are ignored, because the shell may have expanded a pattern to them.
+    """
+    runs: dict[str, None] = {}
+    ledgers: dict[Path, None] = {}
+    for pattern in patterns:
+        matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
+        if not matches:
+            raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
+        for folder in (below for match in matches for below in _below(match)):
+            if is_ledger(folder):
+                ledgers[folder] = None
+            else:
+                runs[str(folder)] = None
+    if not runs and not ledgers:
+        given = ", ".join(map(repr, patterns))
+        raise UserError(f"runs: there is no run and no ledger in {given}; name folders that headstart train wrote")
+    return list(runs), list(ledgers)
+
+
+def _below(folder: str) -> Iterator[Path]:
+    """Yield the runs and ledgers in a folder in the order of their names; none lies within another."""
+    for path, inner, files in os.walk(folder):
+        if is_ledger(Path(path)) or FILES[1] in files:
+            inner.clear()
+            yield Path(path)
+        # Hidden folders belong to commands, such as the runs that a sweep is receiving.
+        inner[:] = sorted(each for each in inner if not each.startswith("."))
+
+
+def _identity(run: Run) -> dict[str, Any]:
+    """Return the values in which runs of one setting agree."""
+    described = (STREAM, *DESCRIPTIVE)
+    fed = run.protocol.get(STREAM) or {key: value for key, value in run.settings.items() if key not in described}
+    return {"fed": fed, "max_samples": run.protocol.get("max_samples"), **run.curves.criterion}
+
+
+def _add_ledger(groups: dict[str, list[Run]], folder: Path, options: LeaderboardOptions) -> None:
+    """Add the streams of a ledger to the groups of runs that were fed them, or else as groups of their own."""
+    with open_ledger(folder) as ledger:
+        streams = ledger.streams()
+        flat = {digest: describe_stream(fed) for digest, fed in streams.items()}
+        where = {key: value for key, value in options.where.items() if key not in ("threshold", "consecutive")}
+        with suppress(UserError):  # Protocols of runs have more keys.
+            flat = select_where(flat, where)
+        for digest in flat:
+            same = [runs for runs in groups.values() if runs[0].protocol.get(STREAM) == digest]
+            measured = [run for runs in same for run in runs]
+            stored = read_stream(ledger, digest, streams[digest], measured, options.criterion)
+            for runs in same:
+                runs.append(replace(stored, curves=replace(stored.curves, **runs[0].curves.criterion)))
+            if not same:
+                groups[digest] = [stored]
+
+
+def _protocol(run: Run) -> dict[str, Any]:
+    largest = run.document.get("criterion", {}).get("largest_class")
+    protocol = {**({"largest_class": largest} if largest else {}), **run.settings, **run.curves.criterion}
+    return flatten({key: value for key, value in protocol.items() if key not in DESCRIPTIVE})
+
+
+def _name(protocols: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return names by data set and backbone; settings of one name also have the values in which they differ."""
+    names = [f"{each['dataset']}, {each['backbone']} ({Path(str(each['weights'])).name})" for each in protocols]
+    groups: dict[str, list[int]] = {}
+    for index, name in enumerate(names):
+        groups.setdefault(name, []).append(index)
+    for name, indices in groups.items():
+        keys = distinguishing_keys([protocols[index] for index in indices]) if len(indices) > 1 else []
+        for index in indices:
+            protocol = protocols[index]
+            values = [f"{key.replace('_', ' ')} {show(protocol[key])}" for key in keys if key in protocol]
+            names[index] = ", ".join([name, *values])
+    return names
+
+
+def _build(name: str, protocol: dict[str, Any], runs: list[Run], options: LeaderboardOptions) -> Setting:
+    """Join the runs of a setting."""
+    provenances = provenances_of(runs)
+    measured = [run for run in runs if not run.is_ledger]
+    # A ledger has no limit. Incomplete runs end before theirs, which `limit_to_known` detects.
+    curves = join(runs, min((run.protocol.get("max_samples", run.curves.limit) for run in measured), default=None))
+    baseline = _find(curves.methods, provenances, options.baseline)
+    methods, lacking = curves.methods, []
+    if options.methods is None:
+        lacking = [each for each in _lacking(curves, measured) if each != baseline]
+        methods = [each for each in methods if each not in lacking]
+    else:
+        named = [find_method(methods, provenances, each, "methods") for each in options.methods]
+        methods = [*dict.fromkeys([*([baseline] if baseline else []), *named])]
+
+    curves, order = curves.select(methods), np.argsort(curves.orderings)
+    curves = replace(curves, orderings=curves.orderings[order], correct=np.take(curves.correct, order, axis=1))
+    curves, remarks = in_common(curves)
+    if lacking:
+        remarks.append(
+            f"Of the ledger alone, without all orderings of the runs, and left out: {', '.join(lacking)}. --methods "
+            "has them nevertheless."
+        )
+    unfinished = sum(run.document.get("unfinished", 0) for run in runs)
+    remarks += [f"{unfinished} traces of the ledger are not finished, and left out."] * bool(unfinished)
+    remarks += [f"{str(run.folder)!r} is incomplete." for run in runs if not run.document["complete"]]
+    known = limit_to_known(curves)
+    if known.limit < curves.limit:
+        remarks.append(_describe_limit(known, curves.limit))
+
+    tuned = [each for each, data_sets in options.tuned.items() if protocol["dataset"] in data_sets]
+    marked = {method: TUNED for each in tuned if (method := _find(methods, provenances, each)) is not None}
+    return Setting(name, protocol, known, provenances, baseline, runs, remarks, marked)
+
+
+def _describe_limit(curves: Curves, whole: int) -> str:
+    """Return the remark on a lowered limit; a UserError where no trace meets the criterion by then."""
+    ends = "a trace that has not met the criterion ends there, its run stopped by another criterion or cut off"
+    if not (curves.samples_to_criterion()[0] <= curves.limit).any():
+        raise UserError(
+            f"threshold: nothing is known of {curves.threshold} at {curves.consecutive} evaluations behind "
+            f"{curves.limit} samples ({ends}), and no trace has met it by then; take a lower one, or run headstart "
+            "train with it to the end"
+        )
+    return f"Restricted at {curves.limit} samples instead of {whole}: {ends}."
+
+
+def _lacking(curves: Curves, runs: Sequence[Run]) -> list[str]:
+    """Return the methods that are in no run and lack orderings that runs have."""
+    measured = {name for run in runs for name in run.curves.methods}
+    numbers = {number for run in runs for number in run.curves.orderings.tolist()}
+    of_runs = [number in numbers for number in curves.orderings.tolist()]
+    has_all = curves.present[:, of_runs].all(1)
+    return [name for name, has in zip(curves.methods, has_all, strict=True) if not has and name not in measured]
+
+
+def _find(names: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], query: str) -> str | None:
+    """Return a method by its name or class; None where there is none, or several."""
+    with suppress(UserError):
+        return find_method(names, provenances, query, "")
+    return None
+
+
+def _require_named(settings: Sequence[Setting], options: LeaderboardOptions) -> None:
+    """Raise a UserError unless the baseline, and the methods and data sets of `tuned`, are in some setting."""
+    methods = list(dict.fromkeys(name for setting in settings for name in setting.curves.methods))
+    if options.baseline != BASELINE and all(setting.baseline is None for setting in settings):
+        raise UserError(f"baseline: {options.baseline!r} is none, or several, of {', '.join(methods)} in every setting")
+    data_sets = list(dict.fromkeys(str(setting.protocol["dataset"]) for setting in settings))
+    for name, chosen_on in options.tuned.items():
+        if not set(chosen_on).intersection(data_sets):
+            named, known = (", ".join(map(repr, names)) for names in (chosen_on, data_sets))
+            raise UserError(f"tuned.{name}: {named} is none of the data sets {known}")
+        if name not in methods and not any(setting.tuned for setting in settings):
+            raise UserError(f"tuned: {name!r} is none of {', '.join(methods)}")

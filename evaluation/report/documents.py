@@ -1,0 +1,156 @@
+"""Sections of the results of other commands: similarity, transferability, audits, stability."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.cluster.hierarchy import leaves_list
+
+from headstart.evaluation.alignment.heatmap import cluster
+from headstart.evaluation.alignment.scoring import mean_key
+from headstart.evaluation.audit.report import ranker_table
+from headstart.evaluation.report.material import Document, Material, damaged
+from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
+from headstart.metrics.transferability.catalogue import METRICS
+from headstart.output.page.cells import number, text
+from headstart.output.page.layout import Cell, Column, Part, Section, Table
+
+
+def _similarity(path: Path, document: Document) -> Part:
+    name = str(document.get("measure", DEFAULT_MEASURE))
+    measure = SIMILARITY_MEASURES[name]
+    names, values = document["pairwise"]["names"], np.array(document["pairwise"]["biased"])
+    order = leaves_list(cluster(values)) if len(names) > 1 else [0]
+    rows = []
+    for i in order:
+        tints = [round(70 * min(max(values[i, j], 0), 1)) for j in order]
+        rows.append([Cell(names[i]), *(Cell(f"{values[i, j]:.3f}", tint=tints[k]) for k, j in enumerate(order))])
+    items = "layers" if "n_layers" in document else "models"
+    table = Table(measure.estimated, [Column(items), *(Column(names[i]) for i in order)], rows)
+
+    kinds = ["biased", "debiased", *["calibrated"] * ("mean_cka_calibrated" in document)]
+    means = [f"{kind} {number(document[mean_key(name, kind)], '.4f').text}" for kind in kinds]
+    if not measure.has_debiased:
+        means = [number(document[mean_key(name, "biased")], ".4f").text]
+    team = f"{document['team'].title()} Team, score {document['score']:.6f}. " if "team" in document else ""
+    remark = (
+        f"{team}Mean over pairs: {', '.join(means)}; {len(names)} {items} on {document['n_stimuli']} stimuli. {path}"
+    )
+    return Part(f"{measure.title}: {path.parent.name}", "", [remark], [table])
+
+
+def _transferability(path: Path, document: Document) -> Part:
+    return Part(remarks=[str(path)], tables=[_scores(target, document) for target in document["scores"]])
+
+
+def _scores(target: str, document: Document) -> Table:
+    scores, ranks = document["scores"][target], document["mean_ranks"][target]
+    performances = document.get("performances", {}).get(target, {})
+    titles = [METRICS[metric].title if metric in METRICS else metric for metric in document["metrics"]]
+    columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
+    by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
+    rows = [
+        [
+            Cell(source),
+            number(ranks.get(source), ".2f"),
+            *(_score(scores[source][metric]) for metric in document["metrics"]),
+            *([number(performances.get(source))] if performances else []),
+        ]
+        for source in by_rank
+    ]
+    return Table(target, [*map(Column, columns)], rows)
+
+
+def _score(score: Mapping[str, Any]) -> Cell:
+    if score["score"] is None:
+        return text(score["reason"])
+    rank = "" if score["rank"] is None else f" ({score['rank']:g})"
+    # Documents of earlier versions have no intervals.
+    ends = score.get("interval")
+    half = f" ± {(ends[1] - ends[0]) / 2:.2g}" if ends else ""
+    return Cell(f"{score['score']:.4g}{half}{rank}")
+
+
+def _audit(path: Path, document: Document) -> Part:
+    header, *rows = ranker_table(document)
+    remark = f"{len(document['sources'])} sources, {len(document['targets'])} targets. {path}"
+    table = Table("Rankers", [*map(Column, header)], [[*map(Cell, row)] for row in rows])
+    return Part(remarks=[remark], tables=[table])
+
+
+def _stability(path: Path, document: Document) -> Part:
+    remark = f"{document['experiments']:,} experiments. {path}"
+    return Part(remarks=[remark], tables=[_setup_stability(document), _win_rates(document)])
+
+
+def _setup_stability(document: Document) -> Table:
+    columns = [Column("varying"), Column("setup stability"), Column("pairs")]
+    pairs = document["setup_stability_pairs"]
+    rows = [
+        [Cell(name), number(value, ".2f"), number(pairs[name], ",.0f")]
+        for name, value in document["setup_stability"].items()
+    ]
+    return Table("Setup stability", columns, rows)
+
+
+def _win_rates(document: Document) -> Table:
+    rates = document["win_rate_percent"]
+    measures = list(next(iter(rates.values())))
+    columns = [Column("metric"), *(Column(measure.replace("_", " ")) for measure in measures)]
+    rows = [
+        [Cell(title), *(number(rate[measure], ".1f") for measure in measures)]
+        for title, rate in zip(metric_titles(list(rates)), rates.values(), strict=True)
+    ]
+    return Table("Win rate, %", columns, rows)
+
+
+# Kind of the documents, title, paragraph, and the function that lays out a document.
+SECTIONS = (
+    (
+        "similarity",
+        "Similarity of representations",
+        "1 where two networks arrange the same pictures alike. Rows and columns are in the order of a hierarchical "
+        "clustering; the stronger the colour, the more alike.",
+        _similarity,
+    ),
+    (
+        "transferability",
+        "Transferability",
+        "What transferability metrics say of source models before any training; after ±: half the 95 % interval over "
+        "photos; in brackets: the rank, 1 being best.",
+        _transferability,
+    ),
+    (
+        "audit",
+        "Can the metrics be trusted?",
+        "How well transferability metrics foretell performance, beside static orders of the sources, which know "
+        "nothing of the target. Mean over targets, in brackets its 95 % t interval over targets.",
+        _audit,
+    ),
+    (
+        "stability",
+        "Stability of transferability metrics",
+        "How far the evaluation of transferability metrics can be trusted: Kendall's tau-b between rankings of the "
+        "metrics that differ in one component of the experiment, and how often each metric wins.",
+        _stability,
+    ),
+)
+
+
+def document_sections(material: Material) -> list[Section]:
+    """Return a section for each kind of document; a UserError where one lacks numbers, or has others."""
+    sections = []
+    for kind, title, about, lay_out in SECTIONS:
+        parts = []
+        for path, document in material.documents.get(kind, {}).items():
+            try:
+                parts.append(lay_out(path, document))
+            except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                raise damaged(path, f"{type(error).__name__}: {error}") from error
+        if parts:
+            sections.append(Section(kind, title, [about], parts))
+    return sections
