@@ -9,7 +9,7 @@ import numpy as np
 
 from headstart.benchmarks.resolution_coverage import Values, draw
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
-from headstart.evaluation.leaderboard.setup_stability import Experiments
+from headstart.evaluation.leaderboard.setup_stability import Experiment, describe_stability
 from headstart.metrics.ranking.aggregates import bootstrap_counts, percentile_interval, probabilities_of_improvement
 
 METHODS = 6
@@ -84,10 +84,7 @@ def over_data_sets(data_sets: int, leaderboards: int) -> float:
 
 
 def _stability(means: Values) -> dict[str, Any]:
-    found = Experiments()
-    for unit, each in enumerate(means):
-        found.add(each, 0, unit)
-    return found.describe("data set")
+    return describe_stability("data set", [Experiment(each, 0, unit) for unit, each in enumerate(means)])
 
 
 def main(leaderboards: int = 1_000) -> None:

@@ -61,7 +61,11 @@ def _trained(result: TransferResult) -> str:
 
 
 def _result(
-    folder: Path, names: Mapping[str, Any], fed: Mapping[str, Any], training: Mapping[str, Any], values: dict[int, float]
+    folder: Path,
+    names: Mapping[str, Any],
+    fed: Mapping[str, Any],
+    training: Mapping[str, Any],
+    values: Mapping[int, float],
 ) -> TransferResult:
     common = {key: value for key, value in fed.items() if key not in {*OF_A_SOURCE, *OF_A_TARGET}}
     return TransferResult(

@@ -63,7 +63,7 @@ def join(runs: Sequence[Run], limit: int | None) -> Curves:
 
 def in_common(curves: Curves) -> tuple[Curves, list[str]]:
     """Select the orderings that every method has, with a remark on the number of orderings of each method."""
-    common = curves.present.all(0)
+    common = np.asarray(curves.present.all(axis=0))
     if common.all():
         return curves, []
     counts = ", ".join(f"{name} {count}" for name, count in zip(curves.methods, curves.present.sum(1), strict=True))

@@ -92,8 +92,7 @@ def performances(
 
 
 def _are_accuracies(folders: Sequence[Path]) -> bool:
-    """Whether runs are fine-tuning; a UserError where they are not all of one task, or of a task without performances.
-    """
+    """Whether runs are fine-tuning; a UserError where they differ in the task, or it has no performances."""
     tasks = {task_of(folder): folder for folder in reversed(folders)}
     for task, folder in tasks.items():
         if task not in (TASK, "comparison"):

@@ -14,7 +14,7 @@ from headstart.evaluation.leaderboard.tables import (
     setting_rows,
     stability_rows,
 )
-from headstart.output.markup import csv_text, escape_cell, escape_latex, escape_markdown, latex_tables
+from headstart.output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import markdown_table, print_table

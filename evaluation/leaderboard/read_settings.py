@@ -206,8 +206,12 @@ def _lacking(curves: Curves, runs: Sequence[Run]) -> list[str]:
     measured = {name for run in runs for name in run.curves.methods}
     numbers = {number for run in runs for number in run.curves.orderings.tolist()}
     of_runs = [number in numbers for number in curves.orderings.tolist()]
-    has_all = curves.present[:, of_runs].all(1)
-    return [name for name, has in zip(curves.methods, has_all, strict=True) if not has and name not in measured]
+    present = curves.present[:, of_runs]
+    return [
+        name
+        for name, orderings in zip(curves.methods, present, strict=True)
+        if not orderings.all() and name not in measured
+    ]
 
 
 def _find(names: Sequence[str], provenances: Mapping[str, Mapping[str, Any]], query: str) -> str | None:

@@ -46,7 +46,8 @@ def read_grid(setting: Setting) -> list[CriterionScores]:
     for threshold in sorted({*THRESHOLDS, curves.threshold}):
         required = required_correct(threshold, curves.all_correct)
         traces = curves.correct, curves.samples_seen, required, CONSECUTIVE
-        for consecutive, samples, open_ in zip(CONSECUTIVE, first_streaks(*traces)[:, 0], is_open(*traces), strict=True):
+        streaks = first_streaks(*traces)[:, 0]
+        for consecutive, samples, open_ in zip(CONSECUTIVE, streaks, is_open(*traces), strict=True):
             limit = known_until(curves, samples)
             is_known = (samples <= limit).any() and not open_.any()
             values = restricted(samples, limit)[setting.order] if is_known else None

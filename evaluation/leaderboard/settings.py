@@ -72,7 +72,7 @@ class Setting:
 
     @cached_property
     def streaks(self) -> Values:
-        """Samples to criterion and onset, infinite where the limit came first, `[2, methods, orderings]`, best first."""
+        """Samples to criterion and onset, infinite behind the limit, `[2, methods, orderings]`, best method first."""
         samples, onset = self.curves.samples_to_criterion()
         return np.where(samples > self.curves.limit, np.inf, np.stack([samples, onset]))[:, self.order]
 

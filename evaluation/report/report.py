@@ -13,8 +13,7 @@ from headstart.evaluation.leaderboard.options import LeaderboardOptions
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.report.material import find_material
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
-from headstart.output.errors import UserError, reason_of
-from headstart.output.errors import prefix_errors
+from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.files import output_file, output_folder, write_texts, write_together
 from headstart.output.printable import print_lines, print_written
 from headstart.output.results_folder import FIGURE_FORMATS, FigureFormat, ResultsFolder

@@ -131,7 +131,8 @@ def _figures(id_: str, setting: Setting, curves: Curves, marks: Marks) -> list[F
 def _scores(setting: Setting, marks: Marks) -> Table:
     samples = list(setting["methods"][0]["accuracy_at"])
     columns = [*COLUMNS, *(Column(f"accuracy at {at}", f"mean accuracy at {at} samples") for at in samples)]
-    rows, tuned = [], {}
+    rows: list[list[Cell]] = []
+    tuned: dict[str, list[str]] = {}
     for method in setting["methods"]:
         if method["tuned"]:
             tuned.setdefault(method["tuned"], []).append(method["name"])

@@ -225,7 +225,7 @@ class Curves:
         return cls(**{**values, "methods": values["methods"].tolist(), "correct": values["correct"].astype(np.int64)})
 
     def samples_to_criterion(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return samples to criterion and onset of every trace, each `[methods, orderings]`, infinite where censored."""
+        """Return samples to criterion and onset of all traces, each `[methods, orderings]`, infinite where censored."""
         required = required_correct(self.threshold, self.all_correct)
         return samples_to_criterion(self.correct, self.samples_seen, required, self.consecutive)
 

@@ -145,10 +145,10 @@ def test_sources_are_named_by_their_weights_or_their_entry(
             {},
             "in torch; both are of a on pets",
         ),
-        ({"weights": "a.pth", "dataset": "pets"}, {}, "the orderings 0, 1 come more than once"),
+        ({"weights": "a.pth", "dataset": "pets", "correct": TRACES - 1}, {}, "ordering 0 of a on pets again, and"),
         ({"complete": False}, {}, "'{}/run-b' is incomplete (it was interrupted); leave it out"),
         ({}, {"method": "yours"}, "method: 'yours' is not in '{}/run-a', which has baseline, mine"),
-        ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, pets, resnet50, farms"),
+        ({}, {"names": {"c": "d"}}, "names: c given, but the runs are of a, farms, pets, resnet50"),
         ({}, {"performance": "final", "samples": 3}, "samples: 3 given, which belong to --performance=accuracy"),
     ],
 )
