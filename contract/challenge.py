@@ -1,4 +1,4 @@
-"""The rules of one challenge under the evaluation contract, which its host writes into a configuration."""
+"""The rules of one challenge under the evaluation contract, from its host's configuration."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ CHALLENGES = CONFIGS / "challenge"
 CHALLENGE_MAX_BYTES = 1_000_000
 
 
-def _read_time(given: object) -> object:
-    """Read a time in ISO 8601, which YAML's own form is read as, too."""
-    if not isinstance(given, str):
-        return given
+def _read_time(value: object) -> object:
+    """Parse a time in ISO 8601, also in the form of YAML's own times."""
+    if not isinstance(value, str):
+        return value
     try:
-        time = datetime.fromisoformat(given)
+        time = datetime.fromisoformat(value)
     except ValueError as error:
         raise ValueError("is no time in ISO 8601, such as 2026-03-31T23:59:59-12:00") from error
     if time.tzinfo is None:
@@ -39,24 +39,25 @@ def _read_time(given: object) -> object:
     return time
 
 
-def _check_time_zone(name: str) -> str:
+def _check_time_zone(value: object) -> object:
     try:
-        ZoneInfo(name)
-    except (OSError, ValueError, KeyError) as error:  # a folder's name, a path, a name that there is not
+        if isinstance(value, str):
+            ZoneInfo(value)
+    except (OSError, ValueError, KeyError) as error:  # the name of a folder, a path, an unknown name
         raise ValueError("is no name of a time zone, such as UTC or Europe/Berlin") from error
-    return name
+    return value
 
 
 _Line = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)]
 _Slug = Annotated[str, Field(min_length=1, max_length=128, pattern=DATASET_PATTERN)]
 _Number = Annotated[int, Field(ge=MIN_ENTRIES, le=MAX_ENTRIES)]
 _Limit = Annotated[int, Field(ge=1)]
-# Of models, as their names are, so that a bracket, which would be a choice of letters, is refused.
+# A pattern has the characters of model names, so a bracket, which would be a choice of letters, is not allowed.
 _Pattern = Annotated[str, Field(min_length=1, max_length=256, pattern=MODEL_PATTERN)]
 
 
 class Count(Document):
-    """How many models or stimuli a submission has."""
+    """The number of models or stimuli of a submission."""
 
     exactly: Annotated[_Number | None, Field(description="So many, and no other number.")] = None
     least: Annotated[_Number | None, Field(description="So many or more.")] = None
@@ -72,7 +73,7 @@ class Count(Document):
 
 
 class TeamRules(Document):
-    """What holds for the submissions of either team."""
+    """The rules of either team."""
 
     count: Annotated[Count, Field(description="How many models or stimuli a submission has.")] = Count()
     submissions: Annotated[
@@ -87,7 +88,7 @@ class TeamRules(Document):
 
 
 class BlueRules(TeamRules):
-    """What holds for submissions of models."""
+    """The rules of the Blue Team, which submits models."""
 
     families: Annotated[
         dict[_Line, Annotated[tuple[_Pattern, ...], AS_LIST, Field(min_length=1)]],
@@ -120,7 +121,7 @@ class BlueRules(TeamRules):
 
 
 class RedRules(TeamRules):
-    """What holds for submissions of stimuli."""
+    """The rules of the Red Team, which submits stimuli."""
 
     datasets: Annotated[
         Annotated[tuple[_Slug, ...], AS_LIST, Field(min_length=1)] | None,
@@ -142,7 +143,7 @@ class ByTeam(Document):
 
 
 class Challenge(Document):
-    """A challenge under the contract, whose own rules hold beside it; they never loosen it."""
+    """A challenge under the contract; its own rules hold beside the contract's and never loosen them."""
 
     name: Annotated[_Slug, Field(description="What results call the challenge.")]
     title: Annotated[_Line, Field(description="What people call it.")]
@@ -151,7 +152,7 @@ class Challenge(Document):
         tuple[Version, ...],
         AS_LIST,
         Field(min_length=1, description="Versions of the contract that submissions may be written for."),
-        AfterValidator(lambda given: tuple(version for version in VERSIONS if version in given)),
+        AfterValidator(lambda names: tuple(version for version in VERSIONS if version in names)),
     ] = VERSIONS
     deadline: Annotated[
         datetime | None,
@@ -160,22 +161,22 @@ class Challenge(Document):
     ] = None
     time_zone: Annotated[
         str,
-        BeforeValidator(lambda given: _check_time_zone(given) if isinstance(given, str) else given),
+        BeforeValidator(_check_time_zone),
         Field(description="Time zone whose midnight ends a day, by its name in the IANA data base."),
     ] = "UTC"
     teams: Annotated[ByTeam, Field(description="Rules by team; one that is left out hands nothing in.")]
 
     @property
     def digest(self) -> str:
-        """SHA-256 of what the configuration says, hexadecimal; comments and the order of keys do not count."""
+        """Hexadecimal SHA-256 of the rules; comments and the order of keys do not count."""
         return hashlib.sha256(self.model_dump_json().encode()).hexdigest()
 
     def rules(self, team: Team) -> BlueRules | RedRules | None:
-        """Give the rules of a team; None where the challenge does not have it."""
+        """Return the rules of a team; None where the challenge does not have it."""
         return self.teams.blue if team == "blue" else self.teams.red
 
     def is_over(self, now: datetime) -> bool:
-        """Tell whether the deadline has passed; the moment itself is still in time.
+        """Whether the deadline has passed; the moment itself is still in time.
 
         Args:
             now: The time, with its time zone.
@@ -186,22 +187,22 @@ class Challenge(Document):
 CHALLENGE: TypeAdapter[Challenge] = TypeAdapter(Challenge)
 
 
-def challenge_path(chosen: str) -> Path:
-    """Give the file of a challenge: one of this path, else the one of this name that comes with the project.
+def challenge_path(name: str) -> Path:
+    """Return the file of a challenge: a file of this path, else the project's challenge of this name.
 
-    A path that leads nowhere from the working folder, but somewhere from the checkout, is taken from there.
+    A path that does not exist in the working folder is looked up in the checkout.
 
     Raises:
-        ContractError: Nothing is named.
+        ContractError: The name is empty.
     """
-    if not chosen:
-        raise ContractError("challenge", [Problem("", "", f"no file is given; {_choices()}")])
-    path = find_file(chosen)
-    return CHALLENGES / f"{chosen}.yaml" if not path.is_file() and chosen in shipped_challenges() else path
+    if not name:
+        raise ContractError.of("challenge", f"no file is given; {_choices()}")
+    path = find_file(name)
+    return CHALLENGES / f"{name}.yaml" if not path.is_file() and name in shipped_challenges() else path
 
 
 def shipped_challenges() -> list[str]:
-    """Name the challenges that come with the project."""
+    """Return the names of the project's challenges."""
     return sorted(path.stem for path in CHALLENGES.glob("*.yaml"))
 
 
@@ -213,17 +214,17 @@ def read_challenge(path: Path) -> Challenge:
     """Read the configuration of a challenge.
 
     Raises:
-        ContractError: The file cannot be read, is no YAML, or says what no challenge has; all problems are named.
+        ContractError: The file cannot be read, is no YAML, or breaks the form of a challenge; it holds all problems.
     """
     document = f"challenge {path}"
     if not path.exists():
-        raise ContractError(document, [Problem("", "", f"there is no such file; {_choices()}")])
+        raise ContractError.of(document, f"there is no such file; {_choices()}")
     content = read_limited(path, CHALLENGE_MAX_BYTES, document)
     try:
-        # As JSON, of which the messages are made: times become text.
+        # The detour over JSON converts times to text, as the messages show them.
         parsed: Any = json.loads(json.dumps(parse_yaml(content), default=str))
     except (yaml.YAMLError, ValueError, TypeError) as error:
-        raise ContractError(document, [Problem("", "", f"is not YAML: {broken_yaml(error)}")]) from error
+        raise ContractError.of(document, f"is not YAML: {broken_yaml(error)}") from error
     outcome = check_document(parsed, CHALLENGE, "a challenge")
     challenge, problems = outcome
     if challenge is None:
@@ -232,38 +233,37 @@ def read_challenge(path: Path) -> Challenge:
 
 
 def find_untimely(challenge: Challenge, team: Team, earlier: Sequence[datetime], now: datetime) -> list[Problem]:
-    """Find why a participant's submission comes at a wrong time: after the deadline, or beyond a quota.
+    """Return the problems of a submission's time: the deadline and the quotas of the participant.
 
     Args:
         challenge: The challenge.
-        team: The team that the submission is for.
-        earlier: When the participant handed in the earlier submissions for that team that count, in any order.
-        now: When this one is handed in.
+        team: The team of the submission.
+        earlier: Times of the participant's earlier submissions for that team that count, in any order.
+        now: Time of this submission.
 
     Returns:
-        The problems, of the whole document; times have their time zone, the challenge's.
+        The problems of the document as a whole. Times must have a time zone; messages use the challenge's.
     """
     rules = challenge.rules(team)
     if rules is None:
-        return [untaken(challenge, team, "")]
+        return [missing_team(challenge, team, "")]
     zone = ZoneInfo(challenge.time_zone)
-    problems, there = [], now.astimezone(zone)
+    local, reasons = now.astimezone(zone), []
     if challenge.deadline is not None and challenge.is_over(now):
-        rule = f"the deadline was {challenge.deadline.astimezone(zone).isoformat()}, and it is {there.isoformat()}"
-        problems.append(Problem("", "", rule))
+        deadline = challenge.deadline.astimezone(zone)
+        reasons.append(f"the deadline was {deadline.isoformat()}, and it is {local.isoformat()}")
     if rules.submissions is not None and len(earlier) >= rules.submissions:
-        problems.append(Problem("", "", f"{rules.submissions} submissions may be handed in, and all of them are"))
+        reasons.append(f"{rules.submissions} submissions may be handed in, and all of them are")
     if rules.submissions_per_day is not None and count_on_day(challenge, earlier, now) >= rules.submissions_per_day:
-        rule = (
-            f"{rules.submissions_per_day} submissions may be handed in on one day, and all of {there.date()} "
+        reasons.append(
+            f"{rules.submissions_per_day} submissions may be handed in on one day, and all of {local.date()} "
             f"({challenge.time_zone}) are; the next day begins at midnight"
         )
-        problems.append(Problem("", "", rule))
-    return problems
+    return [Problem("", "", reason) for reason in reasons]
 
 
 def count_on_day(challenge: Challenge, times: Sequence[datetime], now: datetime) -> int:
-    """Count the times that are on the same day as another, which begins at midnight in the challenge's time zone."""
+    """Count the times on the same day as another time; days begin at midnight in the challenge's time zone."""
     zone = ZoneInfo(challenge.time_zone)
     return sum(time.astimezone(zone).date() == now.astimezone(zone).date() for time in times)
 
@@ -276,13 +276,13 @@ def choose_standing(rules: TeamRules, scores: Sequence[float]) -> int | None:
         scores: The participant's scores for that team, in the order in which they were handed in; higher is better.
 
     Returns:
-        Its place among them, the earliest of equal ones; None where there is no score.
+        Its index, the earliest of equal scores; None without scores.
     """
     if not scores:
         return None
     return len(scores) - 1 if rules.standing == "last" else max(range(len(scores)), key=scores.__getitem__)
 
 
-def untaken(challenge: Challenge, team: Team, pointer: str) -> Problem:
-    """Say that a challenge does not have a team."""
+def missing_team(challenge: Challenge, team: Team, pointer: str) -> Problem:
+    """Return the problem of a submission of a team that a challenge does not have."""
     return Problem(pointer, "", f"the challenge {challenge.name!r} takes no submissions of the {team.title()} Team")

@@ -1,88 +1,74 @@
-"""What a submission breaks of a challenge's own rules, beside the contract's."""
+"""Breaches of a challenge's own rules by a submission, beside those of the contract."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 from typing import Any
 
-from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules, untaken
-from headstart.contract.names import LONGEST_NAME, canonical_name
+from headstart.contract.challenge import BlueRules, Challenge, Count, RedRules, missing_team
+from headstart.contract.names import canonical_name, named_models
 from headstart.contract.problems import Problem, short_json
 from headstart.contract.schema import Team
 
 
 def find_breaches(challenge: Challenge, team: Team, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
-    """Find what a submission breaks of a challenge's rules.
+    """Find the breaches of a challenge's rules by a submission.
 
     Args:
         challenge: The challenge.
-        team: The team whose submission it is.
+        team: The team of the submission.
         key: The document's key that its entries are under.
-        entries: The submitted models or stimuli, in either form, or whatever stands in their place.
+        entries: The submitted models or stimuli in either form, also invalid ones.
 
-    Returns:
-        The problems. Entries without a name that can be compared have none, whatever else is wrong with them.
+    Yields:
+        The problems. Entries without a name that can be compared have none, even if they are invalid otherwise.
     """
     rules = challenge.rules(team)
     if rules is None:
-        yield untaken(challenge, team, f"/{key}")
+        yield missing_team(challenge, team, f"/{key}")
     elif isinstance(rules, BlueRules):
         yield from _check_count(rules.count, key, "models", len(entries))
-        yield from _check_families(rules, _submitted_names(key, entries))
+        yield from _check_families(rules, key, entries)
     else:
         yield from _check_count(rules.count, key, "stimuli", len(entries))
         yield from _check_datasets(rules, key, entries)
 
 
-def _check_count(count: Count, key: str, things: str, given: int) -> Iterator[Problem]:
-    for asked, word, kept in [
-        (count.exactly, "exactly", given == count.exactly),
-        (count.least, "at least", given >= (count.least or 0)),
-        (count.most, "at most", given <= (count.most or given)),
+def _check_count(count: Count, key: str, things: str, number: int) -> Iterator[Problem]:
+    for limit, word, is_kept in [
+        (count.exactly, "exactly", number == count.exactly),
+        (count.least, "at least", number >= (count.least or 0)),
+        (count.most, "at most", number <= (count.most or number)),
     ]:
-        if asked is not None and not kept:
-            yield Problem(f"/{key}", "", f"must have {word} {asked} {things} in this challenge, not {given}")
+        if limit is not None and not is_kept:
+            yield Problem(f"/{key}", "", f"must have {word} {limit} {things} in this challenge, not {number}")
 
 
-def _submitted_names(key: str, entries: Sequence[Any]) -> dict[str, str]:
-    """Give the names of submitted models by their pointers, each model once: that it comes twice is said elsewhere."""
-    names: dict[str, tuple[str, str]] = {}
-    for index, entry in enumerate(entries):
-        place = f"/{key}/{index}"
-        name, pointer = (entry.get("model_name"), f"{place}/model_name") if isinstance(entry, dict) else (entry, place)
-        if isinstance(name, str) and len(name) <= LONGEST_NAME:
-            names.setdefault(canonical_name(name), (pointer, name))
-    return dict(names.values())
+def _check_families(rules: BlueRules, key: str, entries: Sequence[Any]) -> Iterator[Problem]:
+    # Each model counts once; the contract's own rules report repetitions.
+    models: dict[str, tuple[str, str]] = {}
+    for _, pointer, name in named_models(key, entries):
+        models.setdefault(canonical_name(name), (pointer, name))
 
-
-def _check_families(rules: BlueRules, names: Mapping[str, str]) -> Iterator[Problem]:
     first: dict[str, str] = {}
-    counts: dict[str, int] = {}
-    for pointer, name in names.items():
-        for family in _families_of(name, rules):
-            counts[family] = counts.get(family, 0) + 1
+    counts: Counter[str] = Counter()
+    for pointer, name in models.values():
+        for family, patterns in rules.families.items():
+            if not any(fnmatchcase(name, pattern) for pattern in patterns):
+                continue
+            counts[family] += 1
             if rules.most_per_family is not None and counts[family] > rules.most_per_family:
                 rule = f"is number {counts[family]} of the family {family!r}, of which {rules.most_per_family} may be"
                 yield Problem(pointer, short_json(name), f"{rule} in a submission")
-            yield from _find_mixtures(rules, family, pointer, name, first)
+
+            others = [other for group in rules.unmixed_families if family in group for other in group]
+            for other in others:
+                if other != family and other in first:
+                    rule = f"is of the family {family!r}, which may not be mixed with {other!r} of {first[other]}"
+                    yield Problem(pointer, short_json(name), rule)
             first.setdefault(family, pointer)
-
-
-def _find_mixtures(
-    rules: BlueRules, family: str, pointer: str, name: str, first: Mapping[str, str]
-) -> Iterator[Problem]:
-    for group in rules.unmixed_families:
-        for other in group if family in group else ():
-            if other != family and other in first:
-                rule = f"is of the family {family!r}, which may not be mixed with {other!r} of {first[other]}"
-                yield Problem(pointer, short_json(name), rule)
-
-
-def _families_of(name: str, rules: BlueRules) -> list[str]:
-    return [
-        family for family, patterns in rules.families.items() if any(fnmatchcase(name, pattern) for pattern in patterns)
-    ]
 
 
 def _check_datasets(rules: RedRules, key: str, entries: Sequence[Any]) -> Iterator[Problem]:

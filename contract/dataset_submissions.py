@@ -1,4 +1,4 @@
-"""Submissions that are Hugging Face data sets: one row for each model or stimulus."""
+"""Submissions that are Hugging Face data sets, with one record for each model or stimulus."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 from headstart.contract.challenge import Challenge
 from headstart.contract.documents import Catalog, Registry
-from headstart.contract.problems import ContractError, Problem, shorten
+from headstart.contract.problems import ContractError, shorten
 from headstart.contract.schema import MAX_ENTRIES, Team
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, Submission, check_submission, read_submission
 from headstart.output.home import expand_home
@@ -19,7 +19,7 @@ from headstart.output.printable import printable
 
 HUB = "hf://"
 NAME_ON_HUB = re.compile(r"(?:datasets/)?(\w[\w.-]*/\w[\w.-]*)(?:@(\S+))?")
-# Columns by team, of which the first ones have to be there.
+# Columns by team.
 COLUMNS: dict[Team, tuple[str, ...]] = {
     "blue": ("model_name", "layer_name", "source"),
     "red": ("dataset_name", "image_identifier"),
@@ -43,56 +43,55 @@ def read_any_submission(
     Args:
         source: A JSON file; a folder with a data set that the package datasets reads; or `hf://` and the name of one on
             the Hugging Face Hub, with `@` and a revision behind it where it is not the newest.
-        registry: As of `read_submission`, and so are the rest.
-        catalog: The stimuli that there are.
-        team: The team that it must be of; None for either.
-        max_bytes: The largest size in bytes of the file, or of what the data set says as a file.
-        challenge: The challenge whose rules hold beside the contract's, but for its deadline and quotas.
+        registry: The known models.
+        catalog: The known stimuli.
+        team: The required team; None for either.
+        max_bytes: The largest size in bytes of the file, or of the data set written as a file.
+        challenge: The challenge whose rules hold beside the contract's, except its deadline and quotas.
 
     Returns:
-        The submission. The content and the digest of a data set are those of what it says as a file.
+        The submission. The content and the digest of a data set are those of the same submission as a file.
 
     Raises:
-        ContractError: As `read_submission`; nothing is named; or the data set cannot be read, or has other columns or
-            several splits.
+        ContractError: As of `read_submission`; the source is empty; or the data set cannot be read, or has other
+            columns or several splits.
     """
     if not source:
-        raise ContractError("submission", [Problem("", "", "nothing is given; name a file or a data set")])
-    document, local = f"submission {source}", source
+        raise ContractError.of("submission", "nothing is given; name a file or a data set")
+    document, location = f"submission {source}", source
     if not source.startswith(HUB):
         path = expand_home(source)
         if not path.is_dir():
             return read_submission(path, registry, catalog, team, max_bytes, challenge)
-        # Of a name alone, such as csv, datasets takes its own reader of all files around.
-        local = str(path.absolute())
-    content = _read_dataset(local, document, max_bytes)
+        # An absolute path, because the package takes a bare name such as csv for one of its own readers.
+        location = str(path.absolute())
+    content = _read_dataset(location, document, max_bytes)
     return check_submission(content, document, registry, catalog, team, challenge)
 
 
 def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
-    """Give what the one split of a data set says, as the file of a submission."""
+    """Return the one split of a data set as the file of a submission."""
     try:
         datasets = import_module("datasets")
     except ImportError as error:
         rule = f"is a data set, which needs a package ({error}); pip install 'headstart[datasets]'"
-        raise ContractError(document, [Problem("", "", rule)]) from error
+        raise ContractError.of(document, rule) from error
+
     try:
         loaded = _load(datasets, source)
         splits = dict(loaded) if isinstance(loaded, Mapping) else {"": loaded}
         if len(splits) != 1:
-            rule = f"has the splits {', '.join(map(printable, splits))}; a submission has one"
-            raise ContractError(document, [Problem("", "", rule)])
+            names = ", ".join(map(printable, splits))
+            raise ContractError.of(document, f"has the splits {names}; a submission has one")
         (split,) = splits.values()
         columns = [str(name) for name in split.column_names or next(iter(split), {})]
         return _write(iter(split), _team_of(columns, document), document, max_bytes)
     except ContractError:
         raise
-    except Exception as error:  # other packages read it, whose errors are of many unrelated kinds
-        reason = shorten(" ".join(str(error).split()) or type(error).__name__)
-        rule = (
-            f"cannot be read as a data set ({printable(reason)}); check its name and the connection, or name a folder"
-        )
-        raise ContractError(document, [Problem("", "", rule)]) from error
+    except Exception as error:  # the package raises errors of many unrelated kinds
+        reason = printable(shorten(" ".join(str(error).split()) or type(error).__name__))
+        rule = f"cannot be read as a data set ({reason}); check its name and the connection, or name a folder"
+        raise ContractError.of(document, rule) from error
 
 
 def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package without types
@@ -100,7 +99,7 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
         match = NAME_ON_HUB.fullmatch(source.removeprefix(HUB))
         if match is None:
             raise ValueError("hf:// needs the owner and the name behind it, hf://owner/name")
-        # Read row by row, so that no more is fetched than a submission may have.
+        # Streaming fetches no more records than a submission may have.
         return datasets.load_dataset(match[1], revision=match[2], streaming=True)
     if _PATTERN.search(source):
         raise ValueError("its path holds *, ?, [ or ::, which datasets takes for patterns; rename it")
@@ -110,26 +109,24 @@ def _load(datasets: Any, source: str) -> Any:  # noqa: ANN401 - of a package wit
 
 
 def _team_of(columns: list[str], document: str) -> Team:
-    """Tell the team by the columns."""
-    teams = [team for team, required in REQUIRED.items() if set(required) <= set(columns) <= set(COLUMNS[team])]
-    if not teams:
-        forms = [f"{', '.join(COLUMNS[team])} ({team.title()} Team)" for team in COLUMNS]
-        there = printable(shorten(", ".join(columns) or "none"))
-        rule = f"must have the columns {' or '.join(forms)}; it has {there}"
-        raise ContractError(document, [Problem("", "", rule)])
-    return teams[0]
+    """Return the team of a data set by its columns."""
+    for team, required in REQUIRED.items():
+        if set(required) <= set(columns) <= set(COLUMNS[team]):
+            return team
+    forms = " or ".join(f"{', '.join(names)} ({team.title()} Team)" for team, names in COLUMNS.items())
+    actual = printable(shorten(", ".join(columns) or "none"))
+    raise ContractError.of(document, f"must have the columns {forms}; it has {actual}")
 
 
-def _write(rows: Iterator[Mapping[str, Any]], team: Team, document: str, max_bytes: int) -> bytes:
-    """Write rows as a file, of which no more is read than it may have; a cell that is empty says nothing."""
+def _write(records: Iterator[Mapping[str, Any]], team: Team, document: str, max_bytes: int) -> bytes:
+    """Write records as a file; empty cells are left out, and no more is read than the file may hold."""
     entries: list[str] = []
     size = 0
-    for row in rows:
-        entries.append(json.dumps({name: value for name, value in row.items() if value is not None}, default=str))
+    for record in records:
+        entries.append(json.dumps({name: value for name, value in record.items() if value is not None}, default=str))
         size += len(entries[-1]) + 2
         if size > max_bytes:
-            rule = f"is larger than {max_bytes:,} bytes as a file, the limit"
-            raise ContractError(document, [Problem("", "", rule)])
+            raise ContractError.of(document, f"is larger than {max_bytes:,} bytes as a file, the limit")
         if len(entries) > MAX_ENTRIES:
             break
     return f'{{"{KEYS[team]}": [{", ".join(entries)}]}}'.encode()

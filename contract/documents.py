@@ -29,7 +29,7 @@ REGISTRY_VARIABLE = "HACKATHON_MODEL_REGISTRY"
 CATALOG_VARIABLE = "HACKATHON_STIMULI_CATALOG"
 REGISTRY_MAX_BYTES = 16_000_000
 CATALOG_MAX_BYTES = 64_000_000
-MOST_PROBLEMS = 1000
+MAX_PROBLEMS = 1000
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Registry:
     def networks(
         self, names: Sequence[str], seed: int, allowed_modules: Sequence[str] = (), random_weights: bool = False
     ) -> dict[str, NetworkSpec]:
-        """Tell which networks the entries of some names mean.
+        """Return the networks of entries.
 
         The constructor is the one that `model_parameters` name under the library's own argument (`name` for
         torchvision, `model_name` for timm and open_clip, `name` with a dotted path for custom sources); else the one
@@ -58,36 +58,36 @@ class Registry:
 
         Args:
             names: Names of entries.
-            seed: Seed of random weights, together with the name: two entries never share theirs.
+            seed: Seed of random weights, together with the name, so that two entries never share weights.
             allowed_modules: Python modules and packages that custom networks may come from.
-            random_weights: Whether all have random weights, whatever their entries name.
+            random_weights: Whether to use random weights instead of those that the entries name.
 
         Returns:
-            Networks by name, the same ones whenever they are asked for: their files are read once.
+            Networks by name; later calls return the same ones, so their files are read once.
 
         Raises:
             UserError: A file of weights or of code is missing, or the code is not allowed.
         """
-        found = {}
+        networks = {}
         for name in names:
             with prefix_model_errors(name):
                 key = name, seed, random_weights, *allowed_modules
                 entry = self.entries[name].model_copy(update={"weights": None} if random_weights else {})
-                found[name] = self._networks.get(key) or self._network(entry, seed, allowed_modules)
-                # What can be told without running a network is told before the first one runs.
-                found[name].identity  # noqa: B018
-                self._networks[key] = found[name]
-        return found
+                networks[name] = self._networks.get(key) or self._network(entry, seed, allowed_modules)
+                # Computing the identity finds missing files before the first network runs.
+                networks[name].identity  # noqa: B018
+                self._networks[key] = networks[name]
+        return networks
 
     def require(self, option: str, names: Sequence[str]) -> None:
-        """Check that there are entries of some names.
+        """Check that names have entries.
 
         Args:
-            option: What the names were given by, with which an error begins.
+            option: The option that holds the names; an error begins with it.
             names: The names.
 
         Raises:
-            UserError: One has none.
+            UserError: A name has no entry.
         """
         unknown = [name for name in names if name not in self.entries]
         if unknown:
@@ -97,14 +97,14 @@ class Registry:
 
     def _network(self, entry: ModelEntry, seed: int, allowed_modules: Sequence[str]) -> NetworkSpec:
         argument = "name" if entry.source in {"torchvision", CUSTOM} else "model_name"
-        drawn = hashlib.sha256(f"{seed}\0{entry.model_name}".encode()).digest()
+        digest = hashlib.sha256(f"{seed}\0{entry.model_name}".encode()).digest()
         return NetworkSpec(
             name=entry.model_name,
             library=entry.source,
             model=entry.model_parameters.get(argument),
             weights=None if entry.weights is None else self.weights_file(entry.model_name) or entry.weights,
             arguments={key: value for key, value in entry.model_parameters.items() if key != argument},
-            seed=int.from_bytes(drawn[:8]),
+            seed=int.from_bytes(digest[:8]),
             preprocessing=Preprocessing(**entry.preprocess.model_dump()),
             forward_args=entry.forward_args,
             pixels=entry.layer == PIXELS,
@@ -113,9 +113,9 @@ class Registry:
         )
 
     def weights_file(self, name: str) -> Path | None:
-        """Find the local file that the weights of an entry name; None where they are no file.
+        """Return the local file of an entry's weights; None where they are no file.
 
-        It is relative to the registry's folder or else to the working directory, and need not exist.
+        It is relative to the registry's folder, else to the working directory, and may not exist.
         """
         weights = self.entries[name].weights
         if weights is None or not weights.endswith(WEIGHT_FILES):
@@ -131,7 +131,7 @@ class Catalog:
 
     Attributes:
         path: The file.
-        stimuli: The stimuli in the order of the file; any sequence of them is made a `StimulusTable`.
+        stimuli: The stimuli in the order of the file; any sequence of them is converted to a `StimulusTable`.
         sha256: Digest of the file's bytes.
     """
 
@@ -140,32 +140,42 @@ class Catalog:
     sha256: str
 
     def __post_init__(self) -> None:
-        """Bring the stimuli into the form that takes little memory."""
+        """Convert the stimuli to a table, which needs little memory."""
         if not isinstance(self.stimuli, StimulusTable):
             object.__setattr__(self, "stimuli", StimulusTable(self.stimuli))
 
     @property
     def table(self) -> StimulusTable:
-        """The stimuli, of which names can be had without making one."""
+        """The stimuli as a table, which also yields their names alone."""
         assert isinstance(self.stimuli, StimulusTable)
         return self.stimuli
 
 
-def registry_path(chosen: str | None) -> Path:
-    """Give the file of an option, else of `HACKATHON_MODEL_REGISTRY`, else the one that comes with the project."""
-    return _choose(chosen, REGISTRY_VARIABLE, "model_registry.json")
+def registry_path(option: str | None) -> Path:
+    """Return the file of an option, else of `HACKATHON_MODEL_REGISTRY`, else the one that comes with the project."""
+    return _document_path(option, REGISTRY_VARIABLE, "model_registry.json")
 
 
-def catalog_path(chosen: str | None) -> Path:
-    """Give the file of an option, else of `HACKATHON_STIMULI_CATALOG`, else the one that comes with the project."""
-    return _choose(chosen, CATALOG_VARIABLE, "stimuli_catalog.jsonl")
+def catalog_path(option: str | None) -> Path:
+    """Return the file of an option, else of `HACKATHON_STIMULI_CATALOG`, else the one that comes with the project."""
+    return _document_path(option, CATALOG_VARIABLE, "stimuli_catalog.jsonl")
+
+
+def _document_path(option: str | None, variable: str, shipped: str) -> Path:
+    """Return the file of the option, else of the variable, else the shipped file; an empty text counts as none.
+
+    A file that does not exist in the working folder is looked up in the checkout, because shipped configurations name
+    other shipped files and may be used from any folder.
+    """
+    name = option or os.environ.get(variable)
+    return find_file(name) if name else CONFIGS / shipped
 
 
 def read_registry(path: Path) -> Registry:
     """Read a model registry of at most 16 MB of JSON: a list of entries, or an object with that list under `models`.
 
     Raises:
-        ContractError: The file cannot be read, or breaks the contract; all problems are named.
+        ContractError: The file cannot be read, or breaks the contract; it holds all problems.
     """
     document = f"model registry {path}"
     content = read_limited(path, REGISTRY_MAX_BYTES, document)
@@ -180,10 +190,10 @@ def read_registry(path: Path) -> Registry:
 
 
 def read_registries(paths: Sequence[Path]) -> Registry:
-    """Read several model registries as one, in which names are unique, too.
+    """Read several model registries as one, with unique names.
 
     Args:
-        paths: Their files; weights are found from each one's own folder.
+        paths: Their files; weights are relative to each file's own folder.
 
     Raises:
         ContractError: A file cannot be read, or breaks the contract.
@@ -204,49 +214,46 @@ def read_registries(paths: Sequence[Path]) -> Registry:
                 )
             file = known.weights_file(name)
             entries[name] = entry if file is None else entry.model_copy(update={"weights": str(file.absolute())})
-    together = "\0".join(known.sha256 for known in registries)
-    return Registry(paths[0], entries, hashlib.sha256(together.encode()).hexdigest())
+    digests = "\0".join(known.sha256 for known in registries)
+    return Registry(paths[0], entries, hashlib.sha256(digests.encode()).hexdigest())
 
 
 def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
     """Read a stimuli catalog line by line: one JSON object per line; blank lines do not count.
 
-    Two stimuli that differ in the case of their paths are two; those that differ in Unicode normalisation are one.
+    Stimuli whose paths differ in case are different; stimuli that differ in Unicode normalisation alone are equal.
 
     Args:
         path: The file.
         max_bytes: The largest size of the file in bytes.
 
     Raises:
-        ContractError: The file cannot be read, or breaks the contract; all problems are named with their lines, up to
-            a thousand.
+        ContractError: The file cannot be read, or breaks the contract; it holds all problems with their lines, up to a
+            thousand.
     """
-    document = f"stimuli catalog {path}"
-    digest = hashlib.sha256()
-    table, lines = StimulusTable(), array("Q")
+    document, digest = f"stimuli catalog {path}", hashlib.sha256()
+    table, line_numbers = StimulusTable(), array("Q")
     datasets: set[str] = set()
     variables: dict[str, str] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(read_lines(path, max_bytes, "max_catalog_bytes", document), start=1):
+    for number, line in enumerate(read_lines(path, max_bytes, document, "max_catalog_bytes"), start=1):
         digest.update(line)
         if not line.strip():
             continue
-        try:
-            outcome = check_document(parse_json(line, "line"), CATALOG_LINE)
-        except ContractError as error:
-            outcome = None, error.problems
-        stimulus, found = outcome
-        problems.extend(Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in found)
-        if len(problems) >= MOST_PROBLEMS:
-            problems.append(Problem("", "", f"what follows line {number} is not read"))
-            break
+        stimulus, violations = _read_line(line)
         if stimulus is not None:
             if stimulus.dataset_name not in datasets:
                 datasets.add(stimulus.dataset_name)
-                problems.extend(_find_shared_variable(stimulus.dataset_name, variables, number))
+                violations += _find_shared_variable(stimulus.dataset_name, variables)
             table.append(stimulus)
-            lines.append(number)
-    problems.extend(islice(_find_repeated_stimuli(table, lines), max(MOST_PROBLEMS - len(problems), 0)))
+            line_numbers.append(number)
+
+        problems += [Problem(each.pointer, each.value, f"line {number}: {each.rule}") for each in violations]
+        if len(problems) >= MAX_PROBLEMS:
+            problems.append(Problem("", "", f"what follows line {number} is not read"))
+            break
+
+    problems += islice(_find_repeated_stimuli(table, line_numbers), max(MAX_PROBLEMS - len(problems), 0))
     if not table and not problems:
         problems.append(Problem("", "", "is empty; one line per stimulus is needed"))
     if problems:
@@ -254,14 +261,11 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
     return Catalog(path, table, digest.hexdigest())
 
 
-def _choose(chosen: str | None, variable: str, shipped: str) -> Path:
-    """Take the option, else the variable, else the shipped file; an empty text chooses nothing.
-
-    What is not in the working folder, but in the checkout, is taken from there: shipped configurations name what comes
-    with them, and can be given from any folder.
-    """
-    given = chosen or os.environ.get(variable)
-    return find_file(given) if given else CONFIGS / shipped
+def _read_line(line: bytes) -> tuple[Stimulus | None, list[Problem]]:
+    try:
+        return check_document(parse_json(line, "line"), CATALOG_LINE)
+    except ContractError as error:
+        return None, error.problems
 
 
 def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterator[Problem]:
@@ -273,24 +277,23 @@ def _find_repeated_models(models: tuple[ModelEntry, ...], prefix: str) -> Iterat
             yield Problem(f"{prefix}/{index}/model_name", short_json(entry.model_name), rule + "; names must be unique")
 
 
-def _find_repeated_stimuli(table: StimulusTable, lines: Sequence[int]) -> Iterator[Problem]:
-    for place, earlier in table.repeated():
-        stimulus = table[place]
+def _find_repeated_stimuli(table: StimulusTable, line_numbers: Sequence[int]) -> Iterator[Problem]:
+    for index, earlier in table.repeated():
+        stimulus = table[index]
         value = short_json(f"{stimulus.dataset_name}/{stimulus.image_identifier}")
-        rule = f"line {lines[place]}: the same stimulus as in line {lines[earlier]}; stimuli must be unique"
-        yield Problem("", value, rule)
+        same = f"the same stimulus as in line {line_numbers[earlier]}; stimuli must be unique"
+        yield Problem("", value, f"line {line_numbers[index]}: {same}")
 
 
-def _find_shared_variable(dataset: str, variables: dict[str, str], line: int) -> Iterator[Problem]:
-    """Find a data set whose root another's variable names: a submission of either would be scored on one of them.
+def _find_shared_variable(dataset: str, variables: dict[str, str]) -> Iterator[Problem]:
+    """Find a data set with the environment variable of another: both would be read from the same folder.
 
     Args:
         dataset: A data set, which comes for the first time.
-        variables: The first data set of each variable before; this one is added.
-        line: Its line.
+        variables: The first data set of each variable so far; this one is added.
     """
     variable = root_variable(dataset)
     other = variables.setdefault(variable, dataset)
     if other != dataset:
-        rule = f"line {line}: shares the variable {variable} with data set {short_json(other)}; rename one of them"
+        rule = f"shares the variable {variable} with data set {short_json(other)}; rename one of them"
         yield Problem("/dataset_name", short_json(dataset), rule)

@@ -1,4 +1,4 @@
-"""YAML in which nothing is silently lost and nothing grows: no key twice, no references, no deep nesting."""
+"""YAML without repeated keys, references and deep nesting: nothing is silently lost, and nothing grows."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ def parse_yaml(content: bytes) -> Any:  # noqa: ANN401 - any value of YAML
     """Parse one YAML document.
 
     Raises:
-        yaml.YAMLError: It is none, refers to a part of itself (a few lines of references can stand for billions),
-            names a key twice, or is nested deeper than 32.
+        yaml.YAMLError: It is not YAML, refers to a part of itself (a few lines of references can expand to billions),
+            repeats a key, or is nested deeper than 32.
     """
     return yaml.load(content, _Loader)
 
 
 class _Loader(yaml.SafeLoader):
-    """A safe loader that refuses what people do not mean."""
+    """A safe loader that rejects what people do not mean."""
 
     _depth = 0
 
@@ -39,7 +39,7 @@ class _Loader(yaml.SafeLoader):
         seen = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                continue  # which is then refused as unhashable
+                continue  # the base class rejects it as unhashable
             if key.value in seen:
                 raise yaml.YAMLError(f"it has the key {key.value!r} twice (line {key.start_mark.line + 1})")
             seen.add(key.value)

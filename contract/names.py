@@ -1,29 +1,31 @@
-"""Which names and paths the contract allows, and when two are the same but for their spelling.
+"""Names and paths that the contract allows, and the canonical forms that find equal ones in other spellings.
 
-Some file systems tell other spellings of a name apart and some do not, and people hardly ever can.
+Some file systems distinguish other spellings of a name and some do not, and people hardly ever can.
 """
 
 from __future__ import annotations
 
 import posixpath
 import unicodedata
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 LONGEST_NAME = 1024
 
-# The patterns are regular expressions of JSON Schema (ECMA-262) and of pydantic (Rust) alike: without lookahead.
-# Characters that cannot be seen, or that change how others are shown: those of Unicode's categories Cc, Cf, Zl and Zp,
-# and the others that are Default_Ignorable_Code_Point (Unicode Character Database, DerivedCoreProperties). Beyond
-# U+FFFF the two kinds of expression have no escape in common.
+# The patterns have no lookahead, so that JSON Schema (ECMA-262) and pydantic (Rust) read them alike.
+# These characters are invisible or change how others are shown: Unicode's categories Cc, Cf, Zl and Zp, and all other
+# characters with Default_Ignorable_Code_Point (Unicode Character Database, DerivedCoreProperties). Beyond U+FFFF the
+# two kinds of expression share no escape.
 _CONTROL = (
     r"\u0000-\u001f\u007f-\u009f\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890-\u0891\u08e2\u115f-\u1160\u17b4-\u17b5"
     r"\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
     "\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
 TEXT_PATTERN = rf"^[^{_CONTROL}]*$"
-# Of letters the Latin ones, bare or with marks that can be seen, because those of other scripts pass for them (Unicode
-# Technical Standard 39, confusables): Latin-1 and Latin Extended-A without capital eth and D with stroke, which look
-# alike, dotless i, kra, n preceded by apostrophe and long s; Latin Extended Additional; and combining marks. Single
-# blanks within, because no one sees how many.
+# Only Latin letters, with or without visible marks, are allowed, because letters of other scripts look like them
+# (Unicode Technical Standard 39, confusables): Latin-1 and Latin Extended-A without capital eth and D with stroke,
+# which look alike, dotless i, kra, n preceded by apostrophe and long s; Latin Extended Additional; and combining marks.
+# Only single blanks are allowed within a name, because their number is hard to see.
 _LATIN = (
     r"\u00c0-\u00cf\u00d1-\u00d6\u00d8-\u00f6\u00f8-\u010f\u0111-\u0130\u0132-\u0137\u0139-\u0148\u014a-\u017e"
     r"\u1e00-\u1e99\u1ea0-\u1ef9\u0300-\u030c\u0323-\u0328"
@@ -54,10 +56,10 @@ PATTERN_RULES = {
 
 
 def canonical_name(name: str) -> str:
-    """Give the text on which names match that differ only in Unicode normalisation or case.
+    """Return the form that is equal for names that differ only in Unicode normalisation or case.
 
-    Compatibility caseless matching, The Unicode Standard, section 3.13, definition D146. It takes text of at most
-    `LONGEST_NAME` characters: normalising takes quadratic time at worst.
+    Compatibility caseless matching, The Unicode Standard, section 3.13, definition D146. Pass text of at most
+    `LONGEST_NAME` characters: normalisation takes quadratic time at worst.
     """
     if name.isascii():
         return name.lower()
@@ -65,11 +67,26 @@ def canonical_name(name: str) -> str:
     return unicodedata.normalize("NFKC", folded.casefold())
 
 
-def canonical_stimulus(dataset_name: str, image_identifier: str) -> tuple[str, str]:
-    """Give the names of a dataset and of a path in it, without differences of normalisation.
+def named_models(key: str, entries: Sequence[Any]) -> Iterator[tuple[Any, str, str]]:
+    """Yield the entry, the JSON pointer to the name, and the name of each submitted model.
 
-    The path is one without `./`, `//`, `a/..` and with `/` for backslashes. Case tells two paths apart, since two files
-    of one folder may differ in nothing else, and no two names of datasets.
+    Args:
+        key: Key of the document that the entries are under.
+        entries: Submitted models in either form; entries without a name that can be compared are left out.
+    """
+    for index, entry in enumerate(entries):
+        pointer, name = f"/{key}/{index}", entry
+        if isinstance(entry, dict):
+            pointer, name = f"{pointer}/model_name", entry.get("model_name")
+        if isinstance(name, str) and len(name) <= LONGEST_NAME:
+            yield entry, pointer, name
+
+
+def canonical_stimulus(dataset_name: str, image_identifier: str) -> tuple[str, str]:
+    """Return the canonical names of a dataset and of a path in it.
+
+    The path has no `./`, `//` and `a/..`, and `/` for backslashes. Paths that differ in case alone are different files;
+    names of datasets that differ in case alone are equal.
     """
     path = image_identifier if image_identifier.isascii() else unicodedata.normalize("NFKC", image_identifier)
     return canonical_name(dataset_name), posixpath.normpath(path.replace("\\", "/"))

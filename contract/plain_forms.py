@@ -1,4 +1,4 @@
-"""The forms of version 1.0 of the contract, where they are narrower than those of `headstart.contract.schema`."""
+"""The forms of version 1.0 of the contract that are narrower than those of `headstart.contract.schema`."""
 
 from __future__ import annotations
 

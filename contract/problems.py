@@ -1,4 +1,4 @@
-"""What is wrong with a document of the contract: problems, and the error that carries them."""
+"""Problems of a document of the contract, and the error that carries them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Problem:
     """One breach of a rule.
 
     Attributes:
-        pointer: Where, as a JSON pointer (RFC 6901); empty for the whole document.
-        value: What stands there, as short ASCII JSON; empty where nothing does.
+        pointer: JSON pointer (RFC 6901) to the value; empty for the whole document.
+        value: The value as short ASCII JSON; empty where there is none.
         rule: The rule, and how to keep it.
     """
 
@@ -28,7 +28,7 @@ class Problem:
     rule: str
 
     def __str__(self) -> str:
-        """Give the problem as one line of ASCII where its rule is ASCII."""
+        """Return the problem as one line, of ASCII if its rule is."""
         where = " ".join(part for part in (self.pointer, self.value) if part)
         return f"{where}: {self.rule}" if where else self.rule
 
@@ -37,7 +37,7 @@ class ContractError(UserError):
     """A document breaks the contract; the message is one line and names the first problems.
 
     Args:
-        document: What the problems are in, such as `submission entry.json`.
+        document: Name of the document, such as `submission entry.json`.
         problems: At least one problem.
     """
 
@@ -50,14 +50,19 @@ class ContractError(UserError):
             listed.append(f"and {len(self.problems) - LISTED} more")
         super().__init__(f"{self.document}: {count}: {'; '.join(listed)}")
 
+    @classmethod
+    def of(cls, document: str, rule: str) -> ContractError:
+        """Return the error of a document that breaks one rule as a whole."""
+        return cls(document, [Problem("", "", rule)])
+
 
 def short_json(value: object) -> str:
-    """Show a value as ASCII JSON of at most 80 characters, without anything that a terminal could take as a command."""
+    """Return a value as ASCII JSON of at most 80 characters, without control characters of terminals."""
     return shorten(_ascii_json(value))
 
 
 def join_pointer(parts: Iterable[str | int]) -> str:
-    """Build a JSON pointer (RFC 6901) that is safe to print, of names of fields and places in lists from the outermost.
+    """Build a JSON pointer (RFC 6901) that is safe to print, from names of fields and indices of lists.
 
     Names are escaped as in ASCII JSON and cut to 80 characters.
     """
@@ -66,10 +71,10 @@ def join_pointer(parts: Iterable[str | int]) -> str:
 
 
 def shorten(text: str) -> str:
-    """Cut a text to 80 characters, the last three of which are then dots."""
+    """Cut a text to 80 characters, the last three of them dots."""
     return text if len(text) <= LONGEST_VALUE else text[: LONGEST_VALUE - 3] + "..."
 
 
 def _ascii_json(value: object) -> str:
-    # Of all control characters, JSON leaves only DEL as it is.
+    # DEL is the only control character that JSON does not escape.
     return json.dumps(value, ensure_ascii=True).replace("\x7f", "\\u007f")

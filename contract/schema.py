@@ -1,7 +1,7 @@
-"""The evaluation contract's documents as typed models, and what is wrong with a parsed one in the contract's words.
+"""The evaluation contract's documents as typed models, and the problems of a parsed one in the contract's words.
 
 The forms are those of version 1.1; `headstart.contract.plain_forms` has those of 1.0, and `headstart.contract.versions`
-tells which one a document is judged by. The JSON Schema files are generated from both.
+chooses between them. The JSON Schema files are generated from both.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ MAX_ENTRIES = 100_000
 MAX_SIDE = 4096
 MAX_OUTPUT_DIM = 10_000_000
 
-# Tags tell the forms of a document or entry apart. They come up in the places of pydantic's errors, where they are no
-# place in the document, and say in messages which forms there are.
+# Tags distinguish the forms of a document or entry, and name them in messages. They also appear in the locations of
+# pydantic's errors, although they are no location in the document.
 NAME, OBJECT, LIST = "a name", "an object", "a list"
 TAGS = frozenset({NAME, OBJECT, LIST})
-# What comes in the place of an error about a key instead of what it holds.
+# Pydantic's location of an error about a key instead of its value.
 KEY = "[key]"
 
 
 class Document(BaseModel):
-    """A part of a document: strictly typed, with no other fields than its own."""
+    """A part of a document: strictly typed, without additional fields."""
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
 
 
-# JSON has lists alone: strict models would take no list for a tuple.
+# JSON has no tuples, and strict models accept no list for a tuple.
 AS_LIST = Field(strict=False)
 _Text = Annotated[str, Field(min_length=1, max_length=256, pattern=TEXT_PATTERN)]
 VERSION = Field(description="Version of the contract that the document is written for.")
@@ -79,19 +79,17 @@ _Named = Annotated[
 ]
 _Arguments = Annotated[
     _Named,
-    BeforeValidator(lambda given: {} if given is None else given, json_schema_input_type=_Named | None),
+    BeforeValidator(lambda value: {} if value is None else value, json_schema_input_type=_Named | None),
 ]
 ModelName = Annotated[
     str,
     Field(min_length=1, max_length=256, pattern=MODEL_PATTERN, description="Unique key of the model in the registry."),
 ]
-
-
 OutputDim = Annotated[int, Field(ge=1, le=MAX_OUTPUT_DIM)]
 
 
-def _given(kind: str) -> Callable[[T], T]:
-    """Refuse null for what may be left out: whoever writes the field means a value."""
+def _not_null(kind: str) -> Callable[[T], T]:
+    """Return a validator that rejects null for an optional field: whoever writes the field means a value."""
 
     def check(value: T) -> T:
         if value is None:
@@ -137,13 +135,13 @@ class ModelEntry(Document):
     input_size: Annotated[
         tuple[Side, Side] | None,
         AS_LIST,
-        BeforeValidator(_given("a list"), json_schema_input_type=tuple[Side, Side]),
+        BeforeValidator(_not_null("a list"), json_schema_input_type=tuple[Side, Side]),
         Field(description="Height and width in pixels, both equal to preprocess.crop, and that by default."),
     ] = None
     preprocess: Preprocess
     output_dim: Annotated[
         OutputDim | None,
-        BeforeValidator(_given("a valid integer"), json_schema_input_type=OutputDim),
+        BeforeValidator(_not_null("a valid integer"), json_schema_input_type=OutputDim),
         Field(
             description="Width of the embedding; where it is left out, that of the layer's output, as first measured."
         ),
@@ -152,13 +150,13 @@ class ModelEntry(Document):
     forward_args: Annotated[_Arguments, Field(description="Arguments of the forward call; null is {}.")] = {}
     notes: Annotated[
         _Remarks,
-        BeforeValidator(lambda given: "" if given is None else given, json_schema_input_type=_Remarks | None),
+        BeforeValidator(lambda value: "" if value is None else value, json_schema_input_type=_Remarks | None),
         Field(description="Remarks for people; null is none."),
     ] = ""
 
     @field_validator("preprocess")
     @classmethod
-    def _gives_input_size(cls, preprocess: Preprocess, info: ValidationInfo) -> Preprocess:
+    def _matches_input_size(cls, preprocess: Preprocess, info: ValidationInfo) -> Preprocess:
         crop = preprocess.crop
         height, width = info.data.get("input_size") or (crop, crop)
         if (height, width) != (crop, crop):
@@ -166,9 +164,9 @@ class ModelEntry(Document):
         return preprocess
 
     @model_validator(mode="after")
-    def _take_input_size_from_crop(self) -> ModelEntry:
+    def _fill_input_size(self) -> ModelEntry:
         if self.input_size is None:
-            # Of an instance that is about to be frozen.
+            # The instance is frozen already.
             object.__setattr__(self, "input_size", (self.preprocess.crop, self.preprocess.crop))
         return self
 
@@ -191,7 +189,7 @@ class Stimulus(Document):
 
 
 class PlainSubmittedModel(Document):
-    """What both versions' longer form of a submitted model says."""
+    """The longer form of a submitted model, as far as both versions share it."""
 
     model_name: ModelName
     source: Annotated[_Text | None, Field(description="As in the registry, where given; null says nothing.")] = None
@@ -207,9 +205,9 @@ class SubmittedModel(PlainSubmittedModel):
 
 
 def form_of(value: object) -> str:
-    """Tell the forms of a document or entry apart before it is validated."""
-    forms = {str: NAME, dict: OBJECT, list: LIST}
-    return next((form for kind, form in forms.items() if isinstance(value, kind)), "another")
+    """Return the tag of a document or entry that is not validated yet."""
+    forms: dict[type, str] = {str: NAME, dict: OBJECT, list: LIST}
+    return forms.get(type(value), "another")
 
 
 ENTRIES = Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
@@ -252,7 +250,7 @@ RegistryForm = Annotated[
     Discriminator(form_of),
 ]
 
-# Of the catalog, which is JSON lines, one line; it is the same in both versions.
+# One line of the catalog, which is JSON lines; it is the same in both versions.
 CATALOG_LINE: TypeAdapter[Stimulus] = TypeAdapter(Stimulus)
 
 
@@ -266,40 +264,40 @@ _RULES = {
 
 
 def check_document(
-    document: object, adapter: TypeAdapter[T], of: str = "the contract"
+    document: object, adapter: TypeAdapter[T], name: str = "the contract"
 ) -> tuple[T | None, list[Problem]]:
     """Check a parsed document's types, fields and bounds.
 
     Args:
         document: The document.
         adapter: Its type.
-        of: What the fields are of, for messages.
+        name: Name of the form, for messages about unknown fields.
 
     Returns:
-        The document typed, or None, and all problems at once.
+        The document typed, or None, and all problems.
     """
     try:
         return adapter.validate_python(document), []
     except ValidationError as error:
-        found = error.errors(include_url=False)
-        return None, [_describe(detail, of) for detail in found if not _counts_valid_entries_alone(detail)]
+        details = error.errors(include_url=False)
+        return None, [_describe(detail, name) for detail in details if not _is_long_enough(detail)]
 
 
-def _counts_valid_entries_alone(detail: ErrorDetails) -> bool:
-    """Tell whether a list is long enough, and only appears too short because of entries with problems of their own."""
+def _is_long_enough(detail: ErrorDetails) -> bool:
+    """Whether a list only seems too short, because pydantic does not count its invalid entries."""
     return detail["type"] == "too_short" and len(detail["input"]) >= detail["ctx"]["min_length"]
 
 
-def _describe(detail: ErrorDetails, of: str) -> Problem:
-    place = [part for part in detail["loc"] if part not in TAGS and part != KEY]
+def _describe(detail: ErrorDetails, name: str) -> Problem:
+    location = [part for part in detail["loc"] if part not in TAGS and part != KEY]
     value = "" if detail["type"] == "missing" else short_json(detail["input"])
-    return Problem(join_pointer(place), value, _rule(detail, of))
+    return Problem(join_pointer(location), value, _rule(detail, name))
 
 
-def _rule(detail: ErrorDetails, of: str) -> str:
+def _rule(detail: ErrorDetails, name: str) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
     if kind == "extra_forbidden":
-        return f"is not a field of {of}"
+        return f"is not a field of {name}"
     if kind == "too_short":
         return f"must have at least {context['min_length']} items, not {len(detail['input'])}"
     if kind == "too_long":

@@ -1,4 +1,4 @@
-"""Find the files of stimuli below the roots of their datasets, which environment variables name."""
+"""The files of stimuli below the roots of their datasets, which environment variables name."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import os
 import re
 import stat
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
 from headstart.contract.problems import ContractError, Problem, short_json
 from headstart.contract.schema import Stimulus
+from headstart.output.errors import reason_of
 from headstart.output.home import expand_home
 from headstart.output.printable import printable
 
@@ -19,25 +20,33 @@ ROOT_VARIABLE = "HACKATHON_DATASET_ROOT"
 
 
 def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
-    """Find the file of every stimulus.
+    """Return the file of every stimulus.
 
-    The root of a dataset is `HACKATHON_DATASET_ROOT_<NAME>`, where NAME is the dataset's in capitals with `_` for what
-    is no letter or digit, else the folder of the dataset's name in `HACKATHON_DATASET_ROOT`.
+    The root of a dataset is `HACKATHON_DATASET_ROOT_<NAME>`, where NAME is the dataset's in capitals with `_` for all
+    characters but letters and digits, else the folder of the dataset's name in `HACKATHON_DATASET_ROOT`.
 
     Args:
         stimuli: Any stimuli.
 
     Returns:
-        One path per stimulus, without symbolic links: what was checked is what will be opened.
+        One path per stimulus, without symbolic links, so that the checked file is the one that is opened.
 
     Raises:
         ContractError: A root is not set or no folder; or a file is missing, is not regular, or lies outside of the root
-            once symbolic links are followed. Every such data set, with the number of its stimuli, and every such
-            stimulus of the others is named.
+            after following symbolic links. It names every such data set, with the number of its stimuli, and every such
+            stimulus of the others.
     """
     counts = Counter(stimulus.dataset_name for stimulus in stimuli)
-    roots, problems = _find_roots(counts)
-    # Folders are resolved once each, because there may be very many stimuli.
+    roots: dict[str, Path] = {}
+    problems: list[Problem] = []
+    for name, count in sorted(counts.items()):
+        try:
+            roots[name] = _find_root(name, sorted(counts))
+        except _UnresolvedError as error:
+            affected = "1 stimulus" if count == 1 else f"{count} stimuli"
+            problems.append(Problem("", short_json(name), f"{error} ({affected} of data set {name})"))
+
+    # Each folder is resolved once, because there may be very many stimuli.
     find_folder = cache(lambda name, parent: _require_below(roots[name], (roots[name] / parent).resolve()))
     paths: list[Path] = []
     for stimulus in stimuli:
@@ -54,26 +63,13 @@ def locate_stimuli(stimuli: Sequence[Stimulus]) -> list[Path]:
 
 
 class _UnresolvedError(Exception):
-    """Why a root or file cannot be found."""
+    """The reason why a root or file cannot be found."""
 
 
 @cache
 def root_variable(dataset: str) -> str:
-    """Name the environment variable that the root of a data set is given by."""
+    """Return the environment variable of a data set's root."""
     return f"{ROOT_VARIABLE}_{re.sub('[^A-Z0-9]', '_', dataset.upper())}"
-
-
-def _find_roots(counts: Mapping[str, int]) -> tuple[dict[str, Path], list[Problem]]:
-    """Give the roots of data sets by name, and what is wrong with the others, once each with the number of stimuli."""
-    roots: dict[str, Path] = {}
-    problems = []
-    for name, count in sorted(counts.items()):
-        try:
-            roots[name] = _find_root(name, sorted(counts))
-        except _UnresolvedError as error:
-            concerned = "1 stimulus" if count == 1 else f"{count} stimuli"
-            problems.append(Problem("", short_json(name), f"{error} ({concerned} of data set {name})"))
-    return roots, problems
 
 
 def _find_root(dataset: str, datasets: Sequence[str]) -> Path:
@@ -108,8 +104,7 @@ def _find_file(stimulus: Stimulus, root: Path, find_folder: Callable[[str, str],
     except FileNotFoundError as error:
         raise _UnresolvedError(f"there is no file {printable(str(root / stimulus.image_identifier))}") from error
     except (OSError, RuntimeError) as error:  # RuntimeError: a loop of symbolic links
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _UnresolvedError(f"cannot be found: {printable(reason)}") from error
+        raise _UnresolvedError(f"cannot be found: {printable(reason_of(error))}") from error
     if not stat.S_ISREG(status.st_mode):
         raise _UnresolvedError(f"{printable(str(path))} is not a regular file")
     return path

@@ -1,4 +1,4 @@
-"""JSON from strangers: bounded in size and depth, unambiguous, with numbers and text that any program can hold."""
+"""JSON from strangers: limited in size and depth, unambiguous, with numbers and text that any program can hold."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from headstart.contract.problems import ContractError, Problem, join_pointer, short_json, shorten
+from headstart.output.errors import reason_of
 
 MAX_DEPTH = 32
 # The longest float that Python or JavaScript writes has 25 characters.
@@ -25,67 +26,55 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def read_limited(path: Path, limit: int, document: str) -> bytes:
-    """Read a regular file that is not larger than a limit in bytes, of which no more than one byte beyond is ever read.
+    """Read a regular file; arguments and errors as of `read_lines`."""
+    return b"".join(read_lines(path, limit, document))
+
+
+def read_lines(path: Path, limit: int, document: str, option: str | None = None) -> Iterator[bytes]:
+    """Read the lines of a regular file one by one, never more than one byte beyond a limit.
 
     Args:
         path: The file.
-        limit: The limit.
-        document: What the file is, for the message.
-
-    Raises:
-        ContractError: There is no such file, it cannot be read, is a pipe, device or folder, or is too large.
-    """
-    with _opened(path, document) as file:
-        content = file.read(limit + 1)
-    if len(content) > limit:
-        raise _refuse(document, f"is larger than {limit:,} bytes, the limit")
-    return content
-
-
-def read_lines(path: Path, limit: int, option: str, document: str) -> Iterator[bytes]:
-    """Read the lines of a regular file one by one, as `read_limited` reads it whole.
-
-    Args:
-        path: The file.
-        limit: The limit.
-        option: The option by which the limit can be raised, for the message.
-        document: What the file is, for the message.
+        limit: The limit in bytes.
+        document: Name of the document, for the message.
+        option: The option that raises the limit, for the message.
 
     Yields:
-        The lines with their ends, of which none but the last lacks its line feed.
+        The lines with their ends; only the last may lack its line feed.
 
     Raises:
-        ContractError: As of `read_limited`; where the file grows beyond the limit, once that is reached.
+        ContractError: The file does not exist, cannot be read, is a pipe, device or folder, or is too large. Where it
+            grows beyond the limit, the error comes when the limit is reached.
     """
-    larger = _refuse(document, f"is larger than {limit:,} bytes, the limit; {option} raises it")
-    with _opened(path, document) as file:
+    advice = f"; {option} raises it" if option else ""
+    too_large = ContractError.of(document, f"is larger than {limit:,} bytes, the limit{advice}")
+    with _open_regular(path, document) as file:
         if os.fstat(file.fileno()).st_size > limit:
-            raise larger
-        left = limit
-        while line := file.readline(left + 1):
-            left -= len(line)
-            if left < 0:
-                raise larger
+            raise too_large
+        remaining = limit
+        while line := file.readline(remaining + 1):
+            remaining -= len(line)
+            if remaining < 0:
+                raise too_large
             yield line
 
 
 @contextmanager
-def _opened(path: Path, document: str) -> Iterator[BinaryIO]:
-    """Open a regular file without ever waiting for one that is none, and say what is wrong with it."""
-    # A pipe that nobody writes to is opened at once instead of when somebody does.
-    at_once = getattr(os, "O_NONBLOCK", 0)
+def _open_regular(path: Path, document: str) -> Iterator[BinaryIO]:
+    """Open a regular file without waiting for a pipe, and raise errors in the contract's words."""
+    # The flag opens a pipe at once, even if nobody writes to it.
+    non_blocking = getattr(os, "O_NONBLOCK", 0)
     try:
-        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once)) as file:
+        with open(path, "rb", opener=lambda name, flags: os.open(name, flags | non_blocking)) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise _refuse(document, "is not a regular file")
+                raise ContractError.of(document, "is not a regular file")
             yield file
     except ContractError:
         raise
     except FileNotFoundError:
-        raise _refuse(document, "there is no such file") from None
+        raise ContractError.of(document, "there is no such file") from None
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise _refuse(document, f"cannot be read: {reason}") from error
+        raise ContractError.of(document, f"cannot be read: {reason_of(error)}") from error
 
 
 def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON value
@@ -93,7 +82,7 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
 
     Args:
         content: The text.
-        document: What it is, for the message.
+        document: Name of the document, for the message.
 
     Returns:
         The value: dictionaries, lists, text, finite 64-bit numbers, booleans and None, nested at most 32 deep.
@@ -104,17 +93,21 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
-        raise _refuse(document, f"is not UTF-8: byte {error.start} is {error.object[error.start]:#04x}") from None
+        byte = error.object[error.start]
+        raise ContractError.of(document, f"is not UTF-8: byte {error.start} is {byte:#04x}") from None
+
     if text.startswith("\ufeff"):
-        raise _refuse(document, "starts with a byte order mark; save it as UTF-8 without")
+        raise ContractError.of(document, "starts with a byte order mark; save it as UTF-8 without")
     if not text.strip():
-        raise _refuse(document, "is empty")
+        raise ContractError.of(document, "is empty")
     if _depth_exceeds_limit(text):
-        raise _refuse(document, f"is nested deeper than {MAX_DEPTH} levels, the limit")
+        raise ContractError.of(document, f"is nested deeper than {MAX_DEPTH} levels, the limit")
+
     try:
         value = _DECODER.decode(text)
     except json.JSONDecodeError as error:
-        raise _refuse(document, f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})") from None
+        rule = f"is not JSON: {error.msg} (line {error.lineno}, column {error.colno})"
+        raise ContractError.of(document, rule) from None
     problems = list(_find_problems(value, ()))
     if problems:
         raise ContractError(document, problems)
@@ -123,20 +116,20 @@ def parse_json(content: bytes, document: str) -> Any:  # noqa: ANN401 - any JSON
 
 @dataclass(frozen=True)
 class _BadNumber:
-    """Stands in the parsed value for a number that is refused, until its place is known."""
+    """Replaces an invalid number in the parsed value, until its pointer is known."""
 
     text: str
     rule: str
 
 
 class _RepeatingObject(dict[str, Any]):
-    """Stands in the parsed value for an object that names a key more than once, until its place is known."""
+    """Replaces an object with repeated keys in the parsed value, until its pointer is known."""
 
     repeated: list[str]
 
 
 def _depth_exceeds_limit(text: str) -> bool:
-    """Look for deep nesting before the parser, which recurses, sees it."""
+    """Whether the text is nested too deep for the parser, which recurses."""
     if text.count("[") + text.count("{") <= MAX_DEPTH:
         return False
     depth = 0
@@ -161,7 +154,7 @@ def _read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _read_integer(text: str) -> int | _BadNumber:
-    # Python takes quadratic time for integers of many digits, so that the length comes first.
+    # Python takes quadratic time for integers of many digits, so the length is checked first.
     if len(text) <= LONGEST_NUMBER and -(2**63) <= int(text) < 2**63:
         return int(text)
     return _BadNumber(text, "is an integer beyond 64 bits")
@@ -182,29 +175,25 @@ _DECODER = json.JSONDecoder(
 )
 
 
-def _find_problems(value: object, place: tuple[str | int, ...]) -> Iterator[Problem]:
+def _find_problems(value: object, path: tuple[str | int, ...]) -> Iterator[Problem]:
     if isinstance(value, str):
-        if _is_halved(value):
-            yield Problem(join_pointer(place), short_json(value), "holds half of a surrogate pair")
-    elif isinstance(value, dict):
-        for key in getattr(value, "repeated", ()):
-            yield Problem(join_pointer((*place, key)), "", "the key comes more than once in one object")
-        for key, part in value.items():
-            if _is_halved(key):
-                yield Problem(join_pointer((*place, key)), "", "the key holds half of a surrogate pair")
-            # Nearly all of a catalog is plain text in objects, and a generator for each would take most of the time.
-            if not isinstance(part, str) or not part.isascii():
-                yield from _find_problems(part, (*place, key))
+        if _has_lone_surrogate(value):
+            yield Problem(join_pointer(path), short_json(value), "holds half of a surrogate pair")
+    elif isinstance(value, _BadNumber):
+        yield Problem(join_pointer(path), shorten(value.text), value.rule)
     elif isinstance(value, list):
         for index, part in enumerate(value):
-            yield from _find_problems(part, (*place, index))
-    elif isinstance(value, _BadNumber):
-        yield Problem(join_pointer(place), shorten(value.text), value.rule)
+            yield from _find_problems(part, (*path, index))
+    elif isinstance(value, dict):
+        for key in getattr(value, "repeated", ()):
+            yield Problem(join_pointer((*path, key)), "", "the key comes more than once in one object")
+        for key, part in value.items():
+            if _has_lone_surrogate(key):
+                yield Problem(join_pointer((*path, key)), "", "the key holds half of a surrogate pair")
+            # Most of a catalog is ASCII text in objects; a generator for each would take most of the time.
+            if not isinstance(part, str) or not part.isascii():
+                yield from _find_problems(part, (*path, key))
 
 
-def _is_halved(text: str) -> bool:
+def _has_lone_surrogate(text: str) -> bool:
     return not text.isascii() and _SURROGATE.search(text) is not None
-
-
-def _refuse(document: str, rule: str) -> ContractError:
-    return ContractError(document, [Problem("", "", rule)])

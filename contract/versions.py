@@ -1,6 +1,6 @@
-"""The versions of the contract: which forms each has, and by which one a document is judged.
+"""The versions of the contract: the forms of each, and the choice of the version of a document.
 
-Version 1.1 is 1.0 with more to leave out and more to say; what is scored, and how, is the same in both.
+Version 1.1 is 1.0 with more optional fields; both are scored alike.
 """
 
 from __future__ import annotations
@@ -34,46 +34,46 @@ def check_versioned(
 ) -> tuple[Any, Version, list[Problem]]:
     """Check a parsed document by the version that it names.
 
-    One that names none is judged by the oldest version whose form it has, and where it has none by the newest.
+    A document that names none is checked by the oldest version that it is valid in, else by the newest.
 
     Args:
         document: The document.
         adapters: Its type by version.
-        accepted: The versions that it may be of, from the oldest to the newest.
+        accepted: The accepted versions, from the oldest to the newest.
 
     Returns:
-        The document typed, or None; the version that it was judged by; and all problems at once.
+        The document typed, or None; the version that it was checked by; and all problems.
     """
-    named = isinstance(document, dict) and "contract_version" in document
-    version, problems = _named_version(document["contract_version"], accepted) if named else (None, [])
-    if problems:
-        # What else is wrong is told by the newest, as if it had named none.
-        document = {key: value for key, value in document.items() if key != "contract_version"}
-    for tried in [version] if version else accepted:
-        of = "the contract" if tried == VERSIONS[-1] else f"version {tried} of the contract"
-        checked, found = check_document(document, adapters[tried], of)
-        if not found:
+    candidates, problems = accepted, []
+    if isinstance(document, dict) and "contract_version" in document:
+        named = document["contract_version"]
+        if named in accepted:
+            candidates = [named]
+        else:
+            # The newest version finds the other problems, as if the document named no version.
+            problems.append(unknown_version(named, accepted))
+            document = {key: value for key, value in document.items() if key != "contract_version"}
+
+    for version in candidates:
+        name = "the contract" if version == VERSIONS[-1] else f"version {version} of the contract"
+        checked, violations = check_document(document, adapters[version], name)
+        if not violations:
             break
-    return (None if problems else checked), tried, [*problems, *found]
+    return (None if problems else checked), version, [*problems, *violations]
 
 
-def _named_version(asked: object, accepted: Sequence[Version]) -> tuple[Version | None, list[Problem]]:
-    version = next((each for each in accepted if each == asked), None)
-    return version, [] if version else [describe_version(asked, accepted)]
-
-
-def describe_version(asked: object, accepted: Sequence[Version] = VERSIONS) -> Problem:
-    """Refuse a document of another version of the contract, with a problem that names all."""
-    value, here = short_json(asked), " and ".join(map(short_json, accepted))
+def unknown_version(version: object, accepted: Sequence[Version] = VERSIONS) -> Problem:
+    """Return the problem of a document of an unknown version, which names all accepted versions."""
+    value, names = short_json(version), " and ".join(map(short_json, accepted))
     verb = "version here is" if len(accepted) == 1 else "versions here are"
-    return Problem("/contract_version", value, f"contract version {value} is asked for, and the {verb} {here}")
+    return Problem("/contract_version", value, f"contract version {value} is asked for, and the {verb} {names}")
 
 
 def json_schemas(version: Version) -> dict[str, dict[str, Any]]:
-    """Describe the four documents of a version as JSON Schema, by name.
+    """Return the JSON Schemas of the four documents of a version, by name.
 
-    A schema says what it can: that a crop fits into what it is cut from, that names are in the registry and that none
-    comes twice in another spelling is checked by the code alone.
+    A schema cannot express that a crop fits into the resized picture, that names are in the registry and that none is
+    repeated in another spelling: only the code checks this.
     """
     submissions = {f"{team}_submission": adapter for team, adapter in SUBMISSIONS[version].items()}
     adapters: dict[str, TypeAdapter[Any]] = {
