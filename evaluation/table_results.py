@@ -77,8 +77,7 @@ class TableResults(DashboardResults):
     def publish_table(
         self, job_type: str, settings: Mapping[str, Any], document: Mapping[str, Any], tables: Tables
     ) -> None:
-        """Print the paths of the files, and mirror the result in the dashboard under a title with the table's size."""
-        self.print_written()
+        """Mirror the result in the dashboard, under a title with the size of the table, unless `logger` is false."""
         table = self.table
         sizes = f"{len(table.metrics)} metrics, {len(table.sources)} sources, {len(table.targets)} targets"
         config = {"table": self.table_path, **settings}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -13,8 +11,7 @@ from matplotlib.figure import Figure
 from headstart.evaluation.audit.rankers import MEAN_RANK
 from headstart.evaluation.audit.report import STATIC, ranker_titles
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
-from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, save, shorten
-from headstart.output.files import write_together
+from headstart.output.figures import ALARM, GREY, INK, PALE, drawing, shorten
 
 # Inches of a line, of a panel, and of what stands around them.
 LINE, PANEL, AROUND = 0.3, 2.4, 1.1
@@ -25,21 +22,19 @@ Row = tuple[str, Document]
 
 
 @drawing()
-def draw_figures(document: Document, folder: Path) -> list[Path]:
-    """Draw how well every ranker foretells performance, what is left given the mean rank, and the ranks of the sources.
+def plot_audit(document: Document) -> dict[str, Figure]:
+    """Plot how well every ranker foretells performance, what is left given the mean rank, and the ranks of the sources.
 
     Args:
         document: The content of `audit.json`.
-        folder: Folder to write `rankers.png`, `ranks.png` and, where there is another ranker than the mean rank,
-            `beyond_mean_rank.png` to.
 
     Returns:
-        The files.
+        `rankers`, `ranks` and, if there is another ranker than the mean rank, `beyond_mean_rank`.
     """
     figures = {"rankers": _draw_rankers(document), "ranks": _draw_ranks(document["ranks"]["sources"])}
     if len(document["rankers"]) > 1:
         figures["beyond_mean_rank"] = _draw_beyond(document)
-    return write_together(folder, {f"{name}.png": partial(save, figure) for name, figure in figures.items()})
+    return figures
 
 
 def _draw_rankers(document: Document) -> Figure:

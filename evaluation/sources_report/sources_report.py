@@ -42,5 +42,6 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
     results.write(document, tables, texts)
 
     print_report(document)
+    results.print_written()
     results.publish_table("sources-report", settings, document, tables)
     return document

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Sequence
-from functools import partial
 from itertools import combinations, product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,7 @@ from headstart.evaluation.stability.study import Study, pool_outcomes
 from headstart.evaluation.stability.table import TransferTable
 from headstart.metrics.ranking.outcome_agreement import agreement_vectors
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, MEASURES, Measure
-from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, save, shorten
-from headstart.output.files import write_together
+from headstart.output.figures import INK, LINE_STYLES, LineStyle, drawing, shorten
 
 PANEL, PANELS_ACROSS = 2.5, 5
 # Components in the order of the coordinates of an experiment: target, measure, pool.
@@ -47,10 +44,10 @@ Experiment = tuple[int, ...]
 
 
 @drawing()
-def draw_figures(
-    study: Study, choice: FigureChoice, measure: Measure, folder: Path, examples: Sequence[Example] = ()
-) -> list[Path]:
-    """Draw the scatter of outcomes, the effect of single components, and the graph of a few experiments.
+def plot_study(
+    study: Study, choice: FigureChoice, measure: Measure, examples: Sequence[Example] = ()
+) -> dict[str, Figure]:
+    """Plot the scatter of outcomes, the effect of single components, and the graph of a few experiments.
 
     After figures 2 and 4, 3 and 5, and 1 of Agostinelli et al., How stable are transferability metrics evaluations?,
     ECCV 2022.
@@ -59,12 +56,10 @@ def draw_figures(
         study: A complete study.
         choice: What they show.
         measure: Measure where it does not vary, and neither the choice nor an example has one.
-        folder: Folder to write `scatter.png`, `components.png` and, where the study has two targets with two common
-            pools, `experiments.png` to.
         examples: Examples of the paper that are shown where the choice has no other.
 
     Returns:
-        The files.
+        `scatter`, `components` and, if the study has two targets with two common pools, `experiments`.
     """
     parts = choice.of_parts(examples)
     places = {part: MEASURES.index(its.measure or measure) for part, its in parts.items()}
@@ -78,8 +73,7 @@ def draw_figures(
         "components": _draw_components(study, panels),
         "experiments": _draw_graph(study, parts["graph"], places["graph"]),
     }
-    drawn = {f"{name}.png": partial(save, figure) for name, figure in figures.items() if figure is not None}
-    return write_together(folder, drawn)
+    return {name: figure for name, figure in figures.items() if figure is not None}
 
 
 def _draw_scatter(study: Study, choice: FigureChoice, measure: int) -> Figure:

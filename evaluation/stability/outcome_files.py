@@ -22,18 +22,20 @@ from headstart.output.markup import escape_cell
 
 # How outcomes are written: as `outcomes.npy`, as `outcomes.csv.gz`, or not at all.
 OutcomeFile = bool | Literal["csv"]
-Keep = Callable[[NDArray[np.intp], Outcomes], object]
+WriteBlock = Callable[[NDArray[np.intp], Outcomes], object]
 
 
-def outcome_file(folder: Path, kind: OutcomeFile) -> list[Path]:
-    """Give the file that outcomes are written to, if they are."""
-    return [folder / ("outcomes.csv.gz" if kind == "csv" else "outcomes.npy")] if kind else []
+def outcome_file(folder: Path, kind: OutcomeFile) -> Path:
+    """Return the path of the file that outcomes are written to."""
+    return folder / ("outcomes.csv.gz" if kind == "csv" else "outcomes.npy")
 
 
-def keep_outcomes(
+def open_outcomes(
     folder: Path, kind: OutcomeFile, table: TransferTable, pool_size: int, tie_tolerance: float
-) -> AbstractContextManager[Keep]:
-    """Open what takes the pools `[pools, k]` and outcomes `[pools, t, e, m]` of each block of a study.
+) -> AbstractContextManager[WriteBlock]:
+    """Open the file of outcomes; the context returns a function that writes the pools and outcomes of a block.
+
+    Pools are `[pools, k]`, outcomes `[pools, t, e, m]`.
 
     Args:
         folder: Folder to write to.
@@ -44,12 +46,13 @@ def keep_outcomes(
     """
     if not kind:
         return nullcontext(lambda pools, outcomes: None)
-    [path] = outcome_file(folder, kind)
+    path = outcome_file(folder, kind)
+    folder.mkdir(parents=True, exist_ok=True)
     return _csv_file(path, table, tie_tolerance) if kind == "csv" else _npy_file(path, table, pool_size)
 
 
 @contextmanager
-def _npy_file(path: Path, table: TransferTable, pool_size: int) -> Iterator[Keep]:
+def _npy_file(path: Path, table: TransferTable, pool_size: int) -> Iterator[WriteBlock]:
     shape = comb(len(table.sources), pool_size), len(table.targets), len(MEASURES), len(table.metrics)
     header = {"descr": np.lib.format.dtype_to_descr(np.dtype("<f8")), "fortran_order": False, "shape": shape}
     with replacing(path) as partial, partial.open("wb") as file:
@@ -58,7 +61,7 @@ def _npy_file(path: Path, table: TransferTable, pool_size: int) -> Iterator[Keep
 
 
 @contextmanager
-def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterator[Keep]:
+def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterator[WriteBlock]:
     with (
         replacing(path) as partial,
         partial.open("wb") as file,

@@ -18,6 +18,7 @@ from headstart.evaluation.audit import findings
 from headstart.evaluation.audit.facts import Facts
 from headstart.evaluation.audit.rankers import rank_sources, without
 from headstart.evaluation.stability.table import read_table
+from headstart.output import results_folder
 from headstart.tests.material.mistakes import error_of
 
 SOURCES = ["small", "middle", "large", "huge"]
@@ -61,7 +62,7 @@ def facts(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "draw_figures", lambda *given: [])
+    monkeypatch.setattr(command, "plot_audit", lambda *given: {})
 
 
 @pytest.mark.usefixtures("without_figures")
@@ -240,7 +241,7 @@ def test_intervals_are_over_targets(tmp_path: Path) -> None:
 
 def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
     table = write_table(tmp_path / "table.csv", {"gbc": [1, 2, 3, 4]})
     evaluate.main(["audit", f"--table={table}", f"--output={tmp_path / 'out'}", "--dashboard.name=mine"])
     [(options, result, folder)] = published

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -11,9 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
 
-from headstart.evaluation.stability import figures
 from headstart.evaluation.stability.examples import FigureChoice, fitting_examples, varying_measure, varying_target
-from headstart.evaluation.stability.figures import draw_figures, rank_in_words
+from headstart.evaluation.stability.figures import plot_study, rank_in_words
 from headstart.evaluation.stability.paper_examples import EXAMPLES, Example
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
@@ -29,18 +27,6 @@ def table() -> TransferTable:
     scores, performances = generator.normal(size=(3, 7, 4)), generator.uniform(size=(7, 4))
     sources = ["ade", "city", "s2", "s3", "s4", "s5", "s6"]
     return TransferTable(metrics, sources, targets, np.array([0, 1, -1, -1]), scores, performances, "", [])
-
-
-@pytest.fixture
-def drawn(monkeypatch: pytest.MonkeyPatch) -> dict[str, Figure]:
-    kept: dict[str, Figure] = {}
-
-    def keep(figure: Figure, path: Path) -> None:
-        kept[path.name.split(".")[0]] = figure
-        path.touch()
-
-    monkeypatch.setattr(figures, "save", keep)
-    return kept
 
 
 def texts(figure: Figure) -> list[str]:
@@ -80,12 +66,12 @@ def test_named_targets_and_measures_are_shown_in_their_order(table: TransferTabl
     assert {table.targets[panel.target] for panel in panels} == {"coco"}
 
 
-def test_named_pools_are_those_of_the_graph(table: TransferTable, tmp_path: Path, drawn: dict[str, Figure]) -> None:
+def test_named_pools_are_those_of_the_graph(table: TransferTable) -> None:
     pools = [["s6", "s2", "s3", "ade"], ["s2", "s4", "s5", "s6"]]
     choice = FigureChoice(pools=pools, measures=["kendall", "pearson"], targets=["city", "far"])
     choice.require_known(table, 4)
-    draw_figures(run_study(table, 4, 1e-12), choice, "kendall", tmp_path)
-    shown = [text.replace("\N{NO-BREAK SPACE}", " ").split("\n") for text in texts(drawn["experiments"])]
+    plots = plot_study(run_study(table, 4, 1e-12), choice, "kendall")
+    shown = [text.replace("\N{NO-BREAK SPACE}", " ").split("\n") for text in texts(plots["experiments"])]
     assert ["S₁: all 7 sources but city, s4, s5", "S₂: all 7 sources but ade, city, s3"] in shown
     for name, pool in zip(("S₁", "S₂"), pools, strict=True):
         for target in ("city", "far"):
@@ -96,23 +82,21 @@ def test_named_pools_are_those_of_the_graph(table: TransferTable, tmp_path: Path
                 assert [f"{target}, {title}, {name}", words] in shown
 
 
-def test_targets_of_the_graph_are_in_none_of_its_pools(
-    table: TransferTable, tmp_path: Path, drawn: dict[str, Figure]
-) -> None:
+def test_targets_of_the_graph_are_in_none_of_its_pools(table: TransferTable) -> None:
     choice = FigureChoice(pools=[["ade", "s2", "s3", "s4"], ["city", "s4", "s5", "s6"]])
     choice.require_known(table, 4)
-    draw_figures(run_study(table, 4, 1e-12), choice, "kendall", tmp_path)
-    titles = [text.split(",")[0] for text in texts(drawn["experiments"]) if "\n" in text and ">" in text]
+    plots = plot_study(run_study(table, 4, 1e-12), choice, "kendall")
+    titles = [text.split(",")[0] for text in texts(plots["experiments"]) if "\n" in text and ">" in text]
     assert set(titles) == {"coco", "far"}
     with pytest.raises(UserError, match=r"^figures\.pools: of the targets that are compared only far is in no pool"):
         FigureChoice(pools=choice.pools, targets=["ade", "far"]).require_known(table, 4)
 
 
-def test_a_pool_without_a_value_is_drawn(table: TransferTable, tmp_path: Path, drawn: dict[str, Figure]) -> None:
+def test_a_pool_without_a_value_is_drawn(table: TransferTable) -> None:
     table.scores[0] = 1.0
     choice = FigureChoice(pools=[["s2", "s3"], ["s4", "s5"]], targets=["coco", "far"])
-    draw_figures(run_study(table, 2, 1e-12), choice, "kendall", tmp_path)
-    shown = texts(drawn["experiments"])
+    plots = plot_study(run_study(table, 2, 1e-12), choice, "kendall")
+    shown = texts(plots["experiments"])
     assert shown.count("–") == 12
     assert not any("LogME" in text for text in shown), "it has no value in any of these"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import comb
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from headstart.evaluation.stability import figures
 from headstart.evaluation.stability.examples import FigureChoice
-from headstart.evaluation.stability.figures import draw_figures, rank_in_words
+from headstart.evaluation.stability.figures import plot_study, rank_in_words
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 
@@ -45,24 +43,17 @@ def large_table() -> TransferTable:
     return TransferTable(metrics, sources, targets, np.full(3, -1), scores, performances, "", [])
 
 
-def test_long_names_stay_within_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: dict[str, Figure] = {}
-
-    def keep(figure: Figure, path: Path) -> None:
-        drawn[path.name.split(".")[0]] = figure
-        path.touch()
-
-    monkeypatch.setattr(figures, "save", keep)
+def test_long_names_stay_within_the_pictures() -> None:
     study = run_study(large_table(), 22, 1e-12)
     assert len(study.shown) == comb(24, 2)
-    draw_figures(study, FigureChoice(), "kendall", tmp_path)
+    plots = plot_study(study, FigureChoice(), "kendall")
     pools = run_study(large_table(), 2, 1e-12)
-    assert set(drawn) == {"scatter", "components", "experiments"}
-    require_within(drawn["experiments"])
-    draw_figures(pools, FigureChoice(), "kendall", tmp_path)
-    require_within(drawn["experiments"])
+    assert set(plots) == {"scatter", "components", "experiments"}
+    require_within(plots["experiments"])
+    plots = plot_study(pools, FigureChoice(), "kendall")
+    require_within(plots["experiments"])
     [described] = [
-        text.get_text() for text in drawn["experiments"].findobj(Text) if "all 24 sources" in text.get_text()
+        text.get_text() for text in plots["experiments"].findobj(Text) if "all 24 sources" in text.get_text()
     ]
     assert described.count(" and 10 more") == 2
 

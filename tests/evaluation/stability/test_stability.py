@@ -16,6 +16,7 @@ from PIL import Image
 
 from headstart import evaluate
 from headstart.evaluation.stability import stability as command
+from headstart.output import results_folder
 from headstart.tests.material.mistakes import error_of
 
 SOURCES, TARGETS = 6, 4
@@ -50,7 +51,7 @@ def run(table: Path, output: Path, *options: str) -> dict[str, Any]:
 @pytest.fixture
 def without_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Leave out what takes most of the time."""
-    monkeypatch.setattr(command, "draw_figures", lambda *given: [])
+    monkeypatch.setattr(command, "plot_study", lambda *given: {})
 
 
 @pytest.fixture
@@ -274,7 +275,7 @@ def test_chosen_metrics_are_studied_as_if_alone(table: Path, tmp_path: Path) -> 
 
 def test_result_goes_to_the_dashboard(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(command, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr(results_folder, "publish", lambda *given: published.append(given))
     options = ["--pool_size=4", "--dashboard.name=mine", f"--output={tmp_path}"]
     evaluate.main(["stability", f"--table={table}", *options])
     [(options_given, result, folder)] = published

@@ -1,0 +1,234 @@
+"""The records of a table of scores and performances: their columns, under any of several names, and their values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations, product
+from pathlib import Path
+
+from headstart.evaluation.tables import finite_number, read_csv, require_fields
+from headstart.output.errors import UserError
+
+# Names in the plain layout, and in the tables that were released with Agostinelli et al., How stable are
+# transferability metrics evaluations?, ECCV 2022.
+HEADERS = {
+    "metric": ("metric", "Transferability Metric"),
+    "source": ("source", "Source Dataset", "Source Architecture"),
+    "target": ("target", "Target Dataset"),
+    "score": ("score", "Transferability Metric Score"),
+    "performance": ("performance", "Test Mean IoU", "Test Accuracy"),
+}
+TRAINABLE = "Trainable Backbone"
+TRUTH = {"true": True, "false": False}
+# Cells of values that could not be computed.
+MISSING = ("", "nan", "inf", "-inf")
+MOST_NAMED = 20
+SAME_PERFORMANCE = 1e-9
+
+Key = tuple[str, str, str]
+
+
+@dataclass
+class TableRecords:
+    """The records of a table that count, in the order of its lines.
+
+    Attributes:
+        keys: Metric, source and target of each record; the metric is empty in a table without metrics.
+        lines: Its line in the file, from 1.
+        scores: Its score, NaN where it is missing.
+        performances: Its performance, NaN where it is missing.
+        ignored_columns: Columns that were not needed.
+    """
+
+    keys: list[Key] = field(default_factory=list)
+    lines: list[int] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    performances: list[float] = field(default_factory=list)
+    ignored_columns: list[str] = field(default_factory=list)
+
+
+def read_records(
+    path: Path,
+    trainable: bool,
+    exclude_target: bool,
+    metrics: Sequence[str] | None,
+    columns: Mapping[str, str],
+    with_scores: bool,
+    with_performances: bool,
+) -> TableRecords:
+    """Read the records that count, as `headstart.evaluation.stability.table.read_table` describes them.
+
+    Args:
+        path: CSV file.
+        trainable: Which records count in a table that has the column `Trainable Backbone`.
+        exclude_target: Whether records of a target with the source of the same name do not count.
+        metrics: Names of the metrics that count; all by default.
+        columns: Names of columns in the file, by those of the plain layout.
+        with_scores: Whether the file must have metrics and scores.
+        with_performances: Whether performances are read from the file; otherwise they are 0.
+
+    Raises:
+        UserError: The file cannot be read, a column is missing, or there are wrong entries or no records.
+    """
+    lines = read_csv("table", path)
+    header = next(lines, (1, []))[1]
+    index = _find_columns(header, columns, with_scores, with_performances)
+    filtered = TRAINABLE in header
+    records, wrong = TableRecords(), list[str]()
+    present: dict[str, None] = {}
+
+    for line, row in lines:
+        try:
+            require_fields(row, header)
+            metric, source, target = (_name(row, header, index, name) for name in ("metric", "source", "target"))
+            if filtered and _truth(row[header.index(TRAINABLE)]) != trainable:
+                continue
+            present[metric] = None
+            if (metrics is None or metric in metrics) and not (exclude_target and source == target):
+                score, performance = (_value(row, header, index, name) for name in ("score", "performance"))
+                records.keys.append((metric, source, target))
+                records.lines.append(line)
+                records.scores.append(score)
+                records.performances.append(performance)
+        except ValueError as error:
+            wrong.append(f"line {line}, {error}")
+
+    _require_none({"wrong entries": wrong})
+    if not present:
+        condition = f" with {TRAINABLE} = {trainable}" if filtered else ""
+        raise UserError(f"table: {str(path)!r} has no rows{condition}; every row is a cell")
+    unknown = [name for name in metrics or () if name not in present]
+    if unknown:
+        known = ", ".join(filter(None, present)) or "none"
+        raise UserError(f"metrics: {', '.join(map(repr, unknown))} not in the table; it has {known}")
+    used = {TRAINABLE, *(header[column] for column in index.values())}
+    records.ignored_columns = [name for name in header if name and name not in used]
+    return records
+
+
+def _find_columns(
+    header: Sequence[str], columns: Mapping[str, str], with_scores: bool, with_performances: bool
+) -> dict[str, int]:
+    """Return the index of each needed column by its name in the plain layout."""
+    listed = ", ".join(map(repr, header)) or "nothing"
+    unknown = [name for name in columns if name not in HEADERS]
+    if unknown:
+        raise UserError(f"columns: {', '.join(map(repr, unknown))} given; there are {', '.join(HEADERS)}")
+    for plain, name in columns.items():
+        if name not in header:
+            raise UserError(f"columns: {plain} is to be {name!r}, but the first line has {listed}")
+
+    names = {
+        plain: [name for name in header if name in ([columns[plain]] if plain in columns else spellings)]
+        for plain, spellings in HEADERS.items()
+    }
+    if not with_performances:
+        del names["performance"]
+    if not (with_scores or names["metric"] or names["score"]):
+        del names["metric"], names["score"]
+
+    for plain, found in names.items():
+        if len(found) != 1:
+            allowed = " or ".join(map(repr, HEADERS[plain]))
+            problem = f"columns {', '.join(map(repr, found))} both" if found else f"no column {allowed}"
+            raise UserError(
+                f"table: {problem} in the first line, which has {listed}; one of them is needed, or its name by columns"
+            )
+    for first, second in combinations(names, 2):
+        if names[first] == names[second]:
+            raise UserError(f"columns: {first} and {second} are both {names[first][0]!r}; each is a column of its own")
+    return {plain: header.index(name) for plain, [name] in names.items()}
+
+
+def _name(row: Sequence[str], header: Sequence[str], index: Mapping[str, int], column: str) -> str:
+    """Return the name in a column, empty if the table does not have that; a ValueError if the cell is empty."""
+    if column not in index:
+        return ""
+    name = row[index[column]].strip()
+    if not name:
+        raise ValueError(f"{header[index[column]]} is empty")
+    # Millions of records share a few names.
+    return sys.intern(name)
+
+
+def _value(row: Sequence[str], header: Sequence[str], index: Mapping[str, int], column: str) -> float:
+    """Return the number in a column, NaN if it is missing, 0 if the table does not have the column."""
+    if column not in index:
+        return 0.0
+    text = row[index[column]].strip()
+    return math.nan if text.lower() in MISSING else finite_number(text, header[index[column]])
+
+
+def _truth(text: str) -> bool:
+    if text.strip().lower() not in TRUTH:
+        raise ValueError(f"{TRAINABLE} is {text!r} and neither True nor False")
+    return TRUTH[text.strip().lower()]
+
+
+def require_complete(
+    records: TableRecords, metrics: Sequence[str], sources: Sequence[str], targets: Sequence[str], exclude_target: bool
+) -> None:
+    """Raise an error unless every cell is there once, and a source has one performance on a target.
+
+    Args:
+        records: The records.
+        metrics: All metrics; one without a name in a table without metrics.
+        sources: All sources.
+        targets: All targets.
+        exclude_target: Whether the cell of a target with the source of the same name is not needed.
+
+    Raises:
+        UserError: Some cells are missing, given more than once or contradicting.
+    """
+    lines: dict[Key, list[int]] = {}
+    performances: dict[tuple[str, str], dict[float, int]] = {}
+    unknown = set()
+    for key, line, value in zip(records.keys, records.lines, records.performances, strict=True):
+        lines.setdefault(key, []).append(line)
+        if math.isnan(value):
+            unknown.add(key[1:])
+        else:
+            performances.setdefault(key[1:], {}).setdefault(value, line)
+
+    known = {key for key, score in zip(records.keys, records.scores, strict=True) if math.isfinite(score)}
+    cells = ((metric, source, target) for target, source, metric in product(targets, sources, metrics))
+    missing = [key for key in cells if key not in known and not (exclude_target and key[1] == key[2])]
+    contradicting = [
+        f"{_pair(pair)} has {' and '.join(f'{value} on line {line}' for value, line in values.items())}"
+        for pair, values in performances.items()
+        if not all(math.isclose(value, next(iter(values)), rel_tol=SAME_PERFORMANCE) for value in values)
+    ]
+    hint = "; complete them" + (", or choose complete metrics with metrics" if metrics != [""] else "")
+    _require_none(
+        {
+            "missing cells": [_cell(key) for key in missing],
+            "missing performances": [_pair(pair) for pair in sorted(unknown)],
+            "cells given more than once": [
+                f"{_cell(key)} on lines {', '.join(map(str, its))}" for key, its in lines.items() if len(its) > 1
+            ],
+            "contradicting performances": contradicting,
+        },
+        hint if missing else "",
+    )
+
+
+def _cell(key: Key) -> str:
+    return ", ".join(f"{part} {name!r}" for part, name in zip(("metric", "source", "target"), key, strict=True) if name)
+
+
+def _pair(pair: tuple[str, str]) -> str:
+    return f"source {pair[0]!r} on target {pair[1]!r}"
+
+
+def _require_none(mistakes: Mapping[str, Sequence[str]], hint: str = "") -> None:
+    """Raise a UserError of one line, with the first mistakes of every kind, if there are any."""
+    listed = []
+    for kind, found in mistakes.items():
+        if found:
+            more = f"; and {len(found) - MOST_NAMED} more" if len(found) > MOST_NAMED else ""
+            listed.append(f"{len(found)} {kind}: {'; '.join(found[:MOST_NAMED])}{more}")
+    if listed:
+        raise UserError(f"table: {'; also '.join(listed)}{hint}")
