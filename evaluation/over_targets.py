@@ -1,4 +1,4 @@
-"""What is known of every target: mean and interval over targets, as documents hold them and reports write them."""
+"""Values on every target as documents and reports have them: each value, their mean, and its interval over targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Values = NDArray[np.float64]
 
 
 def mean_over_targets(values: Values) -> Values:
-    """Give the mean of values `[..., t]` over the targets on which they are defined; NaN where there is none."""
+    """Return the mean of values `[..., t]` over the targets on which they are defined; NaN if there is none."""
     known = np.isfinite(values)
     count = known.sum(axis=-1)
     total = np.where(known, values, 0.0).sum(axis=-1)
@@ -25,11 +25,10 @@ def mean_over_targets(values: Values) -> Values:
 
 
 def over_targets(values: Values, targets: Sequence[str]) -> dict[str, Any]:
-    """Describe values `[t]`: mean and t interval over the targets on which they are defined, and each of them."""
-    known = values[np.isfinite(values)]
+    """Describe values `[t]`: each of them, their mean, and its t interval over the targets where they are defined."""
     return {
         "mean": number(float(mean_over_targets(values))),
-        "ci95": [number(end) for end in t_interval(known)],
+        "ci95": [number(end) for end in t_interval(values[np.isfinite(values)])],
         "per_target": {target: number(value) for target, value in zip(targets, values, strict=True)},
     }
 
@@ -39,13 +38,13 @@ def by_measure(values: Values, targets: Sequence[str]) -> dict[str, Any]:
     return {name: over_targets(column, targets) for name, column in zip(MEASURES, values.T, strict=True)}
 
 
-def with_interval(found: Mapping[str, Any]) -> str:
-    """Write a mean over targets with its interval."""
-    low, high = found["ci95"]
+def with_interval(summary: Mapping[str, Any]) -> str:
+    """Format a mean over targets with its interval."""
+    low, high = summary["ci95"]
     interval = "" if low is None else f" [{format_number(low, '.3f')}, {format_number(high, '.3f')}]"
-    return f"{format_number(found['mean'], '.3f')}{interval}"
+    return f"{format_number(summary['mean'], '.3f')}{interval}"
 
 
 def number(value: float) -> float | None:
-    """Give a number as JSON can hold it, None where it is undefined."""
+    """Return a number as JSON can hold it: None if it is undefined."""
     return float(value) if math.isfinite(value) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from headstart.output.markup import escape_markdown
 from headstart.output.printable import encodable, printable
 
 # Blanks between two columns, and the width of the names below which a table rather continues below itself.
@@ -85,8 +86,23 @@ def _fold(name: str, width: int) -> str:
     return "\n".join(lines)
 
 
+def markdown_report(title: str, about: str, remarks: Iterable[str], tables: Iterable[tuple[str, str, Cells]]) -> str:
+    """Return a report in Markdown.
+
+    Args:
+        title: Its title.
+        about: The paragraph below the title, escaped.
+        remarks: Sentences of the list below that.
+        tables: Title, caption and rows of each table, escaped; a caption may be empty.
+    """
+    lines = [f"# {title}", "", about, "", *(f"- {escape_markdown(line)}" for line in remarks)]
+    for heading, caption, rows in tables:
+        lines += ["", f"## {heading}", "", *([caption, ""] if caption else []), *markdown_table(rows)]
+    return "\n".join(lines) + "\n"
+
+
 def markdown_table(rows: Cells) -> list[str]:
-    """Give the lines of a table in Markdown; the first row is the header."""
+    """Return the lines of a table in Markdown; the first row is the header."""
     escaped = [" | ".join(cell.replace("|", "\\|") for cell in row) for row in rows]
     rule = " | ".join(["---"] + ["---:"] * (len(rows[0]) - 1))
     return [f"| {row} |" for row in (escaped[0], rule, *escaped[1:])]

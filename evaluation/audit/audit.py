@@ -1,4 +1,4 @@
-"""`headstart audit`: whether a table of scores and performances tells more than a fixed order of the models."""
+"""`headstart audit`: whether scores predict performances better than a fixed order of the models."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from headstart.evaluation.audit.document import csv_tables, describe
 from headstart.evaluation.audit.facts import read_facts
 from headstart.evaluation.audit.figures import plot_audit
 from headstart.evaluation.audit.findings import MOST_LEFT_OUT, MOST_OUTCOMES, Findings, audit_table
-from headstart.evaluation.audit.rankers import require_distinct, telling
-from headstart.evaluation.audit.report import audit_report, print_audit
+from headstart.evaluation.audit.rankers import require_distinct, varying_facts
+from headstart.evaluation.audit.tables import markdown_text, print_audit
 from headstart.evaluation.stability.study import choose_pool_size
 from headstart.evaluation.table_results import TableResults
 from headstart.output.errors import UserError
@@ -33,7 +33,7 @@ def audit(
     figure_formats: list[FigureFormat] = FIGURE_FORMATS,
     **options: Any,
 ) -> dict[str, Any]:
-    """Say how far a table of performances is foretold by a fixed order of the models, and what metrics add to it.
+    """Evaluate how well a fixed order of the models predicts a table of performances, and what metrics add to it.
 
     Ranks the sources of each target by their mean rank on the other targets, by the facts that are given, and by every
     metric of the table. Writes audit.json, report.md, three CSV tables and the figures, and prints the report.
@@ -56,7 +56,7 @@ def audit(
     cells = results.table
     if len(cells.targets) < 2:
         raise UserError(f"table: {cells.targets[0]!r} is the only target; two or more are compared")
-    known, same = telling(read_facts(Path(facts) if facts else None, cells.sources))
+    known, constant = varying_facts(read_facts(Path(facts) if facts else None, cells.sources))
     require_distinct(cells, known)
     size = choose_pool_size(cells, int(pool_size) if pool_size else None)
     settings = {
@@ -73,7 +73,7 @@ def audit(
     document = {
         **settings,
         **describe(findings),
-        "left_out": cells.left_out | same,
+        "left_out": cells.left_out | constant,
         "ignored_columns": cells.ignored_columns,
         "not_computed": _not_computed(findings),
         **results.origin,
@@ -81,7 +81,7 @@ def audit(
         "seconds": time.perf_counter() - start,
     }
     tables = csv_tables(document)
-    results.write(document, tables, {REPORT: audit_report(document)}, plot_audit(document), figure_formats)
+    results.write(document, tables, {REPORT: markdown_text(document)}, plot_audit(document), figure_formats)
 
     print_audit(document)
     if cells.ignored_columns:
@@ -91,19 +91,19 @@ def audit(
     return document
 
 
-def _not_computed(found: Findings) -> list[str]:
-    """Say why there is no setup stability, or no win rates."""
-    metrics, rankers = found.table.metrics, found.rankers.names
-    sources, outcomes = len(found.table.sources), found.pools * len(found.table.targets) * len(rankers)
-    many = f"the pools of {found.pool_size} of {sources} sources are too many for an audit"
+def _not_computed(findings: Findings) -> list[str]:
+    """Return sentences that say why there is no setup stability, or no win rates."""
+    metrics, rankers = findings.table.metrics, findings.rankers.names
+    sources, targets = len(findings.table.sources), len(findings.table.targets)
+    no_mean_rank = not np.isfinite(findings.rankers.scores[0][findings.table.known]).all()
+    too_many_pools = findings.pools * targets * len(rankers) > MOST_OUTCOMES
     missing = {
-        f"leave one model out: {sources} sources are too many for an audit of {len(found.table.targets)} targets and "
-        f"{len(rankers)} rankers": found.rankers.scores.size > MOST_LEFT_OUT,
-        "setup stability: it compares two metrics or more": found.stability is None and len(metrics) < 2,
-        "win rates: they compare two rankers or more": found.wins is None and len(rankers) < 2,
-        "win rates: a source has no mean rank, for want of other targets": not np.isfinite(found.elsewhere).all(),
-        f"setup stability or win rates: {many}; choose another pool_size, or run stability, which does them all": (
-            outcomes > MOST_OUTCOMES
-        ),
+        f"leave one model out: {sources} sources are too many for an audit of {targets} targets and {len(rankers)} "
+        "rankers": findings.rankers.scores.size > MOST_LEFT_OUT,
+        "setup stability: it compares two metrics or more": findings.stability is None and len(metrics) < 2,
+        "win rates: they compare two rankers or more": findings.wins is None and len(rankers) < 2,
+        "win rates: a source has no mean rank, for want of other targets": no_mean_rank,
+        f"setup stability or win rates: the pools of {findings.pool_size} of {sources} sources are too many for an "
+        "audit; choose another pool_size, or run stability, which does them all": too_many_pools,
     }
-    return [f"No {what}." for what, here in missing.items() if here]
+    return [f"No {reason}." for reason, applies in missing.items() if applies]

@@ -10,112 +10,110 @@ from numpy.typing import NDArray
 
 from headstart.evaluation.audit.findings import Findings
 from headstart.evaluation.over_targets import by_measure, number, over_targets
-from headstart.evaluation.stability.report import RATED
+from headstart.evaluation.stability.study_tables import RATED
 from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.markup import escape_cell
 
 Values = NDArray[np.float64]
-TableRows = list[list[Any]]
 UNDEFINED = dict.fromkeys(("target", "measure", "pool"))
+# The columns of the CSV tables, by the tables' names.
+COLUMNS = {
+    "rankers": ["ranker", "measure", "target", "value"],
+    "left_out": ["left_out", "ranker", "measure", "which", "mean"],
+    "ranks": ["source", "target", "rank"],
+}
 
 
-def describe(found: Findings) -> dict[str, Any]:
-    """Give the content of `audit.json` but for what only the command knows, with None for what is undefined."""
-    names, targets, measured = found.rankers.names, found.table.targets, found.rankers.measured
+def describe(findings: Findings) -> dict[str, Any]:
+    """Return the part of `audit.json` that the findings decide, with None for undefined values."""
+    names, targets, measured = findings.rankers.names, findings.table.targets, findings.rankers.measured
     others = names[1:]
+    stability, wins = findings.stability, findings.wins
     return {
-        "metrics": found.table.metrics,
-        "sources": found.table.sources,
+        "metrics": findings.table.metrics,
+        "sources": findings.table.sources,
         "targets": targets,
         "rankers": {name: by_measure(values, targets) for name, values in zip(names, measured, strict=True)},
         "minus_mean_rank": {
             name: by_measure(values - measured[0], targets) for name, values in zip(others, measured[1:], strict=True)
         },
         "kendall_given_mean_rank": {
-            name: over_targets(values, targets) for name, values in zip(others, found.beyond, strict=True)
+            name: over_targets(values, targets) for name, values in zip(others, findings.beyond, strict=True)
         },
-        "leave_one_model_out": _left_out(names, found.without_models),
-        "leave_one_family_out": _left_out(names, found.without_families),
-        "ranks": _dispersion(found),
-        "pools": found.pools if found.wins or found.stability else None,
-        "setup_stability": (
-            {name: agreement.mean for name, agreement in found.stability.setup_stability.items()}
-            if found.stability
-            else UNDEFINED
-        ),
-        "win_rate_percent": _win_rates(found),
+        "leave_one_model_out": _left_out(names, findings.without_models),
+        "leave_one_family_out": _left_out(names, findings.without_families),
+        "ranks": _dispersion(findings),
+        "pools": findings.pools if wins or stability else None,
+        "setup_stability": {name: each.mean for name, each in stability.setup_stability.items()}
+        if stability
+        else UNDEFINED,
+        "win_rate_percent": {
+            name: dict(zip(RATED, map(number, rates), strict=True))
+            for name, rates in zip(names, wins.wins.percent("split"), strict=True)
+        }
+        if wins
+        else {},
     }
 
 
 def _left_out(names: Sequence[str], without: Mapping[str, Values]) -> dict[str, Any]:
     """Describe the means over targets with each of some models or families left out, `[r, e]` each."""
+    if not without:
+        return {}
     return {
         name: {
-            measure: {left_out: number(values[ranker, place]) for left_out, values in without.items()}
-            for place, measure in enumerate(MEASURES)
+            measure: {left_out: number(values[r, e]) for left_out, values in without.items()}
+            for e, measure in enumerate(MEASURES)
         }
-        for ranker, name in enumerate(names if without else [])
+        for r, name in enumerate(names)
     }
 
 
-def _dispersion(found: Findings) -> dict[str, Any]:
+def _dispersion(findings: Findings) -> dict[str, Any]:
     """Describe how the ranks of the sources spread over the targets."""
-    rho, count = found.mean_spearman, len(found.table.targets)
+    rho, targets = findings.mean_spearman, findings.table.targets
     return {
         "mean_spearman": number(rho),
-        "kendalls_w": number((1 + (count - 1) * rho) / count),
+        "kendalls_w": number((1 + (len(targets) - 1) * rho) / len(targets)),
         "sources": {
             name: {
                 "mean": number(float(np.nanmean(ranks))),
                 "standard_deviation": number(float(np.nanstd(ranks, ddof=1))) if np.isfinite(ranks).sum() > 1 else None,
                 "best": number(float(np.nanmin(ranks))),
                 "worst": number(float(np.nanmax(ranks))),
-                "per_target": {each: number(rank) for each, rank in zip(found.table.targets, ranks, strict=True)},
+                "per_target": {target: number(rank) for target, rank in zip(targets, ranks, strict=True)},
             }
-            for name, ranks in zip(found.table.sources, found.ranks, strict=True)
+            for name, ranks in zip(findings.table.sources, findings.ranks, strict=True)
         },
     }
 
 
-def _win_rates(found: Findings) -> dict[str, Any]:
-    """Give the share of the experiments over all pools in which each ranker is the best, ties in equal shares."""
-    if found.wins is None:
-        return {}
-    rates = found.wins.wins.percent("split")
-    return {
-        name: dict(zip(RATED, map(number, row), strict=True))
-        for name, row in zip(found.rankers.names, rates, strict=True)
-    }
-
-
-def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], TableRows]]:
-    """Give the tables of an audit, columns and rows, by name: of rankers, of what is left out, and of ranks."""
-    rankers = [
-        [name, measure, target, value]
+def csv_tables(document: Mapping[str, Any]) -> dict[str, tuple[list[str], list[list[Any]]]]:
+    """Return the columns and rows of each CSV table by name: of rankers, of what is left out, and of ranks."""
+    summaries = [
+        (name, measure, summary)
         for name, measures in document["rankers"].items()
-        for measure, found in measures.items()
-        for target, value in found["per_target"].items()
+        for measure, summary in measures.items()
     ]
-    rankers += [
-        [name, "kendall_given_mean_rank", target, value]
-        for name, found in document["kendall_given_mean_rank"].items()
-        for target, value in found["per_target"].items()
-    ]
-    left_out = [
-        [kind, name, measure, each, value]
-        for kind in ("model", "family")
-        for name, measures in document[f"leave_one_{kind}_out"].items()
-        for measure, found in measures.items()
-        for each, value in found.items()
-    ]
-    ranks = [
-        [name, target, rank]
-        for name, found in document["ranks"]["sources"].items()
-        for target, rank in found["per_target"].items()
-    ]
-    tables = {
-        "rankers": (["ranker", "measure", "target", "value"], rankers),
-        "left_out": (["left_out", "ranker", "measure", "which", "mean"], left_out),
-        "ranks": (["source", "target", "rank"], ranks),
+    beyond = document["kendall_given_mean_rank"]
+    summaries += [(name, "kendall_given_mean_rank", summary) for name, summary in beyond.items()]
+    rows = {
+        "rankers": [
+            [name, measure, target, value]
+            for name, measure, summary in summaries
+            for target, value in summary["per_target"].items()
+        ],
+        "left_out": [
+            [kind, name, measure, left_out, value]
+            for kind in ("model", "family")
+            for name, measures in document[f"leave_one_{kind}_out"].items()
+            for measure, values in measures.items()
+            for left_out, value in values.items()
+        ],
+        "ranks": [
+            [name, target, rank]
+            for name, source in document["ranks"]["sources"].items()
+            for target, rank in source["per_target"].items()
+        ],
     }
-    return {name: (columns, [list(map(escape_cell, row)) for row in rows]) for name, (columns, rows) in tables.items()}
+    return {name: (columns, [list(map(escape_cell, row)) for row in rows[name]]) for name, columns in COLUMNS.items()}

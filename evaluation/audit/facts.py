@@ -1,9 +1,10 @@
-"""Facts about source models that know nothing of any target: their size, their accuracy, their family."""
+"""Facts about source models that do not depend on any target: their size, their accuracy, their family."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,11 @@ NUMBERS = {"parameters": "parameters", "accuracy": "source_accuracy"}
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known of the sources of a table, in their order.
+    """Facts about the sources of a table, in their order.
 
     Attributes:
         numbers: Numbers that rank them, higher first, by the name of the ranker.
-        families: Family of each; none where families are not known.
+        families: Family of each; none if families are unknown.
     """
 
     numbers: dict[str, list[float]] = field(default_factory=dict)
@@ -45,31 +46,31 @@ def read_facts(path: Path | None, sources: Sequence[str]) -> Facts:
         return Facts()
     lines = read_csv("facts", path)
     header = next(lines, (1, []))[1]
-    kinds: dict[str, Callable[[str], Any]] = {name: _number(name) for name in NUMBERS} | {"family": _family}
+    kinds: dict[str, Callable[[str], Any]] = {name: partial(finite_number, name=name) for name in NUMBERS}
+    kinds["family"] = _family
     columns = [name for name in kinds if name in header]
     if "source" not in header or not columns:
-        there = ", ".join(map(repr, header)) or "nothing"
-        raise UserError(f"facts: a column source and one of {', '.join(kinds)} are needed; the first line has {there}")
-    found: dict[str, dict[str, Any]] = {}
+        listed = ", ".join(map(repr, header)) or "nothing"
+        raise UserError(f"facts: a column source and one of {', '.join(kinds)} are needed; the first line has {listed}")
+
+    facts: dict[str, dict[str, Any]] = {}
     for line, row in lines:
         try:
             require_fields(row, header)
             source = row[header.index("source")].strip()
-            if source in found:
+            if source in facts:
                 raise ValueError(f"source {source!r} once more")
             if source in sources:
-                found[source] = {name: kinds[name](row[header.index(name)].strip()) for name in columns}
+                facts[source] = {name: kinds[name](row[header.index(name)].strip()) for name in columns}
         except ValueError as error:
             raise UserError(f"facts: line {line}: {error}") from error
-    missing = [source for source in sources if source not in found]
+
+    missing = [source for source in sources if source not in facts]
     if missing:
         raise UserError(f"facts: nothing of {', '.join(map(repr, missing))}; all sources of the table are needed")
-    numbers = {NUMBERS[name]: [found[source][name] for source in sources] for name in columns if name in NUMBERS}
-    return Facts(numbers, [found[source]["family"] for source in sources] if "family" in columns else [])
-
-
-def _number(name: str) -> Callable[[str], float]:
-    return lambda text: finite_number(text, name)
+    values = {name: [facts[source][name] for source in sources] for name in columns}
+    families = values.pop("family", [])
+    return Facts({NUMBERS[name]: numbers for name, numbers in values.items()}, families)
 
 
 def _family(text: str) -> str:

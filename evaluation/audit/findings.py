@@ -1,4 +1,4 @@
-"""What an audit finds out about a table, before it is told."""
+"""The findings of an audit about a table, as arrays."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Findings:
-    """What an audit finds out; n sources, t targets, r rankers, e measures.
+    """Findings of an audit; n sources, t targets, r rankers, e measures.
 
     Attributes:
         table: Scores and performances.
         facts: Facts about the sources.
-        rankers: What ranks the sources, and how well.
+        rankers: Rankers of the sources, and how well they do.
         beyond: Correlation of all rankers but the first with the performances, given the mean rank, `[r - 1, t]`.
         without_models: Mean over targets of how well every ranker does with one source left out, by its name, `[r, e]`
             each; none where there are too many.
@@ -63,11 +63,6 @@ class Findings:
     def mean_spearman(self) -> float:
         """Mean of Spearman's correlation between the rankings on two targets."""
         return mean_spearman(self.table.performances, self.table.known)
-
-    @property
-    def elsewhere(self) -> Values:
-        """Score of every source that is not the target by its mean rank on the other targets, `[cells]`."""
-        return np.asarray(self.rankers.scores[0][self.table.known])
 
     @property
     def pools(self) -> int:
@@ -103,13 +98,13 @@ def audit_table(table: TransferTable, facts: Facts, pool_size: int, tie_toleranc
 
 
 def _means_without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> Values:
-    """Give the mean over targets of how well every ranker does without some sources, `[r, e]`."""
+    """Compute the mean over targets of how well every ranker does without some sources, `[r, e]`."""
     measured = rank_sources(*without(table, facts, left_out)).measured
     return mean_over_targets(measured.swapaxes(1, 2))
 
 
 def _study(table: TransferTable, pool_size: int, tie_tolerance: float) -> Study | None:
-    """Study all pools, where there is something to compare, and not too much."""
+    """Study all pools; None if there are fewer than two metrics, a missing score, or too many outcomes."""
     outcomes = comb(len(table.sources), pool_size) * len(table.targets) * len(table.metrics)
     if len(table.metrics) < 2 or outcomes > MOST_OUTCOMES or not np.isfinite(table.scores).all():
         return None

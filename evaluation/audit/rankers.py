@@ -1,4 +1,4 @@
-"""The rankers of an audit: orders that know nothing of the target, and the metrics of the table beside them."""
+"""The rankers of an audit: orders that do not depend on the target, and the metrics of the table."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Values = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Rankers:
-    """What ranks the sources of a table.
+    """Rankers of the sources of a table.
 
     Attributes:
         names: Names of the r rankers: the mean rank, those of the facts, the metrics of the table.
         scores: Scores, higher being better, `[r, n, t]`; NaN for a target's own source where that has no mean rank.
-        measured: How well each foretells the performances by every measure, `[r, t, e]`, NaN where undefined.
+        measured: How well each predicts the performances by every measure, `[r, t, e]`, NaN where undefined.
     """
 
     names: list[str]
@@ -39,7 +39,7 @@ class Rankers:
 
 
 def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
-    """Let the mean rank on other targets, every fact and every metric rank the sources of each target.
+    """Rank the sources of each target by the mean rank on other targets, every fact and every metric.
 
     Args:
         table: Scores and performances.
@@ -54,45 +54,45 @@ def rank_sources(table: TransferTable, facts: Facts) -> Rankers:
 
 
 def given_mean_rank(table: TransferTable, rankers: Rankers) -> Values:
-    """Correlate every other ranker with the performances, given the mean rank, `[r - 1, t]`: `partial_kendall`."""
-    found = np.full((len(rankers.names) - 1, len(table.targets)), np.nan)
-    for target, here in enumerate(table.known.T):
-        elsewhere, *others = rankers.scores[:, here, target]
-        if np.isfinite(elsewhere).all() and here.sum() > 1:
-            reached = table.performances[here, target]
-            found[:, target] = [partial_kendall(scores, reached, elsewhere) for scores in others]
-    return found
+    """Compute `partial_kendall` of every other ranker with the performances, given the mean rank, `[r - 1, t]`."""
+    correlations = np.full((len(rankers.names) - 1, len(table.targets)), np.nan)
+    for target, known in enumerate(table.known.T):
+        elsewhere, *others = rankers.scores[:, known, target]
+        if np.isfinite(elsewhere).all() and known.sum() > 1:
+            performances = table.performances[known, target]
+            correlations[:, target] = [partial_kendall(scores, performances, elsewhere) for scores in others]
+    return correlations
 
 
 def require_distinct(table: TransferTable, facts: Facts) -> None:
-    """Check that no metric is called like one of the audit's own rankers; a UserError if it is."""
+    """Raise a UserError if a metric has the name of one of the audit's own rankers."""
     taken = [name for name in (MEAN_RANK, *facts.numbers) if name in table.metrics]
     if taken:
         raise UserError(
-            f"table: {', '.join(taken)} is a metric of the table, and what the audit calls a ranker of its own; rename "
-            "it, or leave it out by metrics"
+            f"table: {', '.join(taken)} is a metric of the table, and also the name of one of the audit's own rankers; "
+            "rename it, or leave it out by metrics"
         )
 
 
-def telling(facts: Facts) -> tuple[Facts, dict[str, str]]:
-    """Leave out numbers that are the same for all sources; give what is left, and why the others are not."""
+def varying_facts(facts: Facts) -> tuple[Facts, dict[str, str]]:
+    """Leave out numbers that are the same for all sources; return the others, and the reasons by name."""
     left_out = {name: SAME_FOR_ALL for name, values in facts.numbers.items() if len(set(values)) < 2}
-    kept = {name: values for name, values in facts.numbers.items() if name not in left_out}
-    return replace(facts, numbers=kept), left_out
+    numbers = {name: values for name, values in facts.numbers.items() if name not in left_out}
+    return replace(facts, numbers=numbers), left_out
 
 
 def without(table: TransferTable, facts: Facts, left_out: NDArray[np.bool_]) -> tuple[TransferTable, Facts]:
-    """Leave out sources of a table `[n]`, and what is known of them."""
-    kept = np.flatnonzero(~left_out)
-    places = np.full(len(left_out) + 1, -1)
-    places[kept] = np.arange(len(kept))
+    """Return a table and its facts without some of the sources `[n]`."""
+    others = np.flatnonzero(~left_out)
+    new_index = np.full(len(left_out) + 1, -1)
+    new_index[others] = np.arange(len(others))
     rest = replace(
         table,
-        sources=[table.sources[place] for place in kept],
-        # The last place is that of -1, no source.
-        own=places[table.own],
-        scores=table.scores[:, kept],
-        performances=table.performances[kept],
+        sources=[table.sources[i] for i in others],
+        # The last entry is that of -1, no source.
+        own=new_index[table.own],
+        scores=table.scores[:, others],
+        performances=table.performances[others],
     )
-    numbers = {name: [values[place] for place in kept] for name, values in facts.numbers.items()}
-    return rest, Facts(numbers, [facts.families[place] for place in kept] if facts.families else [])
+    numbers = {name: [values[i] for i in others] for name, values in facts.numbers.items()}
+    return rest, Facts(numbers, [facts.families[i] for i in others] if facts.families else [])

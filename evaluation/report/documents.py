@@ -11,7 +11,7 @@ from scipy.cluster.hierarchy import leaves_list
 
 from headstart.evaluation.alignment.heatmap import cluster
 from headstart.evaluation.alignment.scoring import mean_key
-from headstart.evaluation.audit.report import ranker_table
+from headstart.evaluation.audit.tables import ranker_table
 from headstart.evaluation.report.material import Document, Material, damaged
 from headstart.evaluation.stability.table import metric_titles
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES

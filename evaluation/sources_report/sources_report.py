@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headstart.evaluation.sources_report.document import csv_tables, describe
-from headstart.evaluation.sources_report.files import latex_report, markdown_report, print_report
+from headstart.evaluation.sources_report.tables import latex_text, markdown_text, print_report
 from headstart.evaluation.table_results import TableResults
 
 JSON, MARKDOWN, TEX, *_ = FILES = (
@@ -38,7 +38,7 @@ def sources_report(table: str, **options: Any) -> dict[str, Any]:
 
     document = {**settings, **describe(results.table), "remarks": results.table.remarks(), **results.origin}
     tables = csv_tables(document)
-    texts = {MARKDOWN: markdown_report(document), TEX: latex_report(document)}
+    texts = {MARKDOWN: markdown_text(document), TEX: latex_text(document)}
     results.write(document, tables, texts)
 
     print_report(document)

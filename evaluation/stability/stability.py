@@ -11,8 +11,8 @@ from headstart.evaluation.stability.examples import FigureChoice, fitting_exampl
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_file
 from headstart.evaluation.stability.paper_examples import Example
-from headstart.evaluation.stability.report import describe, print_study, setup_stability_rows, win_rate_rows
 from headstart.evaluation.stability.study import choose_pool_size, run_study
+from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_rows, win_rate_rows
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.metrics.ranking.win_rates import Ties
@@ -27,14 +27,14 @@ class Conventions(NamedTuple):
     """Conventions of a study: what options mean by default.
 
     Attributes:
-        sizes: Sources and targets of the table that they are for; None for any table.
+        sizes: Sources and targets of the table that they are for.
         pool_size: Sources in a pool; None for 70 %.
         measure: Measure of the figures.
         ties: How ties of winners count.
         examples: Examples of the paper that the figures show.
     """
 
-    sizes: tuple[int, int] | None = None
+    sizes: tuple[int, int] = 0, 0
     pool_size: int | None = None
     measure: Measure = "weighted_kendall"
     ties: Ties = "split"
@@ -92,7 +92,7 @@ def stability(
     size = choose_pool_size(cells, int(pool_size) if pool_size else conventions.pool_size)
     examples = fitting_examples(conventions.examples, cells)
     figures.require_known(cells, size, examples)
-    settings = {
+    settings: dict[str, Any] = {
         "columns": results.columns,
         "preset": preset,
         "pool_size": size,

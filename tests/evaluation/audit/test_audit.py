@@ -308,7 +308,7 @@ def test_result_goes_to_the_dashboard(tmp_path: Path, monkeypatch: pytest.Monkey
                 + "\n".join(f"mean_rank,{i},s{i},t{j},{i}" for i in range(3) for j in range(2))
             },
             [],
-            "table: mean_rank is a metric of the table, and what the audit calls",
+            "table: mean_rank is a metric of the table, and also the name of",
         ),
     ],
 )

@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 from headstart import evaluate
-from headstart.evaluation.sources_report.files import MARKDOWN, over_targets_rows
+from headstart.evaluation.sources_report.tables import MARKDOWN, over_targets_rows
 from headstart.output import results_folder
 from headstart.output.tables import markdown_table
 from headstart.tests.material.mistakes import error_of

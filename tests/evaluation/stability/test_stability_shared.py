@@ -118,7 +118,9 @@ def test_examples_of_the_paper_hold_in_one_measure_and_not_in_the_other(
     table = read_table(TABLES / PUBLISHED[preset][0], trainable=True, exclude_target=True)
     place = table.targets.index(target)
     sources = np.flatnonzero(table.known[:, place])
-    pools = np.array(list(combinations(sources, PRESETS[preset].pool_size)))
+    size = PRESETS[preset].pool_size
+    assert size is not None
+    pools = np.array(list(combinations(sources, size)))
     metrics = [table.metrics.index(name) for name in (first, second)]
     found = measure_pools(table.scores[metrics, :, place], table.performances[:, place], pools)
     share = 100 * (found[..., 0] > found[..., 1] + 1e-12).mean(axis=0)

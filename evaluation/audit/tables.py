@@ -1,0 +1,163 @@
+"""The tables of an audit, printed and in Markdown, all from the content of `audit.json`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headstart.evaluation.audit.rankers import MEAN_RANK
+from headstart.evaluation.over_targets import with_interval
+from headstart.evaluation.stability.study_tables import RATED
+from headstart.evaluation.stability.table import metric_titles
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.markup import escape_markdown
+from headstart.output.printable import print_lines, say
+from headstart.output.tables import format_number, markdown_report, print_table
+
+# Rankers that do not depend on the target; a table may have metrics of the catalogue with the names of facts, too.
+STATIC = {MEAN_RANK: "mean rank elsewhere", "parameters": "parameters", "source_accuracy": "source accuracy"}
+MOST_PRINTED = 30
+OVER_TARGETS = "mean over targets, in brackets its 95 % t interval over targets"
+
+Document = Mapping[str, Any]
+Cells = list[list[str]]
+Escape = Callable[[str], str]
+
+
+def ranker_titles(document: Document) -> dict[str, str]:
+    """Return the titles of the rankers by their names."""
+    names = list(document["rankers"])
+    static = names[: len(names) - len(document["metrics"])]
+    metrics = zip(document["metrics"], metric_titles(document["metrics"]), strict=True)
+    return {**{name: STATIC[name] for name in static}, **dict(metrics)}
+
+
+def print_audit(document: Document) -> None:
+    """Print the tables and the remarks."""
+    for title, caption, rows in _tables(document, str):
+        print_table(title, rows[: MOST_PRINTED + 1], caption)
+        if len(rows) > MOST_PRINTED + 1:
+            say(f"{len(rows) - MOST_PRINTED - 1} more are in report.md")
+    print_lines(remarks(document))
+
+
+def markdown_text(document: Document) -> str:
+    """Return the report in Markdown."""
+    sizes = (
+        f"{len(document['sources'])} sources, {len(document['targets'])} targets, {len(document['metrics'])} metrics"
+    )
+    about = f"{escape_markdown(document['table']['path'])}: {sizes}."
+    tables = _tables(document, escape_markdown)
+    return markdown_report("Audit of a transferability table", about, remarks(document), tables)
+
+
+def _tables(document: Document, escape: Escape) -> list[tuple[str, str, Cells]]:
+    """Return the title, caption and rows of every table, with escaped names."""
+    titles = {name: escape(title) for name, title in ranker_titles(document).items()}
+    tables = [("How well each ranker foretells performance", OVER_TARGETS, ranker_table(document, titles))]
+    if len(titles) > 1:
+        caption = f"difference and correlation: {OVER_TARGETS}; better on: targets, by weighted Kendall"
+        rows = _beyond_table(document, titles)
+        tables.append(("What is left beside the mean rank on the other targets", caption, rows))
+    for kind in ("model", "family"):
+        if document[f"leave_one_{kind}_out"]:
+            caption = "mean over targets: from the lowest to the highest, and what was left out there"
+            rows = _left_out_table(document[f"leave_one_{kind}_out"], titles, escape)
+            tables.append((f"Leave one {kind} out, by weighted Kendall", caption, rows))
+
+    tables.append(("Ranks of the sources over the targets", "1 is the best", _rank_table(document["ranks"], escape)))
+    if document["win_rate_percent"]:
+        caption = "share of all pools, targets and measures in which a ranker is the best, ties in equal shares"
+        rows = [["ranker", *RATED.values()]]
+        for name, rates in document["win_rate_percent"].items():
+            rows.append([titles[name], *(format_number(rates[measure], ".1f") for measure in RATED)])
+        tables.append(("Win rate in %", caption, rows))
+    return tables
+
+
+def ranker_table(document: Document, titles: Mapping[str, str] | None = None) -> Cells:
+    """Return how well each ranker predicts performance, by every measure, with intervals over targets.
+
+    Args:
+        document: The content of `audit.json`.
+        titles: Titles of the rankers by their names; by default those of `ranker_titles`.
+
+    Returns:
+        The header, and a row for every ranker.
+    """
+    titles = titles or ranker_titles(document)
+    rows = [["ranker", *(measure.title for measure in EVALUATION_MEASURES.values())]]
+    for name, summaries in document["rankers"].items():
+        rows.append([titles[name], *(with_interval(summaries[measure]) for measure in EVALUATION_MEASURES)])
+    return rows
+
+
+def _beyond_table(document: Document, titles: Mapping[str, str]) -> Cells:
+    rows = [
+        ["ranker", "weighted Kendall less that of the mean rank", "better on", "Kendall", "Kendall given the mean rank"]
+    ]
+    for name, differences in document["minus_mean_rank"].items():
+        difference = differences["weighted_kendall"]
+        values = [value for value in difference["per_target"].values() if value is not None]
+        better = f"{sum(value > 0 for value in values)} of {len(values)}"
+        kendall, beyond = document["rankers"][name]["kendall"], document["kendall_given_mean_rank"][name]
+        rows.append([titles[name], with_interval(difference), better, with_interval(kendall), with_interval(beyond)])
+    return rows
+
+
+def _left_out_table(left_out: Document, titles: Mapping[str, str], escape: Escape) -> Cells:
+    rows = [["ranker", "lowest", "without", "highest", "without"]]
+    for name, measures in left_out.items():
+        means = {each: value for each, value in measures["weighted_kendall"].items() if value is not None}
+        ends = [min(means, key=means.__getitem__), max(means, key=means.__getitem__)] if means else []
+        cells = [cell for each in ends for cell in (format_number(means[each], ".3f"), escape(each))]
+        rows.append([titles[name], *(cells or ["–"] * 4)])
+    return rows
+
+
+def _rank_table(ranks: Document, escape: Escape) -> Cells:
+    rows = [["source", "mean rank", "standard deviation", "best", "worst"]]
+    for name, source in sorted(ranks["sources"].items(), key=lambda item: item[1]["mean"]):
+        spread = [format_number(source[key], ".2f") for key in ("mean", "standard_deviation")]
+        rows.append([escape(name), *spread, *(format_number(source[key]) for key in ("best", "worst"))])
+    return rows
+
+
+def remarks(document: Document) -> list[str]:
+    """Return sentences: how alike targets are, what metrics add to the mean rank, and what was not computed."""
+    ranks, stability, lines = document["ranks"], document["setup_stability"], []
+    if ranks["mean_spearman"] is not None:
+        lines.append(
+            f"The orders of the sources on two targets agree by {ranks['mean_spearman']:.2f} (mean Spearman; Kendall's "
+            f"W {ranks['kendalls_w']:.2f}): 1 is the same order on all targets, for which no metric is needed."
+        )
+    lines += _against_mean_rank(document)
+    if any(value is not None for value in stability.values()):
+        values = ", ".join(
+            f"{format_number(value, '.2f')} where the {name} varies" for name, value in stability.items()
+        )
+        lines.append(f"Setup stability of the metrics over all {document['pools']:,} pools: {values}.")
+    left_out = [f"Left out: {name} ({reason})." for name, reason in document["left_out"].items()]
+    return [*lines, *document["not_computed"], *left_out]
+
+
+def _against_mean_rank(document: Document) -> list[str]:
+    """Return sentences that compare the metrics with the mean rank on the other targets, by weighted Kendall."""
+    static = document["rankers"][MEAN_RANK]["weighted_kendall"]
+    titles = ranker_titles(document)
+    lines = []
+    if static["mean"] is not None:
+        lines.append(
+            "The mean rank on the other targets, which knows nothing of the target, reaches "
+            f"{with_interval(static)} by weighted Kendall."
+        )
+    groups: dict[str, list[str]] = {"above": [], "below": [], "not told apart from": []}
+    for name in [name for name in document["metrics"] if name not in STATIC]:
+        low, high = document["minus_mean_rank"][name]["weighted_kendall"]["ci95"]
+        if low is not None:
+            groups["above" if low > 0 else "below" if high < 0 else "not told apart from"].append(titles[name])
+    return lines + [
+        f"Metrics {relation} it by the interval of the difference: {', '.join(names)}."
+        for relation, names in groups.items()
+        if names
+    ]
