@@ -57,7 +57,7 @@ def compare(config: str | Path, options: Mapping[str, Any] | None = None) -> dic
 
 def _run(options: list[str]) -> dict[str, Any]:
     import_from_working_folder()
-    # Importing takes seconds, in which Ctrl-C is to end the program as quietly as later.
+    # Importing takes seconds. Ctrl-C must end the program quietly then, too.
     from headstart.cli.task import command_line, find_task
 
     return command_line(find_task(options))(options).run()

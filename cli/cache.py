@@ -22,10 +22,10 @@ from headstart.store import ledger
 from headstart.store.cache import cache_folder
 from headstart.store.segments import JOURNAL
 
-# Folders of the cache whose content is removed piece by piece; what is beside them is removed as a whole.
+# Folders of the cache whose entries are removed one by one. Other folders are removed as a whole.
 FOLDERS = {"features": "rows", "downloads": "datasets"}
 KINDS = (*FOLDERS, "ledgers", "others")
-# Of running sweeps, in the cache.
+# Folder of the cache in which running sweeps keep their state.
 LENT = "lent"
 LEDGER = (*(f"{ledger.FILE}{end}" for end in ("", "-journal", "-shm", "-wal")), ledger.HOLDERS, "checkpoints")
 DAY = 24 * 3600
@@ -34,16 +34,16 @@ DIGITS = 12
 
 @dataclass(frozen=True)
 class Entry:
-    """What is removed together.
+    """Files that are removed together.
 
     Attributes:
         kind: One of `features`, `downloads`, `ledgers` and `others`.
-        name: What it is asked for by; features have the first digits of their digest.
+        name: Its name; the first digits of their digest for features.
         path: The file or folder.
-        parts: What is removed: itself, or of a ledger the files that are its own.
+        parts: Paths that are removed: the path itself, or the files of a ledger.
         size: Bytes.
-        written: When a file of it was last written, in seconds since 1970.
-        content: What it holds, in some words.
+        written: Time when one of its files was last written, in seconds since 1970.
+        content: Its content in some words.
     """
 
     kind: str
@@ -82,9 +82,9 @@ def cache(
         UserError: There is nothing of a name, a process is using it, or it cannot be removed.
     """
     folder = cache_folder(cache_dir)
-    found = sorted(_entries(folder, Path(ledgers)), key=lambda entry: (KINDS.index(entry.kind), -entry.size))
-    asked = found if remove is None else _choose(found, [remove] if isinstance(remove, str) else remove)
-    chosen = [entry for entry in asked if not older_than or entry.written < time.time() - older_than * DAY]
+    entries = sorted(_entries(folder, Path(ledgers)), key=lambda entry: (KINDS.index(entry.kind), -entry.size))
+    named = entries if remove is None else _choose(entries, [remove] if isinstance(remove, str) else remove)
+    chosen = [entry for entry in named if not older_than or entry.written < time.time() - older_than * DAY]
     if remove is None:
         _show(chosen, folder)
         return chosen
@@ -107,13 +107,13 @@ def _entries(folder: Path, runs: Path) -> Iterator[Entry]:
         if path.name not in (*FOLDERS.values(), LENT):
             yield Entry("others", path.name, path, (path,), *_measure([path]))
     for path in _ledgers(runs):
-        # Anything may lie beside them.
+        # Other files may lie beside those of the ledger.
         own = [path / name for name in LEDGER if (path / name).exists()]
         yield Entry("ledgers", str(path), path, tuple(own), *_measure(own), _describe_ledger(path))
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Give what a folder holds but for locks and what is not complete, which have a dot before their name."""
+    """Return the content of a folder without locks and incomplete files, whose names begin with a dot."""
     return [path for path in folder.iterdir() if path.name[0] != "."] if folder.is_dir() else []
 
 
@@ -124,23 +124,24 @@ def _ledgers(runs: Path) -> list[Path]:
 
 
 def _measure(parts: Sequence[Path]) -> tuple[int, float]:
-    """Give the bytes that files and folders take, and when something in them was last written."""
+    """Return the bytes that files and folders take, and the time when one of them was last written."""
     states = []
     for part in parts:
         for each in (part, *part.rglob("*")):
-            with suppress(FileNotFoundError):  # of a process that is at work
+            # A process that is at work may remove a file.
+            with suppress(FileNotFoundError):
                 states.append(each.lstat())
     return sum(state.st_size for state in states), max((state.st_mtime for state in states), default=0.0)
 
 
 def _describe_table(path: Path) -> str:
-    """Say how many rows a table has and of what, by its journals; one that cannot be read is left out."""
+    """Return the number of rows of a table and their model, read from its journals; damaged journals do not count."""
     rows, model = 0, ""
     for journal in path.glob(f"*{JOURNAL}"):
         with suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-            first, *said = map(json.loads, journal.read_text().splitlines())
+            first, *records = map(json.loads, journal.read_text().splitlines())
             model = first["key"].get("network", {}).get("model", "")
-            rows += sum(each["count"] for each in said if "count" in each)
+            rows += sum(each["count"] for each in records if "count" in each)
     return f"{rows} rows of {model}" if model else f"{rows} decoded photos"
 
 
@@ -161,27 +162,28 @@ def _show(entries: list[Entry], folder: Path) -> None:
         print_table("Stored on this machine", rows, "days: since it was last written")
 
     sizes = {kind: sum(entry.size for entry in entries if entry.kind == kind) for kind in KINDS}
-    places = {kind: folder / inside for kind, inside in FOLDERS.items()} | {"others": folder}
+    folders = {kind: folder / inside for kind, inside in FOLDERS.items()} | {"others": folder}
     total = ", ".join(
-        f"{kind} {_readable(size)}" + (f" in {places[kind]}" if kind in places else "")
+        f"{kind} {_readable(size)}" + (f" in {folders[kind]}" if kind in folders else "")
         for kind, size in sizes.items()
         if size
     )
     print_lines([total or f"nothing is stored in {folder}"])
 
 
-def _choose(entries: Iterable[Entry], asked: list[str]) -> list[Entry]:
-    chosen = {name: [entry for entry in entries if name in (entry.name, entry.kind)] for name in asked}
-    for name, found in chosen.items():
-        if not found and name not in KINDS:
+def _choose(entries: Iterable[Entry], names: list[str]) -> list[Entry]:
+    """Return the entries of some names or kinds."""
+    chosen = {name: [entry for entry in entries if name in (entry.name, entry.kind)] for name in names}
+    for name, matches in chosen.items():
+        if not matches and name not in KINDS:
             kinds = ", ".join(KINDS)
             raise UserError(f"remove: there is no {name!r}; headstart cache lists all names, the kinds are {kinds}")
-    return list(dict.fromkeys(entry for found in chosen.values() for entry in found))
+    return list(dict.fromkeys(entry for matches in chosen.values() for entry in matches))
 
 
 def _require_idle(entry: Entry) -> None:
-    """Refuse what a process is using: it holds a lock in it."""
-    beside = entry.path.with_name(f".{entry.path.name}.lock")  # of what is being fetched
+    """Raise an error if a process uses the entry: it holds a lock in it."""
+    beside = entry.path.with_name(f".{entry.path.name}.lock")  # the lock of a download
     locks = [path for part in entry.parts for path in part.rglob("*lock")]
     for path in (*locks, *([beside] if beside.exists() else [])):
         try:

@@ -136,7 +136,7 @@ class ComparisonCLI(TaskCLI):
         return self.criterion.cut_off_because
 
     def missing(self) -> str:
-        """Say how many traces the ledger lacks."""
+        """Return how many traces the ledger lacks."""
         stream = self.datamodule
         stream.trainer, stream.only_stored = self.trainer, True
         try:

@@ -15,7 +15,7 @@ FORGET = f"{BACKBONE}.model_args={{}}"
 
 
 def forget_arguments_of_others(args: Sequence[str]) -> list[str]:
-    """Leave out arguments of a model where a later configuration or option names another model.
+    """Remove the arguments of a model if a later configuration or option names another model.
 
     Args:
         args: Options of a task.
@@ -35,7 +35,7 @@ def forget_arguments_of_others(args: Sequence[str]) -> list[str]:
 
 
 def _joined(args: Sequence[str]) -> Iterator[str]:
-    """Join options with the values behind them, of those that may name a model."""
+    """Yield the arguments, with options that may name a model joined to the values behind them."""
     rest = iter(args)
     for arg in rest:
         value = next(rest, None) if arg in (CONFIG, BACKBONE, f"{BACKBONE}.name") else None
@@ -43,7 +43,7 @@ def _joined(args: Sequence[str]) -> Iterator[str]:
 
 
 def _named(arg: str) -> str | None:
-    """Give the model that an option names; None where it names none."""
+    """Return the model that an option names; None if it names none."""
     option, _, value = arg.partition("=")
     if option == f"{BACKBONE}.name":
         return value
@@ -51,7 +51,7 @@ def _named(arg: str) -> str | None:
 
 
 def _name_in(path: str) -> str | None:
-    """Give the model that a configuration names, itself or in a file that it refers to."""
+    """Return the model that a configuration names, itself or in a file that it refers to."""
     folder = Path(path).parent
     data = _load(_part(_load(path, Path()), "data"), folder)
     return _name_of(_load(_part(_part(data, "init_args") or data, "backbone"), folder))
@@ -67,7 +67,7 @@ def _part(content: Any, key: str) -> Any:  # noqa: ANN401 - as above
 
 
 def _load(value: Any, folder: Path) -> Any:  # noqa: ANN401 - as above
-    """Read a value that is YAML or the path of a file of it; what cannot be read is told by the parser."""
+    """Return a value that is YAML or the path of a YAML file; None if it cannot be read, which the parser reports."""
     if not isinstance(value, str):
         return value
     try:

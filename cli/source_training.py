@@ -23,7 +23,7 @@ from headstart.callbacks.source_files import (
 )
 from headstart.callbacks.training import train
 from headstart.callbacks.training_files import TrainingFiles
-from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
+from headstart.cli.training_cli import TrainingCLI, TrainingParser
 from headstart.datamodules.chosen_backbone import read_network
 from headstart.datamodules.draws import draw_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
@@ -59,7 +59,7 @@ class SourceFiles:
 
 
 class SourceTrainingParser(TrainingParser):
-    """Shows what a source model is trained on, and how."""
+    """Shows the options of source training."""
 
     head = """\
 usage: headstart train --config configs/source_training.yaml [--OPTION=VALUE ...]
@@ -73,7 +73,7 @@ class SourceTrainingCLI(TrainingCLI):
 
     Args:
         args: Options; those of the process by default.
-        dashboard: Of no use here; what a sweep says of a comparison.
+        dashboard: Ignored; a sweep passes it to every task.
     """
 
     task = "source_training"
@@ -97,7 +97,7 @@ class SourceTrainingCLI(TrainingCLI):
         """Do nothing: the run's folder alone decides whether the model is trained again."""
 
     def require_portable(self) -> None:
-        """Refuse a registry that other runs add to, too; see `TaskCLI.require_portable`."""
+        """Raise an error for a registry that other runs add to, too; see `TaskCLI.require_portable`."""
         if self.results.registry:
             raise UserError(
                 f"results.registry: {self.results.registry!r} would be written on this machine, whose disk is not that "
@@ -110,41 +110,51 @@ class SourceTrainingCLI(TrainingCLI):
         return self._identity
 
     def missing(self) -> str:
-        """Say whether the folder lacks the model."""
+        """Return what may be missing; the folder is not looked at."""
         return "a model to train, unless its folder has it"
 
     def run(self) -> dict[str, Any]:
-        """Train the model, unless it is there, and write it."""
+        """Train the model, unless the folder has it, and write it."""
         batches: PhotoBatches = self.datamodule
         batches.prepare_data()
         batches.setup("fit")
         with prefix_errors("data.backbone"):
-            spec, network, preprocessing, width = build_classifier(self._named(), len(batches.classes))
+            spec, network, preprocessing, width = build_classifier(self._spec(), len(batches.classes))
         made_from = self._made_from(spec, preprocessing)
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
         self._identity = files.identity
+
         with files.locked():
-            model = self.folder / WEIGHTS
-            if files.document and model.is_file() and digest_file(model) == files.document.get("weights_sha256"):
+            weights = self.folder / WEIGHTS
+            if files.document and weights.is_file() and digest_file(weights) == files.document.get("weights_sha256"):
                 say(f"{str(self.folder)!r} holds this model already; nothing is computed.")
-            else:
-                device = self.trainer.strategy.root_device
-                batches.load_photos(preprocessing, device)
-                normalize, classes = Normalization(preprocessing), len(batches.classes)
-                self.model.begin(network, normalize, classes, batches.seed, batches.of_pixels)
-                loaders = batches.train_dataloader(), batches.val_dataloader()
-                if not train(self.trainer, self.model, files.checkpoint, *loaders):
-                    say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
-                    return {"complete": False}
+            elif self._train(files, network, preprocessing):
                 self._write(files, spec, network, preprocessing)
-            measured = f"{files.document.get('measure', ACCURACY)} {files.document['accuracy']:.4f}"
-            notes = f"Trained by Headstart on {batches.photos.name}, {measured}."
-            described = self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes
-            add_entry(self.registry, registry_entry(*described), model, overwrite=True)
-            say(f"entry {self.name!r} of {self.registry}")
+            else:
+                say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
+                return {"complete": False}
+            self._register(files.document, spec, preprocessing, width)
         return files.document
 
-    def _named(self) -> NetworkSpec:
+    def _train(self, files: TrainingFiles, network: nn.Module, preprocessing: Preprocessing) -> bool:
+        """Train the network; False if it ended early."""
+        batches: PhotoBatches = self.datamodule
+        batches.load_photos(preprocessing, self.trainer.strategy.root_device)
+        normalize = Normalization(preprocessing)
+        self.model.begin(network, normalize, len(batches.classes), batches.seed, batches.of_pixels)
+
+        loaders = batches.train_dataloader(), batches.val_dataloader()
+        return train(self.trainer, self.model, files.checkpoint, *loaders)
+
+    def _register(self, results: dict[str, Any], spec: NetworkSpec, preprocessing: Preprocessing, width: int) -> None:
+        """Add the model's entry to the registry."""
+        measured = f"{results.get('measure', ACCURACY)} {results['accuracy']:.4f}"
+        notes = f"Trained by Headstart on {self.datamodule.photos.name}, {measured}."
+        entry = registry_entry(self.name, WEIGHTS, spec, choose_model(spec), preprocessing, width, notes)
+        add_entry(self.registry, entry, self.folder / WEIGHTS, overwrite=True)
+        say(f"entry {self.name!r} of {self.registry}")
+
+    def _spec(self) -> NetworkSpec:
         chosen, seed = self.datamodule.chosen, self.datamodule.seed
         if chosen.registry is None:
             spec: NetworkSpec = chosen.network(seed)
@@ -153,21 +163,22 @@ class SourceTrainingCLI(TrainingCLI):
         return replace(spec, model=choose_model(spec), pixels=self.datamodule.of_pixels)
 
     def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Give everything that decides the weights, as JSON values."""
+        """Return everything that decides the weights, as JSON values."""
+        sources = [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, draw_epoch, build_classifier]
         return {
             **self.decided_by(spec, preprocessing),
             "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),
-            "code": source_digests(
-                [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, draw_epoch, build_classifier]
-            ),
-            "trainer": deciding(self.trainer, self.config.trainer),
+            "code": source_digests(sources),
+            "trainer": self.decisive_options(),
         }
 
     def _write(self, files: TrainingFiles, spec: NetworkSpec, network: nn.Module, preprocessing: Preprocessing) -> None:
+        """Write the weights and the results."""
         batches = self.datamodule
-        validated = len(batches.validation_labels)
-        # Torchmetrics gives a number of single precision, from which the count can be told.
+        # The measure has single precision; the number of correct predictions is exact.
         accuracy = round(batches.parts * float(self.trainer.callback_metrics[self.model.measured])) / batches.parts
+        say(f"{self.model.measured} on {len(batches.validation_labels)} validation photos: {accuracy:.4f}")
+
         metadata = {
             "architecture": describe_architecture(spec, choose_model(spec)),
             "classes": str(len(batches.classes)),
@@ -177,6 +188,7 @@ class SourceTrainingCLI(TrainingCLI):
             "identity": files.identity,
         }
         content = weights_bytes(network, metadata)
+
         document = {
             "task": self.task,
             "name": self.name,
@@ -184,12 +196,10 @@ class SourceTrainingCLI(TrainingCLI):
             "measure": self.model.measured,
             "dataset": batches.photos.name,
             "classes": list(batches.classes),
-            "train_size": len(batches.train_labels),
-            "validation_size": validated,
+            **self.sizes(),
             "unreadable_photos": batches.unreadable,
             "duplicate_photos": batches.duplicates,
             "parameters": sum(each.numel() for each in network.parameters()),
             "weights_sha256": hashlib.sha256(content).hexdigest(),
         }
-        say(f"{self.model.measured} on {validated} validation photos: {accuracy:.4f}")
         files.write_results(document, {WEIGHTS: lambda path: path.write_bytes(content)})

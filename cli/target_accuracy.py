@@ -15,7 +15,7 @@ from headstart.callbacks.interruption import signals_of
 from headstart.callbacks.target_accuracies import Accuracies, AccuracyFiles
 from headstart.callbacks.training import train
 from headstart.callbacks.training_files import TrainingFiles, remove_checkpoint
-from headstart.cli.training_cli import TrainingCLI, TrainingParser, deciding
+from headstart.cli.training_cli import TrainingCLI, TrainingParser
 from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.draws import draw_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
@@ -33,7 +33,7 @@ from headstart.store.ledger import TOLD, RunLedger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
-    """Shows what is fine-tuned on what, and how."""
+    """Shows the options of fine-tuning."""
 
     head = """\
 usage: headstart train --config configs/target_accuracy.yaml [--OPTION=VALUE ...]
@@ -48,7 +48,7 @@ class TargetAccuracyCLI(TrainingCLI):
 
     Args:
         args: Options; those of the process by default.
-        dashboard: Of no use here; what a sweep says of a comparison.
+        dashboard: Ignored; a sweep passes it to every task.
     """
 
     task = "target_accuracy"
@@ -67,12 +67,13 @@ class TargetAccuracyCLI(TrainingCLI):
         files = TrainingFiles(self.folder, self.config_text, made_from, self.results.overwrite)
         self.results.identity = files.identity
         self.results.require_known(files.identity)
+
         with files.locked(), self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             if files.document and not accuracies.missing:
                 say(f"{str(self.folder)!r} holds this accuracy already; nothing is computed.")
                 return {**files.document, "times": {"seconds": 0.0, "computed_traces": 0}}
-            if not accuracies.measure(self._count, self._told):
+            if not accuracies.measure(self._count, self._description):
                 say("INCOMPLETE: an option of the trainer ended it early. The same command goes on.")
                 return {"complete": False, "stopped_because": "an option of the trainer stopped it early"}
             files.write_results(self._document(ledger, accuracies), {})
@@ -88,95 +89,114 @@ class TargetAccuracyCLI(TrainingCLI):
         return self.results.identity
 
     def missing(self) -> str:
-        """Say how many accuracies the ledger lacks."""
+        """Return how many accuracies the ledger lacks."""
         self._identify()
         with self.results.opened_ledger(self.folder) as ledger:
             accuracies = Accuracies(ledger, self.fed, self.training, self.datamodule.orderings)
             return f"{len(accuracies.missing)} of {len(accuracies.keys)} accuracies to measure"
 
     def _identify(self) -> None:
-        """Build the source, and say all that the accuracies depend on."""
+        """Build the source, and collect everything that decides the accuracies."""
         batches: TargetBatches = self.datamodule
         batches.setup("fit")
         device = self.trainer.strategy.root_device
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(batches.chosen, batches.seed, device, batches.of_pixels)
-        head_alone = self.model.trained == "head"
+
+        self.head_alone = self.model.trained == "head"
         options = {**yaml.safe_load(self.config_text)["model"]}
-        if head_alone:
-            # Features are those of the photos as they are.
+        if self.head_alone:
+            # Features are computed of photos that are not augmented.
             del options["augmentation"]
+        sources = [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, draw_epoch]
         self.training = {
             **describe(self.model, {"init_args": options}),
-            "code": source_digests(
-                [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, draw_epoch]
-            ),
-            "trainer": deciding(self.trainer, self.config.trainer),
+            "code": source_digests(sources),
+            "trainer": self.decisive_options(),
         }
         self.fed = {
             **self.decided_by(self.spec, self.backbone.preprocessing),
-            "inputs": f"features in {batches.arithmetic(device)}" if head_alone else "photos",
+            "inputs": f"features in {batches.arithmetic(device)}" if self.head_alone else "photos",
         }
 
     def _count(self, ordering: int) -> int | None:
-        """Train in one ordering, and count the correct predictions."""
+        """Train in one ordering, and count the correct predictions; None if training ended early."""
         batches: TargetBatches = self.datamodule
-        device, seed = self.trainer.strategy.root_device, batches.choose(ordering)
-        head_alone = self.model.trained == "head"
-        if not hasattr(batches, "train_inputs"):
-            if head_alone:
-                batches.load_features(self.spec, self.backbone.width, device)
-            else:
-                batches.load_photos(self.backbone.preprocessing, device)
-        head = nn.Linear(self.backbone.width, len(batches.classes))
-        weight, bias = draw_head(self.backbone.width, len(batches.classes), batches.seed, ordering)
-        head.load_state_dict({"weight": weight.T, "bias": bias})
-        if head_alone:
-            self.model.begin(head, None, len(batches.classes), seed, batches.of_pixels)
-        else:
-            whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
-            self.model.begin(whole, self.backbone.normalize, len(batches.classes), seed, batches.of_pixels)
+        seed = batches.choose(ordering)
+        self._load_inputs()
+        self._begin(ordering, seed)
+
         trainer = self.another_trainer()
-        kept = self.folder / f"{digest_of({**self.fed, 'training': self.training, 'ordering': ordering})[:16]}.ckpt"
-        if not train(trainer, self.model, kept, batches.train_dataloader()):
+        key = {**self.fed, "training": self.training, "ordering": ordering}
+        checkpoint = self.folder / f"{digest_of(key)[:16]}.ckpt"
+        if not train(trainer, self.model, checkpoint, batches.train_dataloader()):
             return None
+
         with signals_of(trainer):
             (measured,) = trainer.validate(self.model, batches.val_dataloader(), verbose=False)
-        remove_checkpoint(kept)
+        remove_checkpoint(checkpoint)
         return round(batches.parts * measured[self.model.measured])
 
-    def _names(self) -> dict[str, Any]:
-        """Give what source and target are called, which has no part in what is found."""
+    def _load_inputs(self) -> None:
+        """Load what is fed, once for all orderings."""
         batches: TargetBatches = self.datamodule
-        weights = batches.chosen.weights if batches.chosen.registry is None else str(self.spec.weights or RANDOM)
-        names = {"dataset": batches.photos.name, "backbone": batches.chosen.name, "weights": weights}
-        return {**names, "registry": batches.chosen.registry}
+        device = self.trainer.strategy.root_device
+        if hasattr(batches, "train_inputs"):
+            return
+        if self.head_alone:
+            batches.load_features(self.spec, self.backbone.width, device)
+        else:
+            batches.load_photos(self.backbone.preprocessing, device)
 
-    def _told(self) -> dict[str, Any]:
-        """Give what is to be known of what was fed, beside what it is found by."""
+    def _begin(self, ordering: int, seed: int) -> None:
+        """Start from the source and the head of one ordering."""
         batches: TargetBatches = self.datamodule
-        sizes = {"train_size": len(batches.train_labels), "validation_size": len(batches.validation_labels)}
+        width, classes = self.backbone.width, len(batches.classes)
+        head = nn.Linear(width, classes)
+        weight, bias = draw_head(width, classes, batches.seed, ordering)
+        head.load_state_dict({"weight": weight.T, "bias": bias})
+
+        if self.head_alone:
+            self.model.begin(head, None, classes, seed, batches.of_pixels)
+        else:
+            whole = nn.Sequential(OrderedDict(network=deepcopy(self.backbone.network), head=head))
+            self.model.begin(whole, self.backbone.normalize, classes, seed, batches.of_pixels)
+
+    def _names(self) -> dict[str, Any]:
+        """Return the names of source and target, which decide nothing."""
+        batches: TargetBatches = self.datamodule
+        chosen = batches.chosen
+        weights = chosen.weights if chosen.registry is None else str(self.spec.weights or RANDOM)
+        names = {"dataset": batches.photos.name, "backbone": chosen.name, "weights": weights}
+        return {**names, "registry": chosen.registry}
+
+    def _description(self) -> dict[str, Any]:
+        """Return what readers should know of the inputs besides what decides the accuracies."""
+        batches: TargetBatches = self.datamodule
         parts = {"parts": batches.parts} if batches.of_pixels else {}
-        told = {**self._names(), "classes": list(batches.classes), **sizes, **parts}
-        return {**told, "unreadable_photos": batches.unreadable}
+        described = {**self._names(), "classes": list(batches.classes), **self.sizes(), **parts}
+        return {**described, "unreadable_photos": batches.unreadable}
 
     def _document(self, ledger: RunLedger, accuracies: Accuracies) -> dict[str, Any]:
-        counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
-        told = ledger.origin(stream)[TOLD]
+        """Return the results."""
         batches: TargetBatches = self.datamodule
-        found = [counts[ordering] / parts_of(told) for ordering in batches.orderings]
-        measured = MEAN_IOU if batches.of_pixels else ACCURACY
-        what = f"{measured} of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}"
-        say(f"{what}: {sum(found) / len(found):.4f}, {len(found)} orderings")
+        counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
+        described = ledger.origin(stream)[TOLD]
+        values = [counts[ordering] / parts_of(described) for ordering in batches.orderings]
+        mean = sum(values) / len(values)
+
+        measure = MEAN_IOU if batches.of_pixels else ACCURACY
+        title = f"{measure} of {batches.chosen.name} ({self.model.trained}) on {batches.photos.name}"
+        say(f"{title}: {mean:.4f}, {len(values)} orderings")
         return {
             "task": self.task,
             "trained": self.model.trained,
-            "measure": measured,
-            "accuracy": sum(found) / len(found),
-            "accuracies": found,
+            "measure": measure,
+            "accuracy": mean,
+            "accuracies": values,
             "orderings": list(batches.orderings),
-            # Called as this run calls them, whoever measured them first.
-            "protocol": {**told, **self._names(), "stream_sha256": stream},
+            # The names are those of this run, even if another run measured the accuracies.
+            "protocol": {**described, **self._names(), "stream_sha256": stream},
             "duplicate_photos": batches.duplicates,
             "times": {"computed_traces": len(accuracies.measured)},
         }

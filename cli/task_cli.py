@@ -26,14 +26,14 @@ from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.store.ledger import RunLedger
 
-# What Lightning's trainer raises where an option of its own is wrong, or needs a library that is not installed.
+# Errors of Lightning's trainer for a wrong option, or for one that needs a library that is not installed.
 MISTAKES = (MisconfigurationException, ValueError, TypeError, OSError, ImportError)
-# Characters of a data set's or backbone's name in that of a folder.
+# Characters of the name of a data set or backbone in a folder's name.
 LONGEST_PART = 60
 
 
 class TaskCLI(LightningCLI):
-    """Builds the objects of one task from YAML files and options, with one line for each mistake.
+    """Command line of one task: builds its objects from YAML files and options, with one line for each mistake.
 
     Attributes:
         task: Name of the task.
@@ -85,7 +85,7 @@ class TaskCLI(LightningCLI):
 
     @property
     def cut_off_because(self) -> str:
-        """What ended the run before anything was measured, empty where nothing did."""
+        """Reason why the run ended before anything was measured; empty if it did not."""
         return ""
 
     def require_portable(self) -> None:
@@ -97,7 +97,7 @@ class TaskCLI(LightningCLI):
 
     @abstractmethod
     def missing(self) -> str:
-        """Say what is missing of the run, in a few words, computing and downloading nothing."""
+        """Return what is missing of the run, in a few words; nothing is computed or downloaded."""
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
         """Add what every task has.
@@ -109,11 +109,11 @@ class TaskCLI(LightningCLI):
         parser.add_argument("--trainer.help", action=TrainerHelp, help="Show the options of the trainer and exit.")
 
     def before_instantiate_classes(self) -> None:
-        """Keep the configuration as given."""
+        """Store the configuration as the user gave it."""
         self.config_text = self.parser.dump(self.config)
 
     def name_folder(self, trainer: Any, dataset: str, backbone: Any) -> str:  # noqa: ANN401 - namespaces of options
-        """Give the run's folder, by default one whose name follows from the configuration.
+        """Return the run's folder; the default name follows from the configuration.
 
         Args:
             trainer: The options of the trainer.
@@ -126,21 +126,21 @@ class TaskCLI(LightningCLI):
         if trainer["default_root_dir"] is None:
             parts = (dataset, backbone.name, f"s{self.config.seed_everything}", configuration_digest(self.config_text))
             trainer["default_root_dir"] = str(Path("runs") / "-".join(map(_as_file_name, parts)))
-        # The trainer and its loggers create what they are given.
+        # The trainer and its loggers would create a wrong folder, too.
         folder = str(output_folder("trainer.default_root_dir", trainer["default_root_dir"]))
         trainer["default_root_dir"] = folder
         return folder
 
     def add_progress(self, trainer: Any, progress: ProgressBar) -> None:  # noqa: ANN401 - a namespace of options
-        """Show the progress in the suite's way, unless none is to be shown.
+        """Add the suite's progress bar, unless progress bars are switched off.
 
         Args:
             trainer: The options of the trainer.
-            progress: What shows it.
+            progress: The progress bar.
         """
         if trainer["enable_progress_bar"] is not False:
-            given = trainer["callbacks"] or []
-            trainer["callbacks"] = [*(given if isinstance(given, list) else [given]), progress]
+            callbacks = trainer["callbacks"] or []
+            trainer["callbacks"] = [*(callbacks if isinstance(callbacks, list) else [callbacks]), progress]
 
     def instantiate_trainer(self, **kwargs: Any) -> Trainer:
         """Build the trainer; a UserError of one line for a wrong option.
@@ -160,9 +160,9 @@ class TaskCLI(LightningCLI):
 
 
 def require_seed(seed: int | bool) -> int:
-    """Refuse True and False, by which Lightning means a seed of its own choice and none."""
+    """Return a seed; raise an error for True and False, which are a random seed and none for Lightning."""
     if isinstance(seed, bool):
-        raise UserError(f"seed_everything: {seed} is no seed, which the results are to be had by again; give a number")
+        raise UserError(f"seed_everything: {seed} is no seed, without which results cannot be repeated; give a number")
     return seed
 
 
@@ -175,19 +175,19 @@ def _name_option(message: str, options: Any) -> str:  # noqa: ANN401 - a namespa
 
 
 def _as_file_name(text: str) -> str:
-    """Give a text as part of a file's name on any system."""
+    """Return a text as part of a file name on any system."""
     return re.sub(r"[^\w.+-]+", "-", text, flags=re.ASCII)[:LONGEST_PART]
 
 
 def _import_exports() -> None:
-    """Import all methods and data sets: a class is known by its name alone, and to the help, once it is imported."""
+    """Import all methods and data sets, so that options find them by their names alone and the help lists them."""
     exports = [getattr(package, name) for package in (modules, datamodules) for name in package.__all__]
-    # A process that lives long may outlive an edit of them.
+    # The files may be edited while the process runs.
     keep_sources(each for each in exports if inspect.isclass(each))
 
 
 def _quieten_lightning() -> None:
-    """Silence what says nothing about a comparison: start-up notes, and advice on loaders of what is in memory."""
+    """Silence messages that do not matter here: start-up notes, and advice on loaders of data in memory."""
     for name in ("lightning.pytorch", "lightning.fabric"):
         logging.getLogger(name).setLevel(logging.WARNING)
     warnings.filterwarnings("ignore", ".*does not have many workers.*")

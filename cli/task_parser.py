@@ -12,7 +12,7 @@ from lightning.pytorch.cli import LightningArgumentParser
 from headstart.cli.model_arguments import forget_arguments_of_others
 from headstart.output.parser import OneLineErrorParser
 
-# What an agent of Weights & Biases adds of its own where it goes on with a sweep's run.
+# Option that an agent of Weights & Biases adds when it continues a run of a sweep.
 OF_THE_AGENT = "--_wandb="
 
 
@@ -20,9 +20,9 @@ class TaskParser(OneLineErrorParser, LightningArgumentParser):
     """Lightning's parser with errors of one line, and a help that leaves the trainer's many options to a second one.
 
     Attributes:
-        head: What the help begins with.
-        foot: What it ends with.
-        shown: The groups of options that it shows, in order, '' for those that are in none.
+        head: First lines of the help.
+        foot: Last lines of the help.
+        shown: Groups of options in the help, in order; '' stands for options in no group.
     """
 
     head: ClassVar[str] = ""
@@ -30,12 +30,12 @@ class TaskParser(OneLineErrorParser, LightningArgumentParser):
     shown: ClassVar[tuple[str, ...]] = ("data", "data.backbone", "model", "results", "")
 
     def parse_args(self, args: Sequence[str] | None = None, *rest: Any, **kwargs: Any) -> Any:  # type: ignore[override]  # noqa: ANN401 - a namespace
-        """Parse options, as the base class does, but for those that are an agent's."""
+        """Parse options as the base class does, without those that an agent adds."""
         given = [arg for arg in (sys.argv[1:] if args is None else args) if not arg.startswith(OF_THE_AGENT)]
         return super().parse_args(forget_arguments_of_others(given), *rest, **kwargs)
 
     def format_help(self, *_: Any) -> str:
-        """Give the help: first what is fed."""
+        """Return the help, with the options of the data first."""
         if "trainer" not in (self.groups or {}):
             return super().format_help()  # of one class
         return "\n".join((self.head, self._describe(), self.foot))
@@ -58,7 +58,7 @@ class TrainerHelp(argparse.Action):
 
 
 def sections(parser: OneLineErrorParser, *names: str) -> str:
-    """Give the help on some groups of options, '' for those that are in none."""
+    """Return the help on some groups of options; '' stands for options in no group."""
     assert parser.groups is not None
     whole, usage, description = parser._action_groups, parser.usage, parser.description
     parser._action_groups = [parser.groups[name] if name else parser._optionals for name in names]  # type: ignore[misc]

@@ -31,12 +31,12 @@ DEFAULTS: dict[str, Any] = {
     "logger": False,
 }
 PRECISIONS = ("32-true", "bf16-mixed")
-# What decides how is trained.
-DECIDING = ("max_epochs", "precision", "gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches")
+# Options that decide the result.
+DECISIVE = ("max_epochs", "precision", "gradient_clip_val", "gradient_clip_algorithm", "accumulate_grad_batches")
 
 
 class TrainingParser(TaskParser):
-    """Shows what is trained on what, and how."""
+    """Shows the options of a training."""
 
     foot = """\
 Options of a class:      --data.photos.help=headstart.datamodules.ClassFolders
@@ -50,14 +50,14 @@ class TrainingCLI(TaskCLI):
     """Builds a network, photos in batches and a trainer from YAML files and options.
 
     Args:
-        model: How is trained.
-        data: What on.
-        parser: Its parser.
+        model: The training.
+        data: The photos in batches.
+        parser: The class of the parser.
         args: Options; those of the process by default.
 
     Attributes:
-        files: What the options of `results` are those of.
-        version: To be raised whenever the same configuration trains otherwise.
+        files: Class whose arguments are the options of `results`.
+        version: Raised whenever the same configuration trains differently.
         folder: The run's folder.
     """
 
@@ -72,7 +72,7 @@ class TrainingCLI(TaskCLI):
         super().__init__(model, data, args=args, parser_class=parser, trainer_defaults=DEFAULTS)
 
     def add_arguments_to_parser(self, parser: LightningArgumentParser) -> None:
-        """Add what is written, and let one seed decide everything.
+        """Add the options of the results, and link all seeds to one.
 
         Args:
             parser: The parser.
@@ -94,15 +94,21 @@ class TrainingCLI(TaskCLI):
         return self.another_trainer()
 
     def another_trainer(self) -> Trainer:
-        """Build a trainer of the same options: one that has trained once takes itself to be done."""
+        """Build another trainer with the same options, because a trainer trains once."""
         return super().instantiate_trainer()
 
     def after_instantiate_classes(self) -> None:
-        """Check what several options decide together, before anything is computed."""
-        require_training(self.trainer, self.config.trainer)
+        """Check the trainer's options before anything is computed."""
+        epochs = self.config.trainer["max_epochs"]
+        if not isinstance(epochs, int) or epochs < 1:
+            raise UserError(f"trainer.max_epochs: {epochs} given; say how many epochs, 1 or more")
+        if self.trainer.precision not in PRECISIONS:
+            raise UserError(f"trainer.precision: {self.trainer.precision} given; take {' or '.join(PRECISIONS)}")
+        if any(isinstance(each, DashboardLogger) for each in self.trainer.loggers):
+            raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning")
 
     def decided_by(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
-        """Give what of the photos and the network decides the result, as JSON values.
+        """Return what of the photos and the network decides the result, as JSON values.
 
         Args:
             spec: The network.
@@ -122,31 +128,12 @@ class TrainingCLI(TaskCLI):
             **versions(),
         }
 
+    def decisive_options(self) -> dict[str, Any]:
+        """Return the options of the trainer that decide the result, as JSON values."""
+        options = {name: self.config.trainer[name] for name in DECISIVE}
+        return {**options, "precision": self.trainer.precision, "device": self.trainer.strategy.root_device.type}
 
-def require_training(trainer: Trainer, options: Any) -> None:  # noqa: ANN401 - a namespace of options
-    """Refuse options of the trainer by which not all epochs would be trained on all photos.
-
-    Args:
-        trainer: The trainer.
-        options: Its options as given.
-
-    Raises:
-        UserError: One of them is such.
-    """
-    if not isinstance(options["max_epochs"], int) or options["max_epochs"] < 1:
-        raise UserError(f"trainer.max_epochs: {options['max_epochs']} given; say how many epochs, 1 or more")
-    if trainer.precision not in PRECISIONS:
-        raise UserError(f"trainer.precision: {trainer.precision} given; take {' or '.join(PRECISIONS)}")
-    if any(isinstance(each, DashboardLogger) for each in trainer.loggers):
-        raise UserError("trainer.logger: DashboardLogger mirrors comparisons; give false, or a logger of Lightning's")
-
-
-def deciding(trainer: Trainer, options: Any) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
-    """Give what of the trainer's options decides the result, as JSON values.
-
-    Args:
-        trainer: The trainer.
-        options: Its options as given.
-    """
-    chosen = {name: options[name] for name in DECIDING}
-    return {**chosen, "precision": trainer.precision, "device": trainer.strategy.root_device.type}
+    def sizes(self) -> dict[str, int]:
+        """Return the numbers of photos, by their names in results.json."""
+        batches: PhotoBatches = self.datamodule
+        return {"train_size": len(batches.train_labels), "validation_size": len(batches.validation_labels)}

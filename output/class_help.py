@@ -11,13 +11,13 @@ from jsonargparse._typehints import ActionTypeHint, get_class_types
 # Classes whose kinds a command lists.
 LISTED = {"Method": "methods", "PhotoSource": "datasets"}
 LISTS = "headstart list methods, or datasets, says which there are"
-# More names than these are no help.
+# A longer list of names does not help.
 MOST_NAMED = 20
 CLASS = re.compile(r"<class '([\w.]+)'>")
 
 
 class ClassHelp(DefaultHelpFormatter):
-    """Leaves out the import paths of all classes that an option takes, of which there are dozens."""
+    """Leaves out the dozens of import paths that an option takes."""
 
     def _get_help_string(self, action: argparse.Action) -> str:
         text: str = super()._get_help_string(action)
@@ -32,7 +32,7 @@ class ClassHelp(DefaultHelpFormatter):
 
 
 def _kinds(action: ActionTypeHint, known: str) -> str:
-    """Say which of the known classes an option takes, but for those that it is annotated with, which are bases."""
+    """Return the known classes that an option takes, without those of its annotation, which are base classes."""
     bases = [base.__name__ for base in get_class_types(action._typehint)]
     if lists := [LISTED[base] for base in bases if base in LISTED]:
         return f"; headstart list {lists[0]}"

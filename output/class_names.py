@@ -9,18 +9,18 @@ from jsonargparse import _actions, _typehints
 
 from headstart.output.import_paths import OWN
 
-# The parser has no place to say how names are resolved, so its function for that is replaced.
+# jsonargparse has no hook to resolve names, so its function is replaced.
 _resolve = _typehints.resolve_class_path_by_name
 
 
 def accept_other_names() -> None:
-    """Let every option that takes a class take the other names, too."""
+    """Accept the other names in every option that takes a class."""
     for module in (_actions, _typehints):
         module.resolve_class_path_by_name = _resolve_name  # type: ignore[attr-defined]
 
 
 def _resolve_name(kinds: Any, name: str) -> str:  # noqa: ANN401 - a class or a tuple of them
-    """Give the import path of a class by any of its names; a name that is none as it is."""
+    """Return the import path of a class by any of its names; an unknown name unchanged."""
     path = _resolve(kinds, name)
     if "." in path:
         return _of_today(path)
@@ -35,13 +35,13 @@ def _plain(name: str) -> str:
 
 
 def _of_today(path: str) -> str:
-    """Give the import path of today for one of version 0.1, unless the user has something of that name."""
+    """Return today's import path for one of version 0.1, unless the user has a class of that name."""
     if path.partition(".")[0] not in OWN:
         return path
     try:
         pkgutil.resolve_name(path)
     except (ModuleNotFoundError, AttributeError) as error:
-        # What a module of the user's own lacks is no reason to take the suite's in its place.
+        # An error inside the user's own module must not lead to the suite's class of the same name.
         lacking = error.name if isinstance(error, ModuleNotFoundError) else getattr(error.obj, "__name__", None)
         if f"{path}.".startswith(f"{lacking}.") and _is_there(f"headstart.{path}"):
             return f"headstart.{path}"

@@ -7,22 +7,22 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-# Exit code of what is to be gone on with by the same command: what the system calls a temporary failure.
+# Exit code of a run that the same command continues: a temporary failure.
 INCOMPLETE = 75
 # An argument's name, as messages begin with it: `root: there is no folder ...`.
 _ARGUMENT = re.compile(r"[a-z_][\w.]*: ")
-# Where something is in a text that is no file, in PyYAML's words, and the line that it shows.
+# Position in a text, as PyYAML writes it, with the line that it shows.
 _IN_YAML = re.compile(r' in "<[\w ]+>", (line \d+, column \d+|position \d+)(?:: .*? \^)?')
 
 
 class UserError(ValueError):
-    """A mistake of the user, whose message is one line that says how to mend it; the entries print it alone.
+    """A mistake of the user. Commands print its message alone: one line that says how to correct it.
 
-    The message begins with the argument that is wrong, by the name that it has where the mistake is found. Whoever
-    knows the option by which that was given puts its name before it, with `prefix_errors`.
+    The message begins with the wrong argument, by its name where the mistake is found. Callers that know the option
+    add its name with `prefix_errors`.
 
     Attributes:
-        code: The exit code of a command that ends by it.
+        code: Exit code of the command.
     """
 
     code = 1
@@ -35,10 +35,10 @@ class UsageError(UserError):
 
 
 class Terminated(SystemExit):
-    """SIGTERM, by which schedulers end a command; it passes through the code like Ctrl-C, so that all is left in order.
+    """SIGTERM, which schedulers send; it passes through the code like Ctrl-C, so that everything is cleaned up.
 
     Attributes:
-        status: The exit code of a command that ends by it.
+        status: Exit code of the command.
     """
 
     status = 128 + signal.SIGTERM
@@ -48,26 +48,26 @@ class Terminated(SystemExit):
 
 
 def reason_of(error: BaseException) -> str:
-    """Give the first line of an error's message, or its kind where it has none; of the system's the words alone."""
+    """Return the first line of an error's message, or its class if it has none; the words alone of a system error."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     return (str(error) or type(error).__name__).splitlines()[0]
 
 
-def broken_yaml(said: object) -> str:
-    """Put what PyYAML says of a text into one line: what is wrong, and the line and column where it is."""
-    text = " ".join(str(said).split())
-    return _IN_YAML.sub(lambda found: f" at {found[1]}" + "," * (found.end() < len(text)), text)
+def broken_yaml(message: object) -> str:
+    """Return PyYAML's message about a text in one line, with line and column."""
+    text = " ".join(str(message).split())
+    return _IN_YAML.sub(lambda match: f" at {match[1]}" + "," * (match.end() < len(text)), text)
 
 
 @contextmanager
 def prefix_errors(option: str, about: str = "") -> Iterator[None]:
-    """Put an option's name before the user's mistakes that are found within.
+    """Prefix the user's mistakes in this context with the name of an option.
 
     Args:
         option: The option, such as `data.photos`; a mistake that begins with `root: ` then begins with
             `data.photos.root: `, one that begins with no argument with `data.photos: `.
-        about: How the mistakes begin that the option is to be put before; it is put before all by default.
+        about: Beginning of the messages that get the prefix; by default all of them.
     """
     try:
         yield
@@ -79,7 +79,7 @@ def prefix_errors(option: str, about: str = "") -> Iterator[None]:
 
 
 def require_different(option: str, values: Sequence[str], least: int = 1) -> None:
-    """Check that so many values or more are given for an option, and none of them twice; else a UserError says so."""
+    """Raise a UserError unless an option has at least so many values, all different."""
     if not least <= len(set(values)) == len(values):
         needed = ("one", "two")[least - 1]
         raise UserError(

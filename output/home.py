@@ -7,8 +7,5 @@ from pathlib import Path
 
 
 def expand_home(chosen: str | Path) -> Path:
-    """Put the home folder in place of a leading `~` or `~name`.
-
-    That of nobody stays as it is, so that it is told as any other file that there is not.
-    """
+    """Return a path with the home folder for a leading `~` or `~name`; an unknown name stays."""
     return Path(os.path.expanduser(chosen))  # noqa: PTH111 - Path.expanduser raises for the name of nobody

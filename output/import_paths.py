@@ -53,7 +53,7 @@ class _OwnFolder(FileFinder):
 
 
 def hide_own_names() -> None:
-    """Let `import evaluate` mean the user's or an installed package, also where the suite's folder is on the path.
+    """Hide the suite's folders from plain imports: `import evaluate` finds the user's or an installed package.
 
     So no module of the suite is ever loaded twice, as `modules.method` and as `headstart.modules.method`.
     """
@@ -78,7 +78,7 @@ def _is_own(path: str) -> bool:
 
 
 def import_from_working_folder() -> None:
-    """Let the user's own modules in the working folder be imported, after libraries, however a command was begun.
+    """Add the working folder to the end of the import path, after libraries, for modules of the user's own.
 
     Where Python itself imports from there, as in a notebook, the order is Python's.
     """

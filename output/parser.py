@@ -29,7 +29,7 @@ INTERRUPTED, CLOSED = 130, 141
 
 
 class OneLineErrorParser(jsonargparse.ArgumentParser):
-    """Says the user's mistakes in one line with the whole option's name, and the closest one where it was misspelt."""
+    """Reports the user's mistakes in one line, with the whole name of the option and the closest one."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         # An abbreviation that is unique today is another option's prefix tomorrow.
@@ -39,7 +39,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         """Parse options, as the base class does; a UsageError where one has no such name or type."""
         given = find_configurations(self.plain_arguments(sys.argv[1:] if args is None else args))
         if not self.exit_on_error:
-            # What is passed on to the parser of a class has been read as YAML and written as Python before.
+            # Values for the parser of a class were read as YAML before, and written as Python.
             given = [f"{arg[:-4]}null" if arg.endswith("=None") else arg for arg in given]
         # The configuration is printed when the next file has been read, unless nothing comes after.
         return super().parse_args(sorted(given, key=lambda arg: arg.startswith("--print_config")), *rest, **kwargs)
@@ -62,7 +62,7 @@ class OneLineErrorParser(jsonargparse.ArgumentParser):
         super().validate(namespace, skip_unset and self.exit_on_error, *rest, **kwargs)
 
     def format_help(self, *rest: Any) -> str:
-        """Give the help, which of a class without options says so: the base of those that are meant is one."""
+        """Return the help. That of a class without options, such as a base class, refers to the lists of classes."""
         text: str = super().format_help(*rest)
         is_of_class = str(self.description).startswith("Help for --")
         return text if self._actions or not is_of_class else f"{text}\nThis class has no options; {LISTS}.\n"
@@ -120,7 +120,7 @@ def mistakes_of_users() -> Iterator[None]:
 def one_line_errors() -> Iterator[None]:
     """Turn a user's mistake into one line and exit code 1, or 2 for a wrong option; Ctrl-C has 130, SIGTERM 143.
 
-    Where nobody reads the output any more, as behind `| head`, the command ends without a word.
+    A command whose output nobody reads any more, as behind `| head`, ends silently.
     """
     try:
         with _raising_on_sigterm(), mistakes_of_users():
@@ -171,6 +171,6 @@ def _raising_on_sigterm() -> Iterator[None]:
 
 
 def _mistakes() -> tuple[type[Exception], ...]:
-    """Give the classes of a user's mistakes, without importing Lightning: before that is done, it has raised none."""
+    """Return the classes of a user's mistakes. Lightning's class counts only once Lightning is imported."""
     module, name = LIGHTNINGS
     return (UserError, getattr(sys.modules[module], name)) if module in sys.modules else (UserError,)

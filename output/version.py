@@ -13,13 +13,13 @@ HOOKS = ("GIT_DIR", "GIT_INDEX_FILE", "GIT_WORK_TREE")
 
 
 def describe_version() -> str:
-    """Give the version, and the commit where the suite lies in a checkout of its own."""
+    """Return the version, with the commit if the suite lies in a checkout of its own."""
     commit = git_revision()
     return f"headstart {headstart.__version__}" + (f" ({commit})" if commit else "")
 
 
 def git_revision() -> str | None:
-    """Give the commit of the suite's code, with `-dirty` where it was changed; None outside a checkout of its own."""
+    """Return the commit of the suite's code, with `-dirty` if it was changed; None outside a checkout of its own."""
     if not (ROOT / ".git").exists():
         # Another project's repository may lie around this folder.
         return None

@@ -73,7 +73,7 @@ def main(args: Sequence[str] | None = None) -> None:
 
 
 def _validate(options: argparse.Namespace) -> tuple[Submission | None, dict[Document, ContractError]]:
-    """Give the submission if it is valid, else what is wrong with which document."""
+    """Return the submission if it is valid, otherwise the problems and their document."""
     errors: dict[Document, ContractError] = {}
     with _noting("registry", errors):
         registry = read_registry(registry_path(options.registry))

@@ -61,6 +61,6 @@ def write_catalog(
 
 
 def _is_picture_of(path: Path, root: Path) -> bool:
-    """Tell whether a path is a picture's, lies in the folder when its links are followed, and is a name by contract."""
+    """Whether a path is a picture in the folder, links followed, with a name that the contract allows."""
     named = path.suffix.lower() in SUFFIXES and "\\" not in path.relative_to(root).as_posix()
     return named and path.is_file() and path.resolve().is_relative_to(root.resolve())
