@@ -1,4 +1,4 @@
-"""What is said of linear CKA beside its value: its null, the value that is calibrated by it, and its interval."""
+"""Linear CKA with its certainty: its null, the value calibrated by the null, and its interval over stimuli."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ def cka_and_certainty(embeddings: Iterable[Embedding]) -> tuple[Matrix, Matrix |
     """Compute linear CKA of all pairs of m embeddings, at least 2, its nulls and its intervals over stimuli.
 
     Returns:
-        Biased and debiased CKA as of `metrics.biased_and_debiased_cka`; and as JSON values, with null for what is
-        undefined: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`,
-        how they were made; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends.
+        Biased and debiased CKA as of `metrics.biased_and_debiased_cka`; and as JSON values, with null for undefined
+        ones: `mean_cka_calibrated`; the matrices `null_mean`, `null_sd`, `z`, `p` and `calibrated`; `calibration`, the
+        settings; and `ci95`, the ends for the mean over pairs (`mean`) and matrices of `low` and `high` ends.
 
     Raises:
         ValueError: As `metrics.pairwise_cka` for the biased estimate.
     """
     read, products = read_and_multiply(embeddings)
-    found = calibrate(read, products)
+    cka = calibrate(read, products)
     intervals = jackknife(read, products)
-    matrices = {name: _listed(getattr(found, name)) for name in ("null_mean", "null_sd", "z", "p", "calibrated")}
+    matrices = {name: _to_lists(getattr(cka, name)) for name in ("null_mean", "null_sd", "z", "p", "calibrated")}
     certainty = {
-        "mean_cka_calibrated": mean_over_pairs(found.calibrated),
+        "mean_cka_calibrated": mean_over_pairs(cka.calibrated),
         **matrices,
-        "calibration": {"level": found.level, "seed": SEED},
+        "calibration": {"level": cka.level, "seed": SEED},
         "ci95": {
             "mean": list(intervals.mean) if np.isfinite(intervals.mean).all() else None,
-            "low": _listed(intervals.low),
-            "high": _listed(intervals.high),
+            "low": _to_lists(intervals.low),
+            "high": _to_lists(intervals.high),
         },
     }
-    return found.biased, found.debiased, certainty
+    return cka.biased, cka.debiased, certainty
 
 
-def _listed(matrix: Matrix) -> list[list[float | None]]:
-    """Give a matrix as JSON has it, which knows no NaN."""
+def _to_lists(matrix: Matrix) -> list[list[float | None]]:
+    """Return a matrix as JSON values, with null for NaN."""
     return [[None if np.isnan(value) else float(value) for value in row] for row in matrix]

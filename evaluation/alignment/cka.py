@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.contract.challenge import challenge_path, read_challenge
+from headstart.contract.challenge import Challenge, challenge_path, read_challenge
 from headstart.contract.dataset_submissions import read_any_submission
-from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
-from headstart.contract.submissions import DEFAULT_MAX_BYTES
+from headstart.contract.submissions import DEFAULT_MAX_BYTES, Submission
+from headstart.evaluation.alignment.catalog_options import CatalogOptions
 from headstart.evaluation.alignment.modal_scoring import modal_enabled, score_on_modal
-from headstart.evaluation.alignment.score_files import print_score, result_files, write_score
+from headstart.evaluation.alignment.score_files import embeddings_name, print_score, result_names, write_score
 from headstart.evaluation.alignment.score_log import log_folder
 from headstart.evaluation.alignment.scoring import Embeddings, check_compared, compare, conditions, score
-from headstart.evaluation.embeddings import Engines, Extraction
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, MeasureName
-from headstart.output.dashboard import Dashboard, Result, check_dashboard, publish
 from headstart.output.errors import UserError
-from headstart.output.files import output_folder, refuse_other_results
+from headstart.output.files import output_folder
+from headstart.output.printable import print_written
+from headstart.output.results_folder import FIGURE_FORMATS, DashboardResults, FigureFormat
+
+
+class CkaResults(CatalogOptions, DashboardResults):
+    """Options of `headstart cka` that it shares with other commands, and the folder of its results."""
+
+
+class _Comparison(NamedTuple):
+    """A comparison of models that is checked but not computed.
+
+    Attributes:
+        models: Their names.
+        made_from: What the result depends on, by key path in the result.
+        compute: Returns the content of the JSON document, and the embeddings.
+    """
+
+    models: list[str]
+    made_from: dict[str, Any]
+    compute: Callable[[], tuple[dict[str, Any], Embeddings]]
 
 
 def cka(
@@ -31,20 +48,13 @@ def cka(
     models: list[str] | None = None,
     layers: list[str] | None = None,
     measure: MeasureName = DEFAULT_MEASURE,
-    registry: str | None = None,
-    catalog: str | None = None,
-    max_catalog_bytes: PositiveInt = CATALOG_MAX_BYTES,
     challenge: str | None = None,
     output: str | None = None,
-    overwrite: bool = False,
     log_dir: str | None = None,
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
     save_embeddings: bool = False,
-    workers: PositiveInt | None = None,
-    ray: str | None = None,
-    extraction: Extraction = Extraction(),  # noqa: B008 - frozen
-    logger: bool = True,
-    dashboard: Dashboard = Dashboard(),  # noqa: B008 - frozen
+    figure_formats: list[FigureFormat] = FIGURE_FORMATS,
+    **options: Any,
 ) -> dict[str, Any]:
     """Compare representations: score a submission by linear CKA, or compare models or layers by any measure.
 
@@ -55,22 +65,15 @@ def cka(
         models: Instead of a submission, models of the registry to compare on the whole catalog.
         layers: Layers of the one model given in `models` to compare with each other.
         measure: How similarity is measured; submissions are scored by linear CKA alone, as the contract says.
-        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
-        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        max_catalog_bytes: Larger catalogs are refused.
         challenge: Challenge whose rules a submission has to keep beside the contract's: a YAML file, or the name of one
             in configs/challenge. Deadline and quotas are not for whoever scores, and not looked at.
-        output: Folder for score.json (cka.json without a submission) and heatmap.png, or for files that begin with
+        output: Folder for score.json (cka.json without a submission) and the heatmap, or for files that begin with
             the name of another measure; by default runs/cka, and runs/cka-layers where layers are compared.
-        overwrite: Replace results of another configuration that lie in the folder.
         log_dir: Folder of the log of scores, scores.jsonl; by default that of HACKATHON_LOG_DIR, else `output`.
         max_submission_bytes: Larger submissions are refused.
         save_embeddings: Whether to write the embeddings, too, to embeddings.npz, one array per model or layer.
-        workers: Run so many models side by side, each in a process of its own.
-        ray: Run models on the Ray cluster at this address, or on that of this machine with `auto`.
-        extraction: How embeddings are computed.
-        logger: Whether to mirror the result in Weights & Biases.
-        dashboard: Where it is mirrored.
+        figure_formats: File formats of the heatmap, such as '[png, pdf, svg]'.
+        **options: Options of `CkaResults`.
 
     Returns:
         What score.json, or cka.json, holds.
@@ -80,70 +83,92 @@ def cka(
         given = "nothing is" if submission is None else "both are"
         raise UserError(f"submission, models: {given} given; give a submission to score, or models to compare")
     default = "runs/cka" if layers is None else "runs/cka-layers"
-    folder = output_folder("output", default if output is None else output)
-    log = output_folder("log_dir", log_folder(log_dir, folder))
-    if logger:
-        check_dashboard(dashboard)
-    remote = submission is not None and modal_enabled(registry, catalog)
-    if remote and save_embeddings:
-        raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
-    known = read_registry(registry_path(registry))
-    stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
-    rules = None if challenge is None else read_challenge(challenge_path(challenge))
-    engines = Engines(workers, ray)
+    names = result_names(measure, submission is not None, figure_formats, save_embeddings)
+    results = CkaResults(default=default, names=names, output=output, **options)
+    log = output_folder("log_dir", log_folder(log_dir, results.path))
+
     other = None if measure == DEFAULT_MEASURE else measure
-    compute: Callable[[], tuple[dict[str, Any], Embeddings]]
+    rules = None if challenge is None else read_challenge(challenge_path(challenge))
     if models is not None:
         for_submissions = {"team": team, "log_dir": log_dir, "challenge": challenge}
-        _refuse(for_submissions, "it is for submissions, and models are compared without one")
-        check_compared(models, layers, known)
-        names = models
-        made_from = {"measure": other, "model": layers and models[0], "pairwise/names": layers or models}
-        compute = partial(compare, models, layers, known, stimuli, extraction, measure, engines)
+        _reject(for_submissions, "it is for submissions, and models are compared without one")
+        comparison = _compare_models(models, layers, measure, results)
     else:
-        _refuse({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
-        _refuse({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
-        checked = read_any_submission(str(submission), known, stimuli, team, int(max_submission_bytes), rules)
-        made_from = {
-            "contract_version": checked.contract_version,
-            "team": checked.team,
-            "digests/submission": checked.sha256,
-            "challenge": None if rules is None else rules.name,
-            "digests/challenge": None if rules is None else rules.digest,
-        }
-        names = list(checked.models or known.entries)
-        compute = partial(score, checked, known, stimuli, extraction, engines)
-        if remote:
-            _refuse({"workers": workers, "ray": ray}, "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE")
-            compute = partial(score_on_modal, checked, known, stimuli, extraction)
-    files = result_files(folder, measure, models is None, save_embeddings)
-    shared = conditions(known, stimuli, names, extraction)
-    refuse_other_results(files, {**shared, **made_from}, overwrite)
-    document, embeddings = compute()
-    # As they are here: those of a machine that is hired have other versions.
+        _reject({"layers": layers}, "a submission is scored at the registry's layers; compare layers with `models`")
+        _reject({"measure": other}, f"the contract scores by {DEFAULT_MEASURE} alone; compare `models` by another")
+        if save_embeddings and modal_enabled(results.registry_option, results.catalog_option):
+            raise UserError("save_embeddings: the embeddings stay on Modal; unset HACKATHON_MODAL_ENABLE to score here")
+        comparison = _score_submission(str(submission), team, int(max_submission_bytes), rules, results)
+    shared = conditions(results.registry, results.catalog, comparison.models, results.extraction)
+    results.check_configuration({**shared, **comparison.made_from})
+
+    document, embeddings = comparison.compute()
+    # Those of the networks here: Modal may have other versions.
     document["digests"]["networks"] = shared["digests/networks"]
     if rules is not None:
         document["challenge"] = rules.name
         document["digests"]["challenge"] = rules.digest
     document["timings"]["total_seconds"] = time.perf_counter() - start
-    files = write_score(document, files, log, embeddings)
-    if overwrite and not save_embeddings:
-        # Those of the overwritten results would pass for these.
-        result_files(folder, measure, models is None, True)[-1].unlink(missing_ok=True)
-    print_score(document, files)
-    if logger:
-        publish(dashboard, _result(document, files), folder)
+
+    files = write_score(document, results, log, embeddings)
+    if results.overwrite and not save_embeddings:
+        # Embeddings of the overwritten results would not belong to these.
+        (results.path / embeddings_name(measure)).unlink(missing_ok=True)
+    results.written = [path for path in files if path.suffix not in {".npz", ".jsonl"}]
+    print_score(document)
+    print_written(files)
+    _publish(document, results)
     return document
 
 
-def _refuse(options: Mapping[str, object], reason: str) -> None:
+def _compare_models(models: list[str], layers: list[str] | None, measure: str, results: CkaResults) -> _Comparison:
+    """Check a comparison of models, or of layers of the only model."""
+    check_compared(models, layers, results.registry)
+    made_from = {
+        "measure": None if measure == DEFAULT_MEASURE else measure,
+        "model": layers and models[0],
+        "pairwise/names": layers or models,
+    }
+    documents = results.registry, results.catalog, results.extraction
+    return _Comparison(models, made_from, partial(compare, models, layers, *documents, measure, results))
+
+
+def _score_submission(
+    path: str,
+    team: Literal["blue", "red"] | None,
+    max_bytes: int,
+    rules: Challenge | None,
+    results: CkaResults,
+) -> _Comparison:
+    """Read and check a submission that is to be scored here or on Modal."""
+    remote = modal_enabled(results.registry_option, results.catalog_option)
+    submission: Submission = read_any_submission(path, results.registry, results.catalog, team, max_bytes, rules)
+    made_from = {
+        "contract_version": submission.contract_version,
+        "team": submission.team,
+        "digests/submission": submission.sha256,
+        "challenge": None if rules is None else rules.name,
+        "digests/challenge": None if rules is None else rules.digest,
+    }
+
+    documents = results.registry, results.catalog, results.extraction
+    compute = partial(score, submission, *documents, results)
+    if remote:
+        engines = {"workers": results.workers, "ray": results.ray}
+        _reject(engines, "submissions are scored on Modal; unset HACKATHON_MODAL_ENABLE")
+        compute = partial(score_on_modal, submission, *documents)
+    return _Comparison(list(submission.models or results.registry.entries), made_from, compute)
+
+
+def _reject(options: Mapping[str, object], reason: str) -> None:
+    """Raise a UserError if one of the options is set."""
     for name, value in options.items():
         if value is not None:
             raise UserError(f"{name}: {value} is given, but {reason}")
 
 
-def _result(document: Mapping[str, Any], files: Sequence[Path]) -> Result:
-    """Describe the result for the dashboard, each matrix as a table with one row and column per model."""
+def _publish(document: Mapping[str, Any], results: CkaResults) -> None:
+    """Mirror the result in the dashboard, each matrix as a table with one row and column per model."""
     pairwise = document["pairwise"]
     names = pairwise["names"]
     tables = {
@@ -154,5 +179,4 @@ def _result(document: Mapping[str, Any], files: Sequence[Path]) -> Result:
     job = str(document.get("measure", "cka"))
     title = f"{job}, {len(names)} {'layers' if 'n_layers' in document else 'models'}, {document['n_stimuli']} stimuli"
     config = {"extraction": document["extraction"], "digests": document["digests"], "names": names}
-    mirrored = [path for path in files if path.suffix in {".json", ".png"}]
-    return Result(job, title, config, document, tables, mirrored)
+    results.publish(job, title, config, document, tables)

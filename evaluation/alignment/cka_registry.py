@@ -54,22 +54,24 @@ def cka_registry(
         Columns of the embedding by name of the entries that were run, in the order in which they were.
 
     Raises:
-        UserError: No step is asked for; an entry cannot be made; or entries fail, after all have been run.
+        UserError: No step is chosen; an entry cannot be made; or entries fail, after all have been run.
     """
-    given = [make] if isinstance(make, str) else make or []
-    names_made = [name for text in given for name in text.replace(",", " ").split()]
+    texts = [make] if isinstance(make, str) else make or []
+    names_made = [name for text in texts for name in text.replace(",", " ").split()]
     if not (names_made or check or complete):
         raise UserError("make, check, complete: none is given; give names to make entries of, or --check=true")
     path = _write_made(names_made, registry, output, overwrite) if names_made else registry_path(registry)
     if output is not None and not names_made:
         raise UserError(f"output: {output!r} is given, and nothing is made; a registry is completed in its own place")
+
     known = read_registry(path)
     names = list(known.entries) if models is None else models
     known.require("models", names)
     require_different("models", names)
     if not check:
         written = {entry["model_name"]: entry for entry in _entries_of(_read(path))}
-        names = [name for name in names if complete and _lacks(written[name])]
+        names = [name for name in names if complete and _is_incomplete(written[name])]
+
     widths, failures = _run_all(known, names, random_weights, allow_modules or [])
     if complete:
         _complete(path, widths)
@@ -86,10 +88,12 @@ def _write_made(names: Sequence[str], registry: str | None, output: str | None, 
         raise UserError("output: nothing is given; name the file that the registry is written to")
     path = output_file("output", output)
     require_different("make", names)
+
     entries = [make_entry(name) for name in names]
     counts = Counter(entry.model_name for entry in entries)
     if twice := [name for name, count in counts.items() if count > 1]:
         raise UserError(f"make: two models would be called {twice[0]!r}; put a tag of weights behind a dot of either")
+
     models = [entry.model_dump(mode="json", exclude_unset=True) for entry in entries]
     document = {"contract_version": VERSIONS[-1], "models": models}
     write_text(path, json.dumps(document, indent=2) + "\n", overwrite)
@@ -103,10 +107,10 @@ def _write_made(names: Sequence[str], registry: str | None, output: str | None, 
 def _run_all(
     known: Registry, names: Sequence[str], random_weights: bool, allowed: Sequence[str]
 ) -> tuple[dict[str, int], list[str]]:
-    """Run networks one after the other, and give the widths of those that can be, and the names of the others."""
+    """Run networks one after the other, and return their widths, and the names of those that fail."""
     widths, failures = {}, []
-    for place, name in enumerate(names, 1):
-        shown = f"{place}/{len(names)} {printable(name)}"
+    for number, name in enumerate(names, 1):
+        shown = f"{number}/{len(names)} {printable(name)}"
         try:
             widths[name] = _run(known, name, random_weights, allowed)
         except UserError as error:
@@ -132,12 +136,12 @@ def _run(known: Registry, name: str, random_weights: bool, allowed: Sequence[str
     return width
 
 
-def _lacks(entry: Mapping[str, Any]) -> bool:
+def _is_incomplete(entry: Mapping[str, Any]) -> bool:
     return "input_size" not in entry or "output_dim" not in entry
 
 
 def _read(path: Path) -> Any:  # noqa: ANN401 - either form of a registry
-    """Read a registry that was checked, as it is written."""
+    """Read a checked registry as JSON."""
     return parse_json(read_limited(path, REGISTRY_MAX_BYTES, "model registry"), "model registry")
 
 
@@ -147,12 +151,12 @@ def _entries_of(document: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - either
 
 
 def _complete(path: Path, widths: Mapping[str, int]) -> None:
-    """Write widths into a registry, and leave everything else as it is."""
+    """Write widths into a registry, and keep everything else."""
     document = _read(path)
     entries = _entries_of(document)
     completed = 0
     for entry in entries:
-        if entry["model_name"] in widths and _lacks(entry):
+        if entry["model_name"] in widths and _is_incomplete(entry):
             side = entry["preprocess"]["crop"]
             entry.setdefault("input_size", [side, side])
             entry.setdefault("output_dim", widths[entry["model_name"]])

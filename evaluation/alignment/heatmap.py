@@ -1,4 +1,4 @@
-"""The picture of a similarity matrix, in the order of a hierarchical clustering."""
+"""The heatmap of a similarity matrix, in the order of a hierarchical clustering."""
 
 from __future__ import annotations
 
@@ -22,16 +22,21 @@ COLOURS = "viridis"
 MOST_WITH_VALUES = 15
 
 # Inches. The cell shrinks as models are added, from one that holds a value to one that still takes a legible name;
-# beyond 200 models the side of the matrix is what is bounded, and with it the memory that drawing takes.
+# beyond 200 models the side of the matrix is bounded, and with it the memory.
 LARGEST_CELL, SMALLEST_CELL, SMALLEST_SIDE, LARGEST_SIDE = 0.6, 0.18, 2.6, 36.0
 BAR_WIDTH, LONGEST_BAR, GAP = 0.16, 4.0, 0.12
 
 
 @drawing()
-def draw_heatmap(
-    names: Sequence[str], matrix: NDArray[np.floating[Any]], title: str, path: Path, measure: str = "CKA"
+def plot_heatmap(
+    names: Sequence[str],
+    matrix: NDArray[np.floating[Any]],
+    title: str,
+    path: Path,
+    measure: str = "CKA",
+    figure_format: str = "png",
 ) -> None:
-    """Draw a similarity matrix in the order of a hierarchical clustering, with the dendrogram above it.
+    """Plot a similarity matrix in the order of a hierarchical clustering, with the dendrogram above it.
 
     The colours run from 0 to 1, and from the smallest value where that is negative. Names longer than 32 characters are
     shortened in the middle, as far as they stay different. Up to 15 models, the values are written into the cells.
@@ -39,32 +44,39 @@ def draw_heatmap(
     Args:
         names: Names of the models, m of them.
         matrix: Similarities `[m, m]`, symmetric; m is at least 2.
-        title: Title of the picture.
-        path: PNG file to write.
-        measure: What the scales are called.
+        title: Title of the figure.
+        path: File to write.
+        measure: Label of the scales.
+        figure_format: File format: png, pdf or svg.
     """
     merges = cluster(matrix)
     order = leaves_list(merges)
     count = len(names)
     side = min(max(_cell(count) * count, SMALLEST_SIDE), LARGEST_SIDE)
-    tree_height = 0.7 + 0.07 * side
-    bar_height = min(side, LONGEST_BAR)
     figure = Figure(figsize=(side, side))
     FigureCanvasAgg(figure)
+
     heat = _add_axes(figure, 0, 0, side, side)
     labels = shorten(names)
-    image = _draw_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
-    tree = _add_axes(figure, 0, side + GAP / 2, side, tree_height)
-    _draw_dendrogram(tree, merges, measure)
+    image = _plot_matrix(heat, [labels[index] for index in order], matrix[np.ix_(order, order)], 72 * side / count)
+
+    tree = _add_axes(figure, 0, side + GAP / 2, side, 0.7 + 0.07 * side)
+    _plot_dendrogram(tree, merges, measure)
     tree.set_title(title, loc="left", fontsize=12, color=INK, pad=10)
+
+    bar_height = min(side, LONGEST_BAR)
     bar_axes = _add_axes(figure, side + GAP, side - bar_height, BAR_WIDTH, bar_height)
     bar = figure.colorbar(image, cax=bar_axes)
     bar.ax.set_title(measure, loc="left", fontsize=9, color=INK)
     bar.ax.tick_params(labelsize=8, length=2, color=INK, labelcolor=INK)
     bar.outline.set_visible(False)
+
     make_legible(figure)
+    # Without dates the same figure gives the same bytes.
+    dates: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    box: dict[str, Any] = {"bbox_inches": "tight", "pad_inches": 0.2}
     with replacing(path) as partial:
-        figure.savefig(partial, dpi=DPI, format="png", bbox_inches="tight", pad_inches=0.2)
+        figure.savefig(partial, dpi=DPI, format=figure_format, metadata=dates.get(figure_format), **box)
 
 
 def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
@@ -74,7 +86,7 @@ def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
         matrix: Similarities `[m, m]`, symmetric; m is at least 2.
 
     Returns:
-        SciPy's merges `[m - 1, 4]`, their sides in the order that puts like leaves beside each other.
+        SciPy's merges `[m - 1, 4]`, ordered so that similar leaves are next to each other.
     """
     distances = np.clip(1 - (matrix + matrix.T) / 2, 0, None)
     np.fill_diagonal(distances, 0)
@@ -83,28 +95,28 @@ def cluster(matrix: NDArray[np.floating[Any]]) -> NDArray[np.floating[Any]]:
 
 
 def _cell(count: int) -> float:
-    """Give the side of a cell in inches: as large as a value needs where one is written, then ever smaller."""
+    """Return the side of a cell in inches: as large as a written value needs, then smaller with more models."""
     if count <= MOST_WITH_VALUES:
         return LARGEST_CELL - 0.01 * count
     return max(SMALLEST_CELL, 0.45 * MOST_WITH_VALUES / count)
 
 
 def _add_axes(figure: Figure, left: float, bottom: float, width: float, height: float) -> Axes:
-    """Place axes in inches; what lies beyond the figure is kept, because it is saved with a tight box."""
+    """Add axes by positions in inches, also beyond the figure, which is saved with a tight box."""
     across, up = figure.get_size_inches()
     return figure.add_axes((left / across, bottom / up, width / across, height / up))
 
 
-def _draw_matrix(axes: Axes, names: Sequence[str], matrix: NDArray[np.floating[Any]], points: float) -> Any:  # noqa: ANN401 - an image of matplotlib
-    """Draw the cells, whose side is `points`, and the names."""
+def _plot_matrix(axes: Axes, names: Sequence[str], matrix: NDArray[np.floating[Any]], points: float) -> Any:  # noqa: ANN401 - an image of matplotlib
+    """Plot the cells, whose side is `points`, and the names."""
     lowest = min(0.0, float(matrix.min()))
     image = axes.imshow(matrix, cmap=COLOURS, vmin=lowest, vmax=1, aspect="auto", interpolation="nearest")
-    places = np.arange(len(names))
+    ticks = np.arange(len(names))
     text: dict[str, Any] = {"fontsize": min(10.0, 0.72 * points), "color": INK}
     few = len(names) <= MOST_WITH_VALUES
     slant: dict[str, Any] = {"rotation": 45, "ha": "right", "rotation_mode": "anchor"} if few else {"rotation": 90}
-    axes.set_xticks(places, names, **slant, **text)
-    axes.set_yticks(places, names, **text)
+    axes.set_xticks(ticks, names, **slant, **text)
+    axes.set_yticks(ticks, names, **text)
     axes.tick_params(length=0, pad=4)
     axes.spines[:].set_visible(False)
     if few:
@@ -126,15 +138,15 @@ def _write_values(axes: Axes, matrix: NDArray[np.floating[Any]], image: Any) -> 
         written = axes.text(
             column, row, f"{value:z.2f}".replace("-", "−"), color=color, fontsize=9, ha="center", va="center"
         )
-        # It lies within its cell, so that measuring it for the tight box would only take time.
+        # The text lies within its cell, so the tight box need not measure it.
         written.set_in_layout(False)
 
 
-def _draw_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str) -> None:
-    """Draw the tree above the columns; a merge stands at the mean of 1 - similarity between the two groups."""
-    drawn = dendrogram(merges, no_plot=True)
-    # Scipy puts leaf i at 10 i + 5.
-    across, up = (np.asarray(drawn["icoord"]) - 5) / 10, np.asarray(drawn["dcoord"])
+def _plot_dendrogram(axes: Axes, merges: NDArray[np.floating[Any]], measure: str) -> None:
+    """Plot the tree above the columns; the height of a merge is the mean of 1 - similarity between the two groups."""
+    tree = dendrogram(merges, no_plot=True)
+    # SciPy has leaf i at 10 i + 5.
+    across, up = (np.asarray(tree["icoord"]) - 5) / 10, np.asarray(tree["dcoord"])
     axes.add_collection(
         LineCollection(list(np.stack([across, up], axis=2)), colors=INK, linewidths=1, capstyle="projecting")
     )

@@ -1,4 +1,4 @@
-"""Scoring on Modal: the same code, on a machine that is hired for the call."""
+"""Scoring on Modal: the same code, on a machine rented for the call."""
 
 from __future__ import annotations
 
@@ -37,20 +37,21 @@ TIMEOUT_SECONDS = 4 * 3600
 
 
 def modal_enabled(registry: str | None, catalog: str | None) -> bool:
-    """Tell whether submissions are scored on Modal, as HACKATHON_MODAL_ENABLE says; options win over their variables.
+    """Whether submissions are scored on Modal, by HACKATHON_MODAL_ENABLE; options take precedence over their variables.
 
     Raises:
         UserError: They are, but the registry or the catalog is not named; or it is neither `true` nor `false`.
     """
-    value = os.environ.get(ENABLE, "")
-    if value.lower() not in {"true", "false", ""}:
-        raise UserError(f"{ENABLE}: {value!r} is given; true or false is allowed")
-    if value.lower() != "true":
+    enable = os.environ.get(ENABLE, "")
+    if enable.lower() not in {"true", "false", ""}:
+        raise UserError(f"{ENABLE}: {enable!r} is given; true or false is allowed")
+    if enable.lower() != "true":
         return False
+
     missing = [
         f"{REQUIRED[option]} (or --{option})"
-        for option, chosen in (("registry", registry), ("catalog", catalog))
-        if not (chosen or os.environ.get(REQUIRED[option]))
+        for option, value in (("registry", registry), ("catalog", catalog))
+        if not (value or os.environ.get(REQUIRED[option]))
     ]
     if missing:
         raise UserError(f"{ENABLE}: scoring on Modal requires {' and '.join(missing)}, which is not set")
@@ -64,24 +65,25 @@ def score_on_modal(
 
     Args:
         submission: The submission.
-        registry: The models; mounted there, with the local weights of those that are scored.
+        registry: The models; mounted there, with the local weights of the scored models.
         catalog: The stimuli; mounted there. Their data sets are in the volume `headstart-datasets`.
-        options: How embeddings are computed; the cache is the volume `headstart-embeddings`, whatever they say.
+        options: How embeddings are computed; their cache is always the volume `headstart-embeddings`.
 
     Returns:
         The content of `score.json`, and no embeddings, which stay there.
 
     Raises:
-        UserError: Modal's client is not installed or refuses, the scoring there refuses, or what comes back was not
-            computed from these documents.
+        UserError: Modal's client is not installed or fails, the scoring there fails, or the answer was not computed
+            from these documents.
     """
     try:
         import modal
     except ImportError as error:
         raise UserError(f"{ENABLE}: Modal's client is not installed; pip install 'headstart[modal]'") from error
     names = submission.models or tuple(registry.entries)
-    # A file of weights that is missing here cannot be mounted there.
+    # Raises an error for a missing file of weights, which could not be mounted.
     networks_of(names, registry, options)
+
     try:
         app = modal.App(APP)
         function = app.function(
@@ -99,6 +101,7 @@ def score_on_modal(
         reason = next(iter(str(error).strip().splitlines()), type(error).__name__)
         hint = "; `modal setup` sets an account up" if isinstance(error, modal.exception.AuthError) else ""
         raise UserError(f"{ENABLE}: Modal refuses: {reason}{hint}") from error
+
     if "refused" in answer:
         raise UserError(f"on Modal: {answer['refused']}")
     document: dict[str, Any] = answer["document"]
@@ -117,11 +120,11 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
         options: Fields of `Extraction`.
 
     Returns:
-        `document`, the content of `score.json`; or `refused`, why there is none.
+        `document`, the content of `score.json`; or `refused`, the reason why there is none.
     """
     try:
         registry = read_registry(Path(REGISTRY))
-        # Of the size that was accepted where the call comes from.
+        # The caller has checked the size.
         catalog = read_catalog(Path(CATALOG), Path(CATALOG).stat().st_size)
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "submission.json"
@@ -136,7 +139,7 @@ def score_remotely(submission: bytes, team: str, options: dict[str, Any]) -> dic
 
 
 def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Sequence[str], options: Extraction) -> Any:  # noqa: ANN401 - modal.Image
-    """Describe the machine: the project's dependencies and code, the documents, and the local weights they name."""
+    """Describe the image: the project's dependencies and code, the documents, and the local weights they name."""
     image = (
         modal.Image.debian_slim(python_version="3.11")
         .pip_install(*_requirements())
@@ -145,6 +148,7 @@ def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Seque
         .add_local_file(catalog.path, CATALOG)
         .add_local_file(ROOT / "__init__.py", f"{HOME}/headstart/__init__.py")
     )
+
     for source in SOURCES:
         image = image.add_local_dir(ROOT / source, f"{HOME}/headstart/{source}", ignore=["**/__pycache__"])
     if options.allow_modules:
@@ -157,7 +161,7 @@ def _image(modal: ModuleType, registry: Registry, catalog: Catalog, names: Seque
 
 
 def _requirements() -> list[str]:
-    """Give what the suite needs there, as it was declared when the suite was installed here."""
+    """Return the suite's requirements, as declared when it was installed."""
     try:
         declared = map(Requirement, metadata.requires("headstart") or ())
     except metadata.PackageNotFoundError as error:
@@ -167,5 +171,5 @@ def _requirements() -> list[str]:
 
 
 def _remote_path(weights: str) -> str:
-    """Tell where a file of weights is looked for there: beside the registry, unless its path is absolute."""
+    """Return the path of a file of weights there: beside the registry, unless it is absolute."""
     return posixpath.normpath(posixpath.join(CONTRACT, weights.replace("~", "/root", 1)))

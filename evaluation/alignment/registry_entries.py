@@ -20,19 +20,19 @@ from headstart.modules.networks.taps import LOGITS, PENULTIMATE
 from headstart.modules.networks.weights import heads
 from headstart.output.errors import UserError
 
-# The module of open_clip's models that takes photos.
+# The module of open_clip's models that embeds photos.
 IMAGE_TOWER = "visual"
 
 
 @dataclass(frozen=True)
-class Named:
-    """A model that a name means.
+class LibraryModel:
+    """A model of a library.
 
     Attributes:
-        name: The name, without the library.
+        name: The name that the user gave, without the library.
         title: The library.
         model: The library's name for the model.
-        tag: The weights that the name has besides; None for the usual ones.
+        tag: The weights in the user's name; None for the usual ones.
     """
 
     name: str
@@ -42,12 +42,12 @@ class Named:
 
     @property
     def library(self) -> Library:
-        """Give the library."""
+        """The library."""
         return LIBRARIES[self.title]
 
     @cached_property
     def weights(self) -> str:
-        """Name its weights; a UserError where there are none, or none are usual."""
+        """The name of its weights; a UserError where there are none, or none are usual."""
         weights = self.tag or self.library.usual_weights(self.model)
         if weights is None:
             tags = ", ".join(self.library.identifiers(self.model))
@@ -56,31 +56,32 @@ class Named:
         return weights
 
 
-def make_entry(given: str) -> ModelEntry:
-    """Make the entry of a model: its pretrained weights, its preprocessing, and what enters its classifier.
+def make_entry(name: str) -> ModelEntry:
+    """Make the entry of a model: its pretrained weights, its preprocessing, and the input of its classifier.
 
     Args:
-        given: A library's name of a model, with a tag of its weights behind a dot where others than the usual ones are
-            meant; with `timm:`, `torchvision:` or `open_clip:` before it where several libraries have it.
+        name: A library's name of a model, with a tag of its weights behind a dot for others than the usual ones; with
+            `timm:`, `torchvision:` or `open_clip:` before it where several libraries have it.
 
     Returns:
-        The entry, whose key is the name without the library. It leaves output_dim out where a network without numbers
-        cannot be run to tell it.
+        The entry, whose key is the name without the library. It leaves output_dim out where the network cannot be run
+        without weights.
 
     Raises:
         UserError: No library has such a model, or several have; it has no pretrained weights, or several and no usual
-            ones; or its pictures are prepared in another way than an entry can say.
+            ones; or an entry cannot describe its preprocessing.
     """
-    named = find_model(given)
+    named = find_model(name)
     preprocessing = named.library.pretrained_preprocessing(named.model, named.weights)
     if preprocessing is None:
-        raise UserError(f"make: {given!r} takes no square cut from the centre, which is all that an entry can say")
-    network = None if isinstance(named.library, OpenClip) else _outline(named, {})
+        raise UserError(f"make: {name!r} takes no square cut from the centre, which is all that an entry can say")
+    network = None if isinstance(named.library, OpenClip) else _create_on_meta(named, {})
     arguments: dict[str, Any] = {}
     if isinstance(network, VisionTransformer) and network.image_size != preprocessing.crop:
-        # Of several weights some are for larger pictures than the network takes by itself.
+        # Some weights are for larger pictures than the network's default.
         arguments = {"image_size": preprocessing.crop}
-        network = _outline(named, arguments)
+        network = _create_on_meta(named, arguments)
+
     layer, embedding, width = _find_features(named, network, preprocessing.crop)
     optional: dict[str, Any] = {} if width is None else {"output_dim": width}
     if named.name != named.model:
@@ -99,52 +100,53 @@ def make_entry(given: str) -> ModelEntry:
     )
 
 
-def find_model(given: str) -> Named:
-    """Find the model that a name means; arguments and errors as of `make_entry`."""
-    prefix, _, rest = given.partition(":")
-    asked = [prefix] if prefix in LIBRARIES else [each for each in LIBRARIES if find_spec(each) is not None]
-    text = rest if prefix in LIBRARIES else given
-    found = [named for title in asked if (named := _match(cast("LibraryName", title), text))]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        choices = " or ".join(f"{named.title}:{text}" for named in found)
-        raise UserError(f"make: {given!r} is a model of several libraries; give {choices}")
-    absent = [title for title in PACKAGES if title not in asked and prefix not in LIBRARIES]
+def find_model(name: str) -> LibraryModel:
+    """Find a model by its name; arguments and errors as of `make_entry`."""
+    prefix, _, rest = name.partition(":")
+    libraries = [prefix] if prefix in LIBRARIES else [each for each in LIBRARIES if find_spec(each) is not None]
+    text = rest if prefix in LIBRARIES else name
+    matches = [match for title in libraries if (match := _match(cast("LibraryName", title), text))]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        choices = " or ".join(f"{match.title}:{text}" for match in matches)
+        raise UserError(f"make: {name!r} is a model of several libraries; give {choices}")
+
+    absent = [title for title in PACKAGES if title not in libraries and prefix not in LIBRARIES]
     hint = f"; {absent[0]} is not installed, pip install 'headstart[{absent[0]}]'" if absent else ""
     raise UserError(
-        f"make: {given!r} is no model of {' or '.join(asked)}, with or without a tag of weights behind a dot{hint}"
+        f"make: {name!r} is no model of {' or '.join(libraries)}, with or without a tag of weights behind a dot{hint}"
     )
 
 
-def _match(title: LibraryName, text: str) -> Named | None:
+def _match(title: LibraryName, text: str) -> LibraryModel | None:
     names = LIBRARIES[title].names()
     if text in names:
-        return Named(text, title, text, None)
+        return LibraryModel(text, title, text, None)
     model, _, tag = text.rpartition(".")
     known = model in names and tag in LIBRARIES[title].identifiers(model)
-    return Named(text, title, model, tag) if known else None
+    return LibraryModel(text, title, model, tag) if known else None
 
 
-def _outline(named: Named, arguments: Mapping[str, Any]) -> nn.Module:
-    """Create a network without numbers."""
+def _create_on_meta(named: LibraryModel, arguments: Mapping[str, Any]) -> nn.Module:
+    """Create a network without weights."""
     try:
         with torch.device("meta"):
             network = named.library.create(named.model, None, arguments)
-    except NotImplementedError:  # of a constructor that computes with tensors, as that of torchvision's RegNet does
+    except NotImplementedError:  # the constructor computes with tensors, as that of torchvision's RegNet
         network = named.library.create(named.model, None, arguments).to("meta")
     return network.eval()
 
 
-def _find_features(named: Named, network: nn.Module | None, side: int) -> tuple[str, Embedding, int | None]:
-    """Find the layer whose input the classifier takes, the strategy for its shape, and the width of the embedding."""
+def _find_features(named: LibraryModel, network: nn.Module | None, side: int) -> tuple[str, Embedding, int | None]:
+    """Return the layer before the classifier, the strategy for its shape, and the width of the embedding."""
     if network is None:
         assert isinstance(named.library, OpenClip)
         return IMAGE_TOWER, "flatten", named.library.embedding_width(named.model)
-    found = heads(network)
-    path = next(iter(found), None)
-    # Of two classifiers, and of one that is a convolution, the alias tells nothing.
-    alias = len(found) == 1 and isinstance(found[str(path)], nn.Linear)
+    classifiers = heads(network)
+    path = next(iter(classifiers), None)
+    # The alias is defined for a single linear classifier.
+    alias = len(classifiers) == 1 and isinstance(classifiers[str(path)], nn.Linear)
     layer = LOGITS if path is None else PENULTIMATE if alias else path
     values = _shape_at(network, path, side)
     if values is None:
@@ -154,14 +156,14 @@ def _find_features(named: Named, network: nn.Module | None, side: int) -> tuple[
 
 
 def _shape_at(network: nn.Module, classifier: str | None, side: int) -> Tensor | None:
-    """Run a network without numbers, and give what enters its classifier, or without one what leaves the network."""
-    seen: list[Tensor] = []
+    """Run a network without weights, and return the input of its classifier, or its output if it has none."""
+    inputs: list[Tensor] = []
     if classifier is not None:
-        network.get_submodule(classifier).register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+        network.get_submodule(classifier).register_forward_pre_hook(lambda _, args: inputs.append(args[0]))
     try:
         with torch.no_grad(), torch.device("meta"):
             output = network(torch.zeros(1, 3, side, side))
     except Exception:
         return None
-    values = seen[0] if seen else output
+    values = inputs[0] if inputs else output
     return values if isinstance(values, Tensor) and values.ndim in DEFAULT_STRATEGIES else None

@@ -1,4 +1,4 @@
-"""What a score leaves behind: its files, its line in the log, and what is printed."""
+"""The files of a score, its record in the log, and its printed summary."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from zipfile import ZipFile, ZipInfo
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.evaluation.alignment.heatmap import draw_heatmap
-from headstart.evaluation.alignment.score_log import Placement, append_score
+from headstart.evaluation.alignment.heatmap import plot_heatmap
+from headstart.evaluation.alignment.score_log import ScoreFile, append_score
 from headstart.evaluation.alignment.scoring import mean_key
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE, SIMILARITY_MEASURES
-from headstart.output.errors import UserError, reason_of
 from headstart.output.files import remove_partial, replacing, restored_on_failure
-from headstart.output.printable import print_written, say
+from headstart.output.printable import say
+from headstart.output.results_folder import ResultsFolder
 from headstart.output.tables import format_number, print_table
 
 # The most models whose matrix is printed.
 MOST_PRINTED = 10
-# What of a score goes into the log; the matrix stays in the score's own file.
+# Keys of a score that are logged; the matrix is in the score's own file alone.
 LOGGED = (
     "contract_version",
     "challenge",
@@ -43,33 +43,39 @@ LOGGED = (
 )
 
 
-def result_files(folder: Path, measure: str, scored: bool, embeddings: bool) -> list[Path]:
-    """Name the files of a result; those of another measure than the default begin with its name.
+def result_names(measure: str, scored: bool, figure_formats: Sequence[str], embeddings: bool) -> list[str]:
+    """Return the names of the files of a result; those of another measure than the default begin with its name.
 
     Args:
-        folder: Their folder.
         measure: Name of the measure.
         scored: Whether it is the score of a submission.
-        embeddings: Whether the embeddings are wanted, too.
+        figure_formats: File formats of the heatmap.
+        embeddings: Whether the embeddings are written, too.
 
     Returns:
-        The document, the heatmap and, if wanted, the embeddings.
+        The names of the document, the heatmaps and the embeddings.
     """
     if measure == DEFAULT_MEASURE:
-        names = ["score.json" if scored else "cka.json", "heatmap.png", "embeddings.npz"]
+        document, heatmap = "score.json" if scored else "cka.json", "heatmap"
     else:
-        names = [f"{measure}.json", f"{measure}_heatmap.png", f"{measure}_embeddings.npz"]
-    return [folder / name for name in (names if embeddings else names[:2])]
+        document, heatmap = f"{measure}.json", f"{measure}_heatmap"
+    heatmaps = [f"{heatmap}.{each}" for each in figure_formats]
+    return [document, *heatmaps, *([embeddings_name(measure)] if embeddings else [])]
+
+
+def embeddings_name(measure: str) -> str:
+    """Return the name of the file of embeddings."""
+    return "embeddings.npz" if measure == DEFAULT_MEASURE else f"{measure}_embeddings.npz"
 
 
 def write_score(
-    document: Mapping[str, Any], files: Sequence[Path], log: Path, embeddings: Mapping[str, NDArray[Any]]
+    document: Mapping[str, Any], results: ResultsFolder, log: Path, embeddings: Mapping[str, NDArray[Any]]
 ) -> list[Path]:
     r"""Write the result, the heatmap and, if wanted, the embeddings, and log the score: all of it or nothing.
 
     Args:
         document: The content of `score.json`, or of `cka.json` where there is no team and nothing is logged.
-        files: Where they go, as `result_files` names them; their folder is created where it is missing.
+        results: Where they are written, by names as of `result_names`.
         log: Folder of the log.
         embeddings: `[stimuli, width]` by model or layer; `%`, `/` and `\` in a name become `%25`, `%2F` and `%5C`.
 
@@ -79,72 +85,81 @@ def write_score(
     Raises:
         UserError: A folder cannot be written.
     """
-    pairwise, measure, folder = document["pairwise"], _measure(document), files[0].parent
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for path in files:
+    paths = [results.path / name for name in results.names]
+    with results.writable(), ExitStack() as stack:
+        results.path.mkdir(parents=True, exist_ok=True)
+        for path in paths:
             if path.is_dir():
-                # Found only when the file takes its place, it would be too late: the score would be in the log.
+                # Without this check the error would come after the score is logged.
                 raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
-        for path in result_files(folder, measure, "team" in document, True):
-            remove_partial(path)
-        with ExitStack() as written:
-            result, heatmap, *arrays = (written.enter_context(replacing(path)) for path in files)
-            content = (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
-            result.write_bytes(content)
-            similarities, label = np.array(pairwise["biased"]), SIMILARITY_MEASURES[measure].title
-            draw_heatmap(pairwise["names"], similarities, _title(document), heatmap, label)
-            for path in arrays:
-                _write_arrays(path, embeddings)
-            if "team" in document:
-                time = datetime.now(UTC).isoformat(timespec="seconds")
-                record = {
-                    **{key: document[key] for key in LOGGED if key in document},
-                    "ci95": document["ci95"]["score"],
-                    "output": str(folder),
-                    "time": time,
-                }
-                placement = Placement(files[0], hashlib.sha256(content).hexdigest(), written.close)
-                with restored_on_failure(files):
-                    return [*files, append_score(log, record, placement)]
-    except OSError as error:
-        raise UserError(
-            f"output: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
-        ) from error
-    return list(files)
+        remove_partial(results.path / embeddings_name(_measure(document)))
+
+        partials = [stack.enter_context(replacing(path)) for path in paths]
+        content = (json.dumps(document, indent=1, allow_nan=False) + "\n").encode()
+        partials[0].write_bytes(content)
+        for path, partial in zip(paths[1:], partials[1:], strict=True):
+            if path.suffix == ".npz":
+                _write_arrays(partial, embeddings)
+            else:
+                _plot_heatmap(document, partial, path.suffix[1:])
+
+        if "team" not in document:
+            return paths
+        file = ScoreFile(paths[0], hashlib.sha256(content).hexdigest(), stack.close)
+        with restored_on_failure(paths):
+            return [*paths, append_score(log, _log_record(document, results.path), file)]
 
 
-def print_score(document: Mapping[str, Any], files: list[Path]) -> None:
-    """Print the content of `score.json` or `cka.json`, and where the files are."""
+def _plot_heatmap(document: Mapping[str, Any], path: Path, figure_format: str) -> None:
+    pairwise, label = document["pairwise"], SIMILARITY_MEASURES[_measure(document)].title
+    plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), _title(document), path, label, figure_format)
+
+
+def _log_record(document: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    return {
+        **{key: document[key] for key in LOGGED if key in document},
+        "ci95": document["ci95"]["score"],
+        "output": str(folder),
+        "time": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
+def print_score(document: Mapping[str, Any]) -> None:
+    """Print the content of `score.json` or `cka.json`."""
     if "team" in document:
-        held = f", challenge {document['challenge']}" if "challenge" in document else ""
-        held += ", with random weights" if document["extraction"].get("random_weights") else ""
-        precision = document["extraction"]["precision"]
-        held += "" if precision == "float32" else f", but in {precision} instead of its float32"
-        version = document["contract_version"]
-        score, ends = f"{document['score']:.6f}", _interval(document["ci95"]["score"])
-        say(f"{document['team'].title()} Team score {score} under contract {version}{held}{ends}")
+        say(_describe_score(document))
     name, pairwise = _measure(document), document["pairwise"]
     measure = SIMILARITY_MEASURES[name]
     names = pairwise["names"]
     if len(names) <= MOST_PRINTED:
-        rows = [["", *(str(number) for number in range(1, len(names) + 1))]]
+        table = [["", *(str(number) for number in range(1, len(names) + 1))]]
         for number, (compared, values) in enumerate(zip(names, pairwise["biased"], strict=True), 1):
-            rows.append([f"{number} {compared}", *(format_number(value, ".3f") for value in values)])
-        print_table(measure.estimated, rows)
+            table.append([f"{number} {compared}", *(format_number(value, ".3f") for value in values)])
+        print_table(measure.estimated, table)
         say("")
+
     biased, debiased = (document[mean_key(name, estimate)] for estimate in ("biased", "debiased"))
-    # That of a score stands beside it.
-    ends = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
-    calibrated = document.get("mean_cka_calibrated")
     estimates = f" (biased), {'undefined' if debiased is None else f'{debiased:.6f}'} (debiased)"
+    calibrated = document.get("mean_cka_calibrated")
+    # The interval of a score stands beside the score.
+    ends = "" if "team" in document or "ci95" not in document else _interval(document["ci95"]["mean"])
     say(
         f"mean pairwise {measure.title} {biased:.6f}{estimates if measure.has_debiased else ''}, "
         f"{'' if calibrated is None else f'{calibrated:.6f} (calibrated), '}"
         f"of {len(names)} {'layers' if 'n_layers' in document else 'models'} "
         f"on {document['n_stimuli']} stimuli{ends}"
     )
-    print_written(files)
+
+
+def _describe_score(document: Mapping[str, Any]) -> str:
+    challenge = f", challenge {document['challenge']}" if "challenge" in document else ""
+    weights = ", with random weights" if document["extraction"].get("random_weights") else ""
+    precision = document["extraction"]["precision"]
+    deviation = "" if precision == "float32" else f", but in {precision} instead of its float32"
+    return (
+        f"{document['team'].title()} Team score {document['score']:.6f} under contract {document['contract_version']}"
+        f"{challenge}{weights}{deviation}{_interval(document['ci95']['score'])}"
+    )
 
 
 def _interval(ends: Sequence[float] | None) -> str:
@@ -156,7 +171,7 @@ def _measure(document: Mapping[str, Any]) -> str:
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
-    """Write arrays as `numpy.savez` does, but the same bytes whenever, and no name that leads out of a folder."""
+    """Write arrays as `numpy.savez` does, but reproducibly, and without names that lead out of a folder."""
     with ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             member = ZipInfo(f"{_escape(name)}.npy")
@@ -165,7 +180,7 @@ def _write_arrays(path: Path, arrays: Mapping[str, NDArray[Any]]) -> None:
 
 
 def _escape(name: str) -> str:
-    """Give a name without slashes of either kind, another one for every name."""
+    """Return a name without slashes of either kind, a different one for every name."""
     return name.replace("%", "%25").replace("/", "%2F").replace("\\", "%5C")
 
 

@@ -19,70 +19,70 @@ from headstart.output.errors import UserError
 from headstart.output.home import expand_home
 
 LOG = "scores.jsonl"
-# The score that is being put in place.
+# The score whose file is being written.
 PENDING = "scores.pending.json"
 
 
-def log_folder(chosen: str | None, output: Path) -> Path:
-    """Choose the folder of the log: the one that the user named, else that of HACKATHON_LOG_DIR, else `output`."""
-    return expand_home(chosen or os.environ.get("HACKATHON_LOG_DIR") or output)
+def log_folder(option: str | None, output: Path) -> Path:
+    """Return the folder of the log: that of the option, else that of HACKATHON_LOG_DIR, else `output`."""
+    return expand_home(option or os.environ.get("HACKATHON_LOG_DIR") or output)
 
 
 @dataclass(frozen=True)
-class Placement:
-    """How the file of a score comes into its place.
+class ScoreFile:
+    """The file of a score that is written together with its line in the log.
 
     Attributes:
         path: The file.
-        sha256: Digest of what it will hold.
-        place: Puts it there.
+        sha256: Digest of its content.
+        commit: Moves the file to its path.
     """
 
     path: Path
     sha256: str
-    place: Callable[[], None]
+    commit: Callable[[], None]
 
 
-def append_score(folder: Path, record: Mapping[str, Any], placement: Placement | None = None) -> Path:
+def append_score(folder: Path, record: Mapping[str, Any], file: ScoreFile | None = None) -> Path:
     """Append one score to the log; once this returns, the line is on the disk.
 
-    The line is written at once, by one process at a time. A line that a crash has left without its end is ended first,
-    so that what follows it stays readable.
+    The line is written at once, by one process at a time. An unfinished line that a crash has left is ended first, so
+    that the following lines stay readable.
 
-    The score's own file is put in place before, once what is to be logged is noted beside the log. Where a kill comes
-    between the two, the next score that is logged there logs this one first, unless it is the same one, computed again.
+    The score's own file is committed before, after its record is noted beside the log. If the process is killed between
+    the two, the next call logs the noted score first, unless it logs the same score, computed again.
 
     Args:
         folder: Folder of the log, created where it is missing.
         record: The score; JSON values, without NaN and infinity.
-        placement: The score's own file, if it has one.
+        file: The score's own file, if it has one.
 
     Returns:
         The log, `scores.jsonl`.
 
     Raises:
-        OSError: The score's own file cannot be put in place; the log is as it was before.
+        OSError: The score's own file cannot be committed; the log is as it was before.
         UserError: The line could not be written whole; the log is as it was before.
     """
     line = json.dumps(dict(record), allow_nan=False, sort_keys=True).encode() + b"\n"
     path, pending = folder / LOG, folder / PENDING
-    with _naming(path):
+    with _explain_errors(path):
         folder.mkdir(parents=True, exist_ok=True)
-    # Where the folder is on a network, appends of several machines may interleave without a lock.
-    lock = FileLock(folder / f"{LOG}.lock")
-    with _naming(path):
+        # On a network disk, appends of several machines may interleave without a lock.
+        lock = FileLock(folder / f"{LOG}.lock")
         lock.acquire()
+
     try:
-        with _naming(path):
-            logged = _settle(path, pending, record, placement)
-            if placement is not None:
-                noted = {"line": line.decode(), "path": str(placement.path.absolute()), "sha256": placement.sha256}
-                _write_durably(pending, json.dumps(noted))
+        with _explain_errors(path):
+            is_logged = _recover(path, pending, record, file)
+            if file is not None:
+                note = {"line": line.decode(), "path": str(file.path.absolute()), "sha256": file.sha256}
+                _write_durably(pending, json.dumps(note))
         try:
-            if placement is not None:
-                placement.place()
-            if not logged:
-                with _naming(path):
+            if file is not None:
+                file.commit()
+            if not is_logged:
+                with _explain_errors(path):
                     _append(path, line)
         finally:
             pending.unlink(missing_ok=True)
@@ -92,7 +92,8 @@ def append_score(folder: Path, record: Mapping[str, Any], placement: Placement |
 
 
 @contextmanager
-def _naming(path: Path) -> Iterator[None]:
+def _explain_errors(path: Path) -> Iterator[None]:
+    """Turn an error of the system into a UserError that names the log."""
     try:
         yield
     except OSError as error:
@@ -102,27 +103,28 @@ def _naming(path: Path) -> Iterator[None]:
         ) from error
 
 
-def _settle(path: Path, pending: Path, record: Mapping[str, Any], placement: Placement | None) -> bool:
-    """Log the score that was put in place before its process was killed, unless the same one is about to replace it.
+def _recover(path: Path, pending: Path, record: Mapping[str, Any], file: ScoreFile | None) -> bool:
+    """Log the score whose process was killed after its file was committed, unless the same score replaces it now.
 
     Returns:
-        Whether that same one is in the log already.
+        Whether the same score is in the log already.
     """
     if not pending.is_file():
         return False
     try:
-        noted = json.loads(pending.read_text())
-        line, result, sha256 = noted["line"].encode(), Path(noted["path"]), noted["sha256"]
-        before = json.loads(line)
+        note = json.loads(pending.read_text())
+        line, result, sha256 = note["line"].encode(), Path(note["path"]), note["sha256"]
+        noted_record = json.loads(line)
     except (ValueError, TypeError, KeyError):
-        return False  # Killed while it was noted, and so before anything was put in place.
-    again = placement is not None and placement.path.absolute() == result and _same(before, record)
-    in_place = result.is_file() and hashlib.sha256(result.read_bytes()).hexdigest() == sha256
+        return False  # Killed while the note was written, and so before the file was committed.
+
+    is_same = file is not None and file.path.absolute() == result and _is_same_score(noted_record, record)
+    is_committed = result.is_file() and hashlib.sha256(result.read_bytes()).hexdigest() == sha256
     logged = path.read_bytes() if path.is_file() else b""
-    if again and logged.endswith(line):
-        return True
-    if in_place and not again and not logged.endswith(line):
-        # A part of the line may be there.
+    if logged.endswith(line):
+        return is_same
+    if is_committed and not is_same:
+        # A part of the line may have been written.
         torn = logged[logged.rfind(b"\n") + 1 :]
         if torn and line.startswith(torn):
             os.truncate(path, len(logged) - len(torn))
@@ -130,15 +132,15 @@ def _settle(path: Path, pending: Path, record: Mapping[str, Any], placement: Pla
     return False
 
 
-def _same(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    """Tell whether two records are of the same score, whenever it was computed."""
+def _is_same_score(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Whether two records are of the same score, regardless of the time."""
     first, second = ({key: value for key, value in each.items() if key != "time"} for each in (one, other))
     return json.dumps(first, sort_keys=True) == json.dumps(second, sort_keys=True)
 
 
 def _write_durably(path: Path, text: str) -> None:
     if path.exists() and not path.is_file():
-        # A pipe would have whoever writes to it wait.
+        # Writing to a pipe would block.
         raise OSError(errno.EINVAL, f"{path.name} is no regular file")
     with path.open("w") as file:
         file.write(text)
@@ -155,6 +157,7 @@ def _append(path: Path, line: bytes) -> None:
         size = state.st_size
         torn = size > 0 and os.pread(descriptor, 1, size - 1) != b"\n"
         whole = b"\n" + line if torn else line
+
         try:
             written = os.write(descriptor, whole)
             if written != len(whole):

@@ -1,8 +1,9 @@
-"""Where another measure than the contract's would rank submissions otherwise: as numbers, tables and sentences."""
+"""Rankings of submissions by other measures than the contract's: as numbers, tables and sentences."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,9 +18,9 @@ from headstart.output.printable import print_lines
 from headstart.output.tables import format_number, markdown_table, print_table
 
 Document = Mapping[str, Any]
-# Scores that differ in later digits differ by rounding alone, and tie.
+# Scores that differ only in later digits, by rounding, tie.
 DIGITS = 9
-# The most pairs of submissions that change places that are named by measure.
+# The most pairs of swapped submissions that are named by measure.
 MOST_SWAPS = 1000
 SHOWN_SWAPS = 5
 LEGEND = (
@@ -38,9 +39,9 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
     Returns:
         `scores`: by submission and reading `score`, `rank` and `reason`, None where it does not apply; ties share the
         best rank. `measures`: by reading its `title`; `kendall_tau` with the contract's ranking, None where either is
-        constant or fewer than 2 submissions have both scores; `compared_pairs`; `swapped_pairs`, those of them in the
-        opposite order; `swaps`, the first 1,000 as [ahead by the contract, ahead by the measure], those furthest apart
-        by the contract's score first; and `first`, which submissions rank first.
+        constant or fewer than 2 submissions have both scores; `compared_pairs`; `swapped_pairs`, the pairs in the
+        opposite order; `swaps`, the first 1,000 as [ahead by the contract, ahead by the measure], ordered from the
+        largest difference of the contract's scores; and `first`, the submissions that rank first.
     """
     names = list(scores)
     tables: dict[str, dict[str, Any]] = {name: {} for name in names}
@@ -49,28 +50,28 @@ def rank_submissions(scores: Mapping[str, Mapping[str, Score]]) -> dict[str, Any
     for reading in next(iter(scores.values())):
         values = _values(scores, reading)
         for name, value in zip(names, values, strict=True):
-            missing = math.isnan(value)
-            reason = scores[name][reading]
-            tables[name][reading] = {
-                "score": None if missing else reason,
-                "rank": None if missing else 1 + int((values > value).sum()),
-                "reason": reason if missing else None,
-            }
+            score = scores[name][reading]
+            if isinstance(score, str):
+                tables[name][reading] = {"score": None, "rank": None, "reason": score}
+            else:
+                tables[name][reading] = {"score": score, "rank": 1 + int((values > value).sum()), "reason": None}
+
         first = [name for name in names if tables[name][reading]["rank"] == 1]
         measures[reading] = {"title": readings()[reading][1], **_compare(names, contract, values), "first": first}
     return {"measures": measures, "scores": tables}
 
 
 def _values(scores: Mapping[str, Mapping[str, Score]], reading: str) -> NDArray[np.float64]:
-    """Give the scores by a reading, rounded, `[submissions]`; NaN where there is none."""
-    found = (each[reading] for each in scores.values())
-    return np.array([math.nan if isinstance(score, str) else round(score, DIGITS) for score in found])
+    """Return the scores by a reading, rounded, `[submissions]`; NaN where there is none."""
+    by_reading = (each[reading] for each in scores.values())
+    return np.array([math.nan if isinstance(score, str) else round(score, DIGITS) for score in by_reading])
 
 
 def _compare(names: list[str], contract: NDArray[np.float64], values: NDArray[np.float64]) -> dict[str, Any]:
-    """Compare the ranking by some values with that by the contract's score, over what has both."""
+    """Compare the ranking by some values with that by the contract's score, over submissions with both."""
     both = np.flatnonzero(~np.isnan(contract) & ~np.isnan(values))
     tau = kendall(values[both], contract[both]) if len(both) > 1 else math.nan
+
     ahead, behind = np.triu_indices(len(both), 1)
     ahead, behind = both[ahead], both[behind]
     gaps = contract[ahead] - contract[behind]
@@ -87,67 +88,66 @@ def _compare(names: list[str], contract: NDArray[np.float64], values: NDArray[np
 
 def print_ranking(document: Document) -> None:
     """Print the scores and ranks by every reading, how far the rankings agree, and what would change."""
-    print_table(headline(document), _score_rows(document))
-    print_table("agreement with the contract's ranking", _agreement_rows(document))
+    print_table(headline(document), _score_table(document))
+    print_table("agreement with the contract's ranking", _agreement_table(document))
     print_lines([LEGEND, *_remarks(document)])
 
 
 def markdown_ranking(document: Document) -> str:
-    """Write the same in Markdown."""
+    """Return the ranking in Markdown."""
     lines = ["# Submissions", "", f"{headline(document)}. {LEGEND}", ""]
     lines += [f"- {escape_markdown(line)}" for line in _remarks(document)]
-    lines += ["", "## Scores", "", *markdown_table(escape_names(_score_rows(document)))]
-    lines += ["", "## Agreement", "", *markdown_table(escape_names(_agreement_rows(document)))]
+    lines += ["", "## Scores", "", *markdown_table(escape_names(_score_table(document)))]
+    lines += ["", "## Agreement", "", *markdown_table(escape_names(_agreement_table(document)))]
     return "\n".join(lines) + "\n"
 
 
 def headline(document: Document) -> str:
-    """Say whose submissions were ranked."""
+    """Return a line with the team and the numbers of submissions and readings."""
     submissions, count = len(document["scores"]), len(document["measures"])
     return f"{document['team'].title()} Team, {submissions} submissions by {count} readings"
 
 
-def _score_rows(document: Document) -> list[list[str]]:
+def _score_table(document: Document) -> list[list[str]]:
     """Tabulate scores and ranks, the best by the contract first, those without a score last."""
     scores, measures = document["scores"], document["measures"]
     best_first = sorted(scores, key=lambda name: scores[name][DEFAULT_MEASURE]["rank"] or math.inf)
-    rows = [["submission", *(measure["title"] for measure in measures.values())]]
+    table = [["submission", *(measure["title"] for measure in measures.values())]]
     for name in best_first:
-        found = [scores[name][reading] for reading in measures]
-        ranks = ["" if each["rank"] is None else f" ({each['rank']})" for each in found]
-        cells = [f"{format_number(each['score'], '.4f')}{rank}" for each, rank in zip(found, ranks, strict=True)]
-        rows.append([name, *cells])
-    return rows
+        cells = []
+        for score in (scores[name][reading] for reading in measures):
+            rank = "" if score["rank"] is None else f" ({score['rank']})"
+            cells.append(f"{format_number(score['score'], '.4f')}{rank}")
+        table.append([name, *cells])
+    return table
 
 
-def _agreement_rows(document: Document) -> list[list[str]]:
-    rows = [["measure", "tau", "swapped", "of pairs"]]
+def _agreement_table(document: Document) -> list[list[str]]:
+    table = [["measure", "tau", "swapped", "of pairs"]]
     for measure in document["measures"].values():
         counts = [str(measure[key]) for key in ("swapped_pairs", "compared_pairs")]
-        rows.append([measure["title"], format_number(measure["kendall_tau"], ".3f"), *counts])
-    return rows
+        table.append([measure["title"], format_number(measure["kendall_tau"], ".3f"), *counts])
+    return table
 
 
 def _remarks(document: Document) -> list[str]:
-    """Say who else would win, which pairs would change places, and why scores are missing."""
-    measures, lines = document["measures"], []
-    winners = measures[DEFAULT_MEASURE]["first"]
-    for measure in measures.values():
-        swaps = measure["swaps"]
-        if not swaps:
-            continue
-        first = "" if measure["first"] == winners else f"{' and '.join(measure['first'])} first; "
-        shown = ", ".join(f"{other} before {one}" for one, other in swaps[:SHOWN_SWAPS])
-        more = measure["swapped_pairs"] - len(swaps[:SHOWN_SWAPS])
-        lines.append(f"By {measure['title']}: {first}{shown}{f', and {more} more pairs' if more else ''}.")
+    """Return sentences on other winners, swapped pairs and missing scores."""
+    measures = document["measures"]
+    lines = [_describe_swaps(each, measures[DEFAULT_MEASURE]["first"]) for each in measures.values() if each["swaps"]]
     for reading, measure in measures.items():
-        reasons: dict[str, int] = {}
-        for found in document["scores"].values():
-            if (reason := found[reading]["reason"]) is not None:
-                reasons[reason] = reasons.get(reason, 0) + 1
-        told = [f"{count} of {len(document['scores'])}, {reason}" for reason, count in reasons.items()]
-        if told:
-            lines.append(f"No score by {measure['title']}: {'; '.join(told[:SHOWN_SWAPS])}.")
+        reasons = Counter(score[reading]["reason"] for score in document["scores"].values())
+        del reasons[None]
+        counts = [f"{count} of {len(document['scores'])}, {reason}" for reason, count in reasons.items()]
+        if counts:
+            lines.append(f"No score by {measure['title']}: {'; '.join(counts[:SHOWN_SWAPS])}.")
     if not any(measure["swapped_pairs"] for measure in measures.values()):
         lines.insert(0, "No measure would put two submissions in the opposite order.")
     return lines
+
+
+def _describe_swaps(measure: Mapping[str, Any], winners: list[str]) -> str:
+    first = "" if measure["first"] == winners else f"{' and '.join(measure['first'])} first; "
+    swaps = measure["swaps"][:SHOWN_SWAPS]
+    shown = ", ".join(f"{other} before {one}" for one, other in swaps)
+    more = measure["swapped_pairs"] - len(swaps)
+    return f"By {measure['title']}: {first}{shown}{f', and {more} more pairs' if more else ''}."

@@ -1,4 +1,4 @@
-"""What submissions of one team score by every measure of similarity, embeddings computed once per model."""
+"""Scores of submissions of one team by every measure of similarity, with embeddings computed once per model."""
 
 from __future__ import annotations
 
@@ -20,31 +20,34 @@ from headstart.output.errors import UserError
 Matrix: TypeAlias = NDArray[np.float64]
 # Similarities of all pairs by the names of readings; None where an estimate is undefined.
 Matrices: TypeAlias = Mapping[str, Matrix | None]
-# A score, or why there is none.
+# A score, or the reason why there is none.
 Score: TypeAlias = float | str
 
 NO_DEBIASED = "the debiased estimate is undefined for a model"
 
 
 def readings(measures: Collection[str] = tuple(SIMILARITY_MEASURES)) -> dict[str, tuple[str, str]]:
-    """Give what submissions are ranked by: the measure that a reading comes from, and its title, by its name.
+    """Return the readings that submissions are ranked by: name, measure and title.
 
-    The first is the contract's score. A measure with a debiased estimate is read twice, and linear CKA a third time,
+    The first is the contract's score. A measure with a debiased estimate has two readings, and linear CKA a third,
     calibrated by its null under shuffled stimuli.
 
     Args:
-        measures: Names of the measures, beside linear CKA.
+        measures: Names of the measures, besides linear CKA.
+
+    Returns:
+        The name of the measure and the title, by the name of the reading.
     """
-    found = {}
+    by_name = {}
     for name, measure in SIMILARITY_MEASURES.items():
         if name not in (DEFAULT_MEASURE, *measures):
             continue
-        found[name] = (name, measure.estimated)
+        by_name[name] = (name, measure.estimated)
         if measure.has_debiased:
-            found[f"{name}_debiased"] = (name, f"{measure.title} (debiased)")
+            by_name[f"{name}_debiased"] = (name, f"{measure.title} (debiased)")
         if name == DEFAULT_MEASURE:
-            found[f"{name}_calibrated"] = (name, f"{measure.title} (calibrated)")
-    return found
+            by_name[f"{name}_calibrated"] = (name, f"{measure.title} (calibrated)")
+    return by_name
 
 
 def score_submissions(
@@ -63,7 +66,7 @@ def score_submissions(
         catalog: The stimuli.
         options: How embeddings are computed.
         engines: Where the models run.
-        measures: Names of the measures, beside linear CKA.
+        measures: Names of the measures, besides linear CKA.
 
     Returns:
         The score by the name of the submission and of the reading, or the reason why there is none.
@@ -73,51 +76,52 @@ def score_submissions(
     """
     chosen = list(dict.fromkeys(measure for measure, _ in readings(measures).values()))
     if next(iter(submissions.values())).team == "blue":
-        wanted = {model for each in submissions.values() for model in each.models}
-        names = [name for name in registry.entries if name in wanted]
-        rows = represent(names, catalog.stimuli, registry, options, engines=engines).embeddings
-        return _score_models(submissions, rows, chosen)
-    places: dict[tuple[str, str], int] = {}
-    stimuli: list[Stimulus] = []
-    for stimulus in (stimulus for each in submissions.values() for stimulus in each.stimuli):
-        if places.setdefault(_key(stimulus), len(stimuli)) == len(stimuli):
-            stimuli.append(stimulus)
-    rows = represent(list(registry.entries), stimuli, registry, options, engines=engines).embeddings
-    return _score_stimuli(submissions, rows, places, chosen)
+        submitted = {model for each in submissions.values() for model in each.models}
+        names = [name for name in registry.entries if name in submitted]
+        embeddings = represent(names, catalog.stimuli, registry, options, engines=engines).embeddings
+        return _score_models(submissions, embeddings, chosen)
+
+    # Each stimulus once, in the order of the submissions.
+    stimuli = {_key(stimulus): stimulus for each in submissions.values() for stimulus in each.stimuli}
+    indices = {key: index for index, key in enumerate(stimuli)}
+    names = list(registry.entries)
+    embeddings = represent(names, list(stimuli.values()), registry, options, engines=engines).embeddings
+    return _score_stimuli(submissions, embeddings, indices, chosen)
 
 
 def _score_models(
-    submissions: Mapping[str, Submission], rows: Embeddings, measures: Sequence[str]
+    submissions: Mapping[str, Submission], embeddings: Embeddings, measures: Sequence[str]
 ) -> dict[str, dict[str, Score]]:
     """Average over the pairs of each submission's models the similarities on all stimuli, computed once."""
-    places = {model: place for place, model in enumerate(rows)}
+    indices = {model: index for index, model in enumerate(embeddings)}
     scores: dict[str, dict[str, Score]] = {name: {} for name in submissions}
     for measure in measures:
-        whole = _matrices(measure, rows)
-        if isinstance(whole, str) or any(matrix is None for matrix in whole.values()):
-            # One model, or two that do not go together, would leave all submissions without a score.
-            for name, submission in submissions.items():
-                own = {model: rows[model] for model in submission.models}
-                scores[name] |= _means(measure, _matrices(measure, own), np.arange(len(own)))
-            continue
+        shared = _matrices(measure, embeddings)
+        # One model, or two that do not fit together, would leave all submissions without a score.
+        is_partial = isinstance(shared, str) or any(matrix is None for matrix in shared.values())
         for name, submission in submissions.items():
-            scores[name] |= _means(measure, whole, np.array([places[model] for model in submission.models]))
+            if is_partial:
+                own = {model: embeddings[model] for model in submission.models}
+                scores[name] |= _mean_scores(measure, _matrices(measure, own), np.arange(len(own)))
+            else:
+                members = np.array([indices[model] for model in submission.models])
+                scores[name] |= _mean_scores(measure, shared, members)
     return scores
 
 
 def _score_stimuli(
     submissions: Mapping[str, Submission],
-    rows: Embeddings,
-    places: Mapping[tuple[str, str], int],
+    embeddings: Embeddings,
+    indices: Mapping[tuple[str, str], int],
     measures: Sequence[str],
 ) -> dict[str, dict[str, Score]]:
-    """Take from 1 the mean similarity of all models on each submission's stimuli, whose rows are at some places."""
+    """Compute 1 minus the mean similarity of all models on each submission's stimuli, which have indices."""
     scores: dict[str, dict[str, Score]] = {}
     for name, submission in submissions.items():
-        chosen = [places[_key(each)] for each in submission.stimuli]
-        own, scores[name] = {model: values[chosen] for model, values in rows.items()}, {}
+        chosen = [indices[_key(each)] for each in submission.stimuli]
+        own, scores[name] = {model: values[chosen] for model, values in embeddings.items()}, {}
         for measure in measures:
-            means = _means(measure, _matrices(measure, own), np.arange(len(own)))
+            means = _mean_scores(measure, _matrices(measure, own), np.arange(len(own)))
             scores[name] |= {key: mean if isinstance(mean, str) else 1 - mean for key, mean in means.items()}
     return scores
 
@@ -126,23 +130,23 @@ def _key(stimulus: Stimulus) -> tuple[str, str]:
     return stimulus.dataset_name, stimulus.image_identifier
 
 
-def _matrices(measure: str, rows: Embeddings) -> Matrices | str:
-    """Compute all readings of one measure on models, or tell why it is undefined."""
+def _matrices(measure: str, embeddings: Embeddings) -> Matrices | str:
+    """Compute all readings of one measure on models, or return the reason why it is undefined."""
     try:
-        with explain_embedding_errors(list(rows)):
+        with explain_embedding_errors(list(embeddings)):
             if measure == DEFAULT_MEASURE:
-                found = calibrated_cka(rows.values())
-                kinds = {"": found.biased, "_debiased": found.debiased, "_calibrated": found.calibrated}
+                cka = calibrated_cka(embeddings.values())
+                estimates = {"": cka.biased, "_debiased": cka.debiased, "_calibrated": cka.calibrated}
             else:
-                biased, debiased = SIMILARITY_MEASURES[measure].pairwise(rows.values())
-                kinds = {"": biased, "_debiased": debiased}
+                biased, debiased = SIMILARITY_MEASURES[measure].pairwise(embeddings.values())
+                estimates = {"": biased, "_debiased": debiased}
     except UserError as error:
         return str(error)
-    return {f"{measure}{kind}": matrix for kind, matrix in kinds.items() if f"{measure}{kind}" in readings()}
+    return {f"{measure}{kind}": matrix for kind, matrix in estimates.items() if f"{measure}{kind}" in readings()}
 
 
-def _means(measure: str, matrices: Matrices | str, members: NDArray[np.intp]) -> dict[str, Score]:
-    """Average each matrix over the pairs of some models, or give the reason why that cannot be."""
+def _mean_scores(measure: str, matrices: Matrices | str, members: NDArray[np.intp]) -> dict[str, Score]:
+    """Average each matrix over the pairs of some models, or return the reason why there is no score."""
     if isinstance(matrices, str):
         return {name: matrices for name, (own, _) in readings().items() if own == measure}
     square = np.ix_(members, members)

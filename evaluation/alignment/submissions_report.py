@@ -12,39 +12,37 @@ from typing import Any, Literal
 from jsonargparse.typing import PositiveInt
 
 from headstart.contract.challenge import challenge_path, read_challenge
-from headstart.contract.documents import CATALOG_MAX_BYTES, catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.schema import CONTRACT_VERSION
 from headstart.contract.submissions import DEFAULT_MAX_BYTES, KEYS, read_submission
+from headstart.evaluation.alignment.catalog_options import CatalogOptions
 from headstart.evaluation.alignment.scoring import conditions
 from headstart.evaluation.alignment.submission_ranking import markdown_ranking, print_ranking, rank_submissions
 from headstart.evaluation.alignment.submission_scores import readings, score_submissions
-from headstart.evaluation.embeddings import Engines, Extraction
 from headstart.metrics.similarity.catalogue import SIMILARITY_MEASURES, MeasureName
+from headstart.output.dashboard import Tables
 from headstart.output.errors import UserError
-from headstart.output.files import output_folder, refuse_other_results, write_texts
 from headstart.output.home import expand_home
-from headstart.output.markup import csv_text, escape_cell
-from headstart.output.printable import print_written, printable
+from headstart.output.markup import escape_cell
+from headstart.output.printable import printable
+from headstart.output.results_folder import ResultsFolder
 
 FILES = ("submissions.json", "submissions.csv", "agreement.csv", "submissions.md")
 SCORE_COLUMNS = ("submission", "measure", "score", "rank", "reason")
 AGREEMENT_COLUMNS = ("measure", "kendall_tau", "swapped_pairs", "compared_pairs")
 
 
+class SubmissionsResults(CatalogOptions, ResultsFolder):
+    """Options of `headstart submissions-report` that it shares with other commands, and the folder of its results."""
+
+
 def submissions_report(
     submissions: str | list[str],
     team: Literal["blue", "red"] | None = None,
-    registry: str | None = None,
-    catalog: str | None = None,
     challenge: str | None = None,
     measures: list[MeasureName] | None = None,
     output: str = "runs/submissions-report",
-    overwrite: bool = False,
     max_submission_bytes: PositiveInt = DEFAULT_MAX_BYTES,
-    max_catalog_bytes: PositiveInt = CATALOG_MAX_BYTES,
-    workers: PositiveInt | None = None,
-    ray: str | None = None,
-    extraction: Extraction = Extraction(),  # noqa: B008 - frozen
+    **options: Any,
 ) -> dict[str, Any]:
     """Rank one team's submissions by every measure of similarity, and say where the contract's ranking would change.
 
@@ -53,49 +51,51 @@ def submissions_report(
     Args:
         submissions: JSON files, patterns such as 'blue/*.json', or folders, of which every submission counts.
         team: Team that the submissions must be of; by default that of the first.
-        registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
-        catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
         challenge: Challenge whose rules the submissions have to keep beside the contract's: a YAML file, or the name of
             one in configs/challenge.
         measures: Measures of similarity beside linear CKA, which is the contract's; by default all.
         output: Folder for submissions.json, submissions.csv, agreement.csv and submissions.md.
-        overwrite: Replace results of another configuration that lie in the folder.
         max_submission_bytes: Larger submissions are refused.
-        max_catalog_bytes: Larger catalogs are refused.
-        workers: Run so many models side by side, each in a process of its own.
-        ray: Run models on the Ray cluster at this address, or on that of this machine with `auto`.
-        extraction: How embeddings are computed.
+        **options: Options of `SubmissionsResults`.
 
     Returns:
         What submissions.json holds.
     """
-    folder = output_folder("output", output)
-    known = read_registry(registry_path(registry))
-    stimuli = read_catalog(catalog_path(catalog), int(max_catalog_bytes))
+    results = SubmissionsResults(default=output, names=FILES, output=output, **options)
+    registry, catalog = results.registry, results.catalog
     rules = None if challenge is None else read_challenge(challenge_path(challenge))
     paths = _find([submissions] if isinstance(submissions, str) else submissions, int(max_submission_bytes))
-    read = {}
-    for name, path in _named(paths).items():
-        read[name] = read_submission(path, known, stimuli, team, int(max_submission_bytes), rules)
-        team = read[name].team
-    if team == "red" and len(known.entries) < 2:
-        raise UserError(f"registry: {str(known.path)!r} has one model; CKA compares two or more")
-    models = list(known.entries) if team == "red" else sorted({name for each in read.values() for name in each.models})
+    checked = {}
+    for name, path in _name_submissions(paths).items():
+        checked[name] = read_submission(path, registry, catalog, team, int(max_submission_bytes), rules)
+        team = checked[name].team
+    if team == "red":
+        models = list(registry.entries)
+        if len(models) < 2:
+            raise UserError(f"registry: {str(registry.path)!r} has one model; CKA compares two or more")
+    else:
+        models = sorted({model for each in checked.values() for model in each.models})
+
     chosen = list(SIMILARITY_MEASURES) if measures is None else measures
-    shared = conditions(known, stimuli, models, extraction)
-    digests = {name: each.sha256 for name, each in read.items()}
-    made_from: dict[str, Any] = {"contract_version": CONTRACT_VERSION, "team": team, "digests/submissions": digests}
-    made_from["measures"] = list(readings(chosen))
-    made_from["challenge"] = None if rules is None else rules.name
-    made_from["digests/challenge"] = None if rules is None else rules.digest
-    refuse_other_results([folder / name for name in FILES], {**shared, **made_from}, overwrite)
-    ranking = rank_submissions(score_submissions(read, known, stimuli, extraction, Engines(workers, ray), chosen))
+    shared = conditions(registry, catalog, models, results.extraction)
+    digests = {name: each.sha256 for name, each in checked.items()}
+    made_from = {
+        "contract_version": CONTRACT_VERSION,
+        "team": team,
+        "digests/submissions": digests,
+        "measures": list(readings(chosen)),
+        "challenge": None if rules is None else rules.name,
+        "digests/challenge": None if rules is None else rules.digest,
+    }
+    results.check_configuration({**shared, **made_from})
+
+    scores = score_submissions(checked, registry, catalog, results.extraction, results, chosen)
     document: dict[str, Any] = {
         "contract_version": CONTRACT_VERSION,
         "team": team,
         **({} if rules is None else {"challenge": rules.name}),
-        "n_submissions": len(read),
-        **ranking,
+        "n_submissions": len(checked),
+        **rank_submissions(scores),
         "extraction": shared["extraction"],
         "digests": {
             **{name: shared[f"digests/{name}"] for name in ("registry", "catalog", "networks")},
@@ -103,20 +103,20 @@ def submissions_report(
             **({} if rules is None else {"challenge": rules.digest}),
         },
     }
-    files = write_texts(folder, dict(zip(FILES, _texts(document), strict=True)))
+    results.write(document, _tables(document), {"submissions.md": markdown_ranking(document)})
     print_ranking(document)
-    print_written(files)
+    results.print_written()
     return document
 
 
-def _find(given: Sequence[str], max_bytes: int) -> list[Path]:
-    """Find the files of submissions that are meant by files, patterns and folders, each once.
+def _find(sources: Sequence[str], max_bytes: int) -> list[Path]:
+    """Find the files of submissions, given as files, patterns and folders, each once.
 
     Raises:
         UserError: One of these means no file, or there are fewer than 2 in all.
     """
-    found: dict[Path, Path] = {}
-    for each in given:
+    files: dict[Path, Path] = {}
+    for each in sources:
         path = expand_home(each)
         if path.is_dir():
             paths = [file for file in sorted(path.rglob("*.json")) if _may_be_submission(file, max_bytes)]
@@ -127,14 +127,14 @@ def _find(given: Sequence[str], max_bytes: int) -> list[Path]:
             paths = sorted(anchor.glob(str(path.relative_to(path.anchor))))
         if not paths:
             raise UserError(f"submissions: {each!r} has no submission; give files, patterns or folders that have")
-        found |= {file.resolve(): file for file in paths}
-    if len(found) < 2:
-        raise UserError(f"submissions: {len(found)} given, but a ranking needs 2 or more")
-    return list(found.values())
+        files |= {file.resolve(): file for file in paths}
+    if len(files) < 2:
+        raise UserError(f"submissions: {len(files)} given, but a ranking needs 2 or more")
+    return list(files.values())
 
 
 def _may_be_submission(path: Path, max_bytes: int) -> bool:
-    """Tell whether a file of a folder is to be read as a submission; what cannot be told is, so that it is named."""
+    """Whether a file of a folder is read as a submission; unreadable files are, so that an error names them."""
     if not path.is_file():
         return False
     try:
@@ -144,8 +144,8 @@ def _may_be_submission(path: Path, max_bytes: int) -> bool:
     return isinstance(document, dict) and not set(KEYS.values()).isdisjoint(document)
 
 
-def _named(paths: Sequence[Path]) -> dict[str, Path]:
-    """Name submissions by their files, and where these have the same name by their folders, too."""
+def _name_submissions(paths: Sequence[Path]) -> dict[str, Path]:
+    """Return the files by name, with their folders where two files have the same name."""
     names = [path.stem for path in paths]
     if len(set(names)) < len(names):
         common = os.path.commonpath([path.absolute().parent for path in paths])
@@ -153,19 +153,14 @@ def _named(paths: Sequence[Path]) -> dict[str, Path]:
     return {printable(name): path for name, path in zip(names, paths, strict=True)}
 
 
-def _texts(document: dict[str, Any]) -> list[str]:
-    """Write the files' texts, in the order of `FILES`."""
+def _tables(document: dict[str, Any]) -> Tables:
+    """Return the columns and rows of the CSV files."""
     scores = [
-        (escape_cell(name), reading, each["score"], each["rank"], escape_cell(each["reason"]))
-        for name, found in document["scores"].items()
-        for reading, each in found.items()
+        (escape_cell(name), reading, score["score"], score["rank"], escape_cell(score["reason"]))
+        for name, by_reading in document["scores"].items()
+        for reading, score in by_reading.items()
     ]
     agreement = [
         (reading, *(each[column] for column in AGREEMENT_COLUMNS[1:])) for reading, each in document["measures"].items()
     ]
-    return [
-        json.dumps(document, indent=1, allow_nan=False) + "\n",
-        csv_text(SCORE_COLUMNS, scores),
-        csv_text(AGREEMENT_COLUMNS, agreement),
-        markdown_ranking(document),
-    ]
+    return {"submissions": (SCORE_COLUMNS, scores), "agreement": (AGREEMENT_COLUMNS, agreement)}

@@ -16,7 +16,7 @@ from headstart.contract.challenge import challenge_path, read_challenge
 from headstart.contract.documents import catalog_path, read_catalog, read_registry, registry_path
 from headstart.contract.problems import ContractError
 from headstart.contract.submissions import check_submission
-from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.evaluation.alignment.scoring import score
 from headstart.output.errors import UserError, reason_of
 from headstart.portal.records.scores import Scores
@@ -97,7 +97,7 @@ def _plot_heatmap(document: dict[str, Any]) -> bytes:
     with TemporaryDirectory() as folder:
         path = Path(folder) / "heatmap.png"
         title = f"Linear CKA (biased), {document['n_stimuli']} stimuli"
-        draw_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, path, "linear CKA")
+        plot_heatmap(pairwise["names"], np.array(pairwise["biased"]), title, path, "linear CKA")
         return path.read_bytes()
 
 

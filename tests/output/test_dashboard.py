@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import wandb
 
-from headstart.evaluation.alignment.heatmap import draw_heatmap
+from headstart.evaluation.alignment.heatmap import plot_heatmap
 from headstart.output.dashboard import (
     MODES,
     Dashboard,
@@ -61,7 +61,7 @@ def mirror_score(folder: Path, options: Dashboard, document: dict[str, Any] = DO
     folder.mkdir(exist_ok=True)
     files = [folder / "score.json", folder / "heatmap.png"]
     files[0].write_text(json.dumps(document))
-    draw_heatmap(NAMES, BIASED, "CKA", files[1])
+    plot_heatmap(NAMES, BIASED, "CKA", files[1])
     check_dashboard(options)
     publish(options, describe_score(document, files), folder / "mirror")
     return files

@@ -24,9 +24,8 @@ SHOWN = r"[bold red]vit[/b]\u202e\u2066\u200b\ufeff\x1b[31m\x9b\x07"
 
 def print_scored() -> None:
     pairwise = {"names": [HOSTILE, "b"], "biased": [[1.0, 0.5], [0.5, 1.0]]}
-    print_score(
-        {"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9, "pairwise": pairwise}, [Path(HOSTILE)]
-    )
+    print_score({"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9, "pairwise": pairwise})
+    print_written([Path(HOSTILE)])
 
 
 def show_progress() -> None:

@@ -246,7 +246,7 @@ def test_the_similarities_of_few_models_are_printed(
     similarity = (np.eye(count) + np.arange(count) / 100 + np.arange(count)[:, None] / 100).tolist()
     names = [f"model_{'x' * 20}_{i}" for i in range(count)]
     document = {"mean_cka_biased": 0.5, "mean_cka_debiased": None, "n_stimuli": 9}
-    print_score({**document, "pairwise": {"names": names, "biased": similarity}}, [])
+    print_score({**document, "pairwise": {"names": names, "biased": similarity}})
     out = capsys.readouterr().out
     assert max(map(len, out.partition("mean pairwise")[0].splitlines()), default=0) <= 80
     shown = [f"{value:.3f}" for row in similarity for value in row]

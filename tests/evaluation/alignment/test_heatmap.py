@@ -18,7 +18,7 @@ from PIL import Image
 from scipy.cluster.hierarchy import cophenet, leaves_list, linkage
 from scipy.spatial.distance import squareform
 
-from headstart.evaluation.alignment.heatmap import cluster, draw_heatmap
+from headstart.evaluation.alignment.heatmap import cluster, plot_heatmap
 
 Matrix = NDArray[np.float64]
 
@@ -78,7 +78,7 @@ def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(Figure, "savefig", keep)
 
     def run(names: list[str], matrix: Matrix, title: str = "CKA") -> Picture:
-        draw_heatmap(names, matrix, title, tmp_path / "heatmap.png")
+        plot_heatmap(names, matrix, title, tmp_path / "heatmap.png")
         return Picture(saved[-1])
 
     return run
@@ -184,7 +184,7 @@ def test_names_of_very_many_models_do_not_overlap(tmp_path: Path, monkeypatch: p
         written.append(self)
 
     monkeypatch.setattr(Figure, "savefig", keep)
-    draw_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), "", tmp_path / "heatmap.png")
+    plot_heatmap([f"Äg_{i}" for i in range(240)], draw_similarities(240), "", tmp_path / "heatmap.png")
     picture = Picture(written[0])
     assert picture.heat.get_window_extent().width <= 36 * picture.figure.dpi
     renderer = FigureCanvasAgg(picture.figure).get_renderer()  # type: ignore[no-untyped-call]
@@ -246,7 +246,7 @@ def test_names_are_no_markup(drawn: Any) -> None:
 
 def test_picture_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "heatmap.png"
-    draw_heatmap(["a", "b"], draw_similarities(2), "", path)
+    plot_heatmap(["a", "b"], draw_similarities(2), "", path)
     with Image.open(path) as picture:
         picture.load()
         assert picture.format == "PNG"
@@ -261,7 +261,7 @@ def test_picture_is_complete_or_absent(tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(Figure, "savefig", fail)
     with pytest.raises(OSError, match="No space left"):
-        draw_heatmap(["a", "b", "c"], draw_similarities(3), "", path)
+        plot_heatmap(["a", "b", "c"], draw_similarities(3), "", path)
     assert path.read_bytes() == whole
     assert [Path(name).suffix for name in partial] == [".partial"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["heatmap.png"]

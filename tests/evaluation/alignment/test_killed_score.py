@@ -12,9 +12,10 @@ from typing import Any, NoReturn
 import pytest
 
 from headstart.evaluation.alignment import score_files
-from headstart.evaluation.alignment.score_files import result_files, write_score
+from headstart.evaluation.alignment.score_files import result_names, write_score
 from headstart.metrics.similarity.catalogue import DEFAULT_MEASURE
 from headstart.output.errors import UserError
+from headstart.output.results_folder import ResultsFolder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
 
@@ -34,7 +35,8 @@ def write(folder: Path, log: Path, value: float = 0.5) -> list[Path]:
         "extraction": {},
         "digests": {},
     }
-    return write_score(document, result_files(folder, DEFAULT_MEASURE, True, False), log, {})
+    names = result_names(DEFAULT_MEASURE, True, ["png"], False)
+    return write_score(document, ResultsFolder(str(folder), names), log, {})
 
 
 def killed(step: int, work: Callable[[], object]) -> bool:
@@ -70,7 +72,7 @@ def records(log: Path) -> list[dict[str, Any]]:
 
 @pytest.fixture(autouse=True)
 def blank(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(score_files, "draw_heatmap", lambda names, values, title, path, label: path.write_bytes(b"png"))
+    monkeypatch.setattr(score_files, "_plot_heatmap", lambda document, path, figure_format: path.write_bytes(b"png"))
 
 
 @pytest.mark.parametrize("before", [False, True])

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from headstart.evaluation.alignment.score_log import Placement, append_score, log_folder
+from headstart.evaluation.alignment.score_log import ScoreFile, append_score, log_folder
 from headstart.output.errors import UserError
 
 ROOT = Path(__file__).parents[3]
@@ -149,9 +149,9 @@ def test_failed_write_leaves_the_log_as_it_was(
 @pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
 def test_what_is_no_file_in_place_of_the_note(tmp_path: Path, make: Callable[[Path], None]) -> None:
     make(tmp_path / "scores.pending.json")
-    placement = Placement(tmp_path / "score.json", "digest", lambda: None)
+    file = ScoreFile(tmp_path / "score.json", "digest", lambda: None)
     with pytest.raises(UserError, match=r"^log_dir: .* \(scores\.pending\.json is no regular file\); choose another"):
-        append_score(tmp_path, {"score": 1}, placement)
+        append_score(tmp_path, {"score": 1}, file)
     assert not (tmp_path / "scores.jsonl").exists()
 
 

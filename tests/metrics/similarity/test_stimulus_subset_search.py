@@ -114,8 +114,9 @@ def test_location_scale_and_precision_of_embeddings_do_not_matter() -> None:
     embeddings = make_catalog(30, seed=2)
     before = [each.copy() for each in embeddings]
     found = find(embeddings, 5)
-    moved = find([1e-3 * each + 70 for each in embeddings], 5)
-    single = find([each.astype(np.float32) for each in embeddings], 5)
+    shifted: Embeddings = [1e-3 * each + 70 for each in embeddings]
+    rounded: Embeddings = [each.astype(np.float32) for each in embeddings]
+    moved, single = find(shifted, 5), find(rounded, 5)
     assert moved.chosen == single.chosen == found.chosen
     assert moved.value == pytest.approx(found.value, abs=1e-9)
     for each, old in zip(embeddings, before, strict=True):
