@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import csv
-import json
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import write_texts
-from headstart.output.markup import csv_text
 
 PERFORMANCE_COLUMNS = ("source", "target", "performance")
 # The plain layout of what `headstart stability` reads.
@@ -90,16 +86,3 @@ def read_performances(
             f"and the targets {', '.join(targets)}"
         )
     return found
-
-
-def write_scores(
-    folder: Path,
-    names: Sequence[str],
-    document: Mapping[str, Any],
-    rows: Iterable[Sequence[Any]],
-    report: str,
-    columns: Sequence[str] = SCORE_COLUMNS,
-) -> list[Path]:
-    """Write the document, the table under its columns and the report under their names, as `write_texts` does."""
-    texts = json.dumps(document, indent=1, allow_nan=False) + "\n", csv_text(columns, rows), report
-    return write_texts(folder, dict(zip(names, texts, strict=True)))

@@ -1,7 +1,8 @@
-"""What a source model makes of a target's photos: features and, from the same pass, its head's probabilities."""
+"""Features of a target's photos by a source model, and from the same pass the probabilities of its head."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,9 +10,11 @@ from numpy.typing import NDArray
 
 from headstart.contract.schema import ModelEntry
 from headstart.evaluation.embeddings import Extraction, Job, choose_taps, embed
+from headstart.evaluation.sources.scores import Metrics
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.transferability.left_out import divide, divide_groups
-from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec
+from headstart.metrics.transferability.source_facts import SourceFacts
+from headstart.modules.networks.spec import CLASSIFIERS, NetworkSpec, prefix_model_errors
 from headstart.modules.networks.taps import SOURCE_HEAD
 from headstart.output.errors import UserError
 from headstart.store.row_store import StoredRows
@@ -19,15 +22,16 @@ from headstart.store.row_store import StoredRows
 
 @dataclass(frozen=True)
 class SourceFeatures:
-    """What a source model makes of a target's photos.
+    """Features of a target's photos, or of pixels sampled from them, by a source model.
 
     Attributes:
         features: float32 `[samples, features]`.
-        logits: What the source head gives, float32 `[samples, source classes]`; None where there is no head.
+        logits: Outputs of the source head, float32 `[samples, source classes]`; None where there is no head.
         weights: SHA-256 of the loaded weights.
-        computed: Rows that were computed now, rather than read.
+        computed: Number of rows that were computed and not read.
         labels: Class of each sample, `[samples]`: of a photo, or of a sampled pixel.
-        photos: Place of the photo that a pixel is of, `[samples]`; None where samples are photos.
+        photos: Index of each pixel's photo, `[samples]`; None where samples are photos.
+        seconds: Time in which the features were computed or read.
     """
 
     features: NDArray[np.float32]
@@ -36,6 +40,7 @@ class SourceFeatures:
     computed: int
     labels: NDArray[np.int64]
     photos: NDArray[np.int64] | None = None
+    seconds: float = 0.0
 
     def divide(self, parts: int, seed: int) -> NDArray[np.int64]:
         """Divide the samples into parts that are left out in turn, `[samples]`; the pixels of a photo stay together."""
@@ -44,7 +49,7 @@ class SourceFeatures:
         return divide_groups(self.photos, self.labels, parts, seed)
 
     def probabilities(self) -> NDArray[np.float64] | None:
-        """Give the source head's probabilities, `[samples, source classes]`: the softmax of its logits."""
+        """Compute the source head's probabilities, `[samples, source classes]`: the softmax of its logits."""
         if self.logits is None:
             return None
         exponents = self.logits.astype(np.float64)
@@ -55,11 +60,11 @@ class SourceFeatures:
 
 
 def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options: Extraction) -> Job:
-    """Say what is to be computed of a target by a source model.
+    """Return the embeddings to compute of a target by a source model.
 
     Args:
         entry: The source model.
-        network: The network that it means.
+        network: Its network.
         target: The target.
         options: How features are computed.
     """
@@ -72,14 +77,14 @@ def source_job(entry: ModelEntry, network: NetworkSpec, target: Target, options:
 def source_features(
     job: Job, target: Target, stored: StoredRows | None = None, before: int = 0, after: int = 0
 ) -> SourceFeatures:
-    """Give what a source model makes of a target, running its network on those photos only that have no row yet.
+    """Compute the features of a target by a source model, running its network only on photos without a stored row.
 
     Args:
-        job: What is to be computed.
+        job: The embeddings to compute.
         target: The target.
-        stored: The rows, where they are computed already.
-        before: Photos that other networks were run on before, of which the progress tells, too.
-        after: Photos that others are still to be run on.
+        stored: The rows, where they are already computed.
+        before: Photos that other networks were run on before, which the progress counts too.
+        after: Photos that other networks are run on afterwards, which the progress counts too.
 
     Returns:
         Features and logits of the target's photos, in order.
@@ -97,3 +102,25 @@ def source_features(
     width, *head = table.notes["widths"]
     logits = table.rows[:, width:] if head else None
     return SourceFeatures(table.rows[:, :width], logits, table.notes["weights"], table.computed, target.photos.labels)
+
+
+def source_facts(networks: Mapping[str, NetworkSpec], metrics: Metrics) -> dict[str, SourceFacts]:
+    """Return the facts of source models that the metrics take, by source.
+
+    Args:
+        networks: Networks of the source models, by their names.
+        metrics: The metrics.
+
+    Raises:
+        UserError: The parameters of a network are counted, and it cannot be built.
+    """
+    if not any("facts" in metric.data for metric in metrics.values()):
+        return dict.fromkeys(networks, SourceFacts())
+    # Stored features do without torch.
+    from headstart.modules.networks.facts import count_parameters, known_accuracy
+
+    facts = {}
+    for name, network in networks.items():
+        with prefix_model_errors(name):
+            facts[name] = SourceFacts(count_parameters(network), known_accuracy(network))
+    return facts

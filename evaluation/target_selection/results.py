@@ -1,4 +1,4 @@
-"""What the metrics say of one source model on a pool of targets."""
+"""Scores of one source model on a pool of targets."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES, Meas
 
 @dataclass(frozen=True)
 class RankedTargets(Scored):
-    """What the metrics say of the targets of a pool.
+    """The targets of a pool with their scores.
 
     Attributes:
-        classes: Numbers of classes of each target, ascending.
+        classes: Classes of each target as indices, ascending.
         photos: Number of photos of each target.
         dataset: The data set that they are made of.
     """
@@ -29,20 +29,15 @@ class RankedTargets(Scored):
     photos: Sequence[int]
     dataset: Target
 
-    @property
-    def targets(self) -> list[str]:
-        """Names of the targets."""
-        return list(self.scores)
-
     @cached_property
     def sizes(self) -> list[int]:
         """Number of classes of each target."""
-        return [len(chosen) for chosen in self.classes]
+        return [len(classes) for classes in self.classes]
 
     @property
     def repeated(self) -> int:
         """Number of targets that have the same classes as an earlier one."""
-        return len(self.classes) - len({tuple(chosen.tolist()) for chosen in self.classes})
+        return len(self.classes) - len({tuple(classes.tolist()) for classes in self.classes})
 
     def kendall_with_num_classes(self) -> dict[str, float | None]:
         """Correlate the ranking of the targets by every metric with that by NumC, fewer classes first.
@@ -52,23 +47,23 @@ class RankedTargets(Scored):
         return self._measure(kendall, [-float(size) for size in self.sizes])
 
     def measures(self) -> dict[Measure, dict[str, float | None]]:
-        """Measure how well every metric foretells the performances.
+        """Measure how well every metric predicts the performances.
 
         Returns:
             By measure and metric, None where one is undefined; nothing where not all performances are known.
         """
-        if any(name not in self.performances for name in self.targets):
+        if not set(self.scores) <= set(self.performances):
             return {}
-        reached = [self.performances[name] for name in self.targets]
+        reached = [self.performances[name] for name in self.scores]
         return {name: self._measure(measure.compute, reached) for name, measure in EVALUATION_MEASURES.items()}
 
     def _measure(
         self, compute: Callable[[ArrayLike, ArrayLike], float], performances: Sequence[float]
     ) -> dict[str, float | None]:
-        found: dict[str, float | None] = dict.fromkeys(self.metrics)
+        measured: dict[str, float | None] = dict.fromkeys(self.metrics)
         # A metric that ranks nothing would be measured by its rounding errors.
         for metric in self.ranking.ranks:
             values = [score for scores in self.scores.values() if (score := scores[metric].value) is not None]
             value = compute(values, performances)
-            found[metric] = value if math.isfinite(value) else None
-        return found
+            measured[metric] = value if math.isfinite(value) else None
+        return measured

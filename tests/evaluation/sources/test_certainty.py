@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from headstart.evaluation.sources.certainty import Certainty, find_certainty, say_answer
+from headstart.evaluation.sources.certainty import Certainty, describe_first, find_certainty
 from headstart.evaluation.sources.scores import Score
 
 WIGGLE = (0.01, -0.01, 0.02, -0.02, 0.0)
@@ -40,14 +40,14 @@ def test_the_answer_says_what_the_photos_tell() -> None:
         "GBC": certainty("A", "B", "C", "D", apart=[(0, 2), (0, 3)]),
         "LogME": certainty("C", "A", "B", "D", apart=[(0, 1), (1, 3)]),
     }
-    assert say_answer("A", ["B", "C", "D"], certainties) == [
+    assert describe_first("A", ["B", "C", "D"], certainties) == [
         "First by mean rank: A.",
         "The photos tell that it is better than C under 1 of 2 metrics (worse under LogME).",
         "The photos tell that it is better than D under every metric.",
         "No metric can tell it from B by these photos.",
     ]
-    assert say_answer("A", ["B"], {}) == ["First by mean rank: A."]
-    assert say_answer("A", ["B", "C"], certainties, ["B"]) == [
+    assert describe_first("A", ["B"], {}) == ["First by mean rank: A."]
+    assert describe_first("A", ["B", "C"], certainties, ["B"]) == [
         "First by mean rank: A, B, alike.",
         "The photos tell that A is better than C under 1 of 2 metrics (worse under LogME).",
         "No metric can tell A from B by these photos.",

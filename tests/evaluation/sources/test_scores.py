@@ -61,7 +61,7 @@ def test_sources_of_one_kind_are_not_told_apart_because_they_are_scaled() -> Non
                 scores[name] = score_source(etran, Inputs(features, LABELS), parts, progress)
         found = find_certainty(compare_sources(etran, scores), "etran")
         assert found is not None
-        apart += bool(found.apart.any())
+        apart += bool(found.differ.any())
     assert apart <= 2
 
 

@@ -221,7 +221,7 @@ def test_origin_of_the_scores_is_told(run: Callable[..., Any]) -> None:
 
 def test_dashboard_mirrors_scores_and_files(run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr("headstart.evaluation.sources.transferability.publish", lambda *given: published.append(given))
+    monkeypatch.setattr("headstart.output.results_folder.publish", lambda *given: published.append(given))
     scored = run("--metrics=[h_score, leep]", "--logger=true", "--dashboard.project=mine")
     ((dashboard, result, place),) = published
     assert (dashboard.project, result.job_type, place) == ("mine", "transferability", scored.folder)

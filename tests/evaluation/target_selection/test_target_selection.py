@@ -14,7 +14,6 @@ from headstart import evaluate
 from headstart.datamodules.row_computation import ComputedRows
 from headstart.evaluation.stability.table import read_table
 from headstart.evaluation.tables import SCORE_COLUMNS
-from headstart.evaluation.target_selection import target_selection
 from headstart.metrics.ranking.ranking_measures import weighted_kendall
 
 CLASSES = ("ant", "bee", "cat", "dog", "eel", "fox")
@@ -255,7 +254,7 @@ def test_the_tables_of_two_sources_together_are_one_for_a_stability_study(run: R
 
 def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     published: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(target_selection, "publish", lambda *given: published.append(given))
+    monkeypatch.setattr("headstart.output.results_folder.publish", lambda *given: published.append(given))
     out = run("--metrics=[num_classes]", "--logger=true")
     [(_, result, folder)] = published
     targets = json.loads((out / "targets.json").read_text())["targets"]
@@ -267,7 +266,7 @@ def test_the_dashboard_is_given_the_table_and_the_files(run: Run, monkeypatch: p
         == list(targets)
     )
     assert result.document["kendall_with_num_classes"] == {"num_classes": None}
-    assert [path.name for path in result.files] == ["targets.json", "scores.csv", "report.md"]
+    assert [path.name for path in result.files] == ["scores.csv", "report.md", "targets.json"]
 
 
 def test_results_of_another_configuration_are_not_replaced_unasked(run: Run, refused: Callable[..., str]) -> None:

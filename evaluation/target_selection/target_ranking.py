@@ -1,11 +1,11 @@
-"""The report on a pool of targets: targets ranked by every metric, beside the number of their classes."""
+"""The report on a pool of targets, ranked by every metric and by the number of their classes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from headstart.evaluation.sources.report import baseline_remarks, ranked_table, tie_remarks
+from headstart.evaluation.sources.ranked_table import baseline_remarks, ranked_table, tie_remarks
 from headstart.evaluation.target_selection.results import RankedTargets
 from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
 from headstart.output.markup import escape_markdown, escape_names
@@ -20,12 +20,12 @@ LEGEND = (
 TAU = "tau with NumC"
 TAU_LEGEND = (
     "tau with NumC: Kendall's tau-b between the ranking of the targets by the metric and that by the number of their "
-    "classes alone, fewer first; 1 says that the metric ranks them no otherwise."
+    "classes alone, fewer first; 1 says that both rankings are the same."
 )
 # Agostinelli et al., How stable are Transferability Metrics evaluations?, ECCV 2022, section 7 and table 4.
 VARYING_WARNING = (
     "Warning: the targets have from {least} to {most} classes. Fewer classes make an easier target, so that counting "
-    "them foretells performance about as well as the best metrics do: weighted Kendall 0.87 against 0.90 on average in "
+    "them predicts performance about as well as the best metrics do: weighted Kendall 0.87 against 0.90 on average in "
     "Agostinelli et al. (ECCV 2022), table 4a. Such a pool rewards a metric for a bias toward few classes, and is not "
     "fit to compare metrics; they advise a fixed number of classes (section 7): --class_share=half."
 )
@@ -33,7 +33,7 @@ VARYING_WARNING = (
 
 def print_target_ranking(results: RankedTargets) -> None:
     """Print the metrics, the targets that rank first, and the warnings."""
-    more = len(results.targets) - PRINTED_TARGETS
+    more = len(results.scores) - PRINTED_TARGETS
     print_table("metrics", _metric_table(results))
     title = f"targets by mean rank{f'; {more} more are in report.md' if more > 0 else ''}"
     print_table(title, _target_table(results)[: PRINTED_TARGETS + 1])
@@ -43,7 +43,7 @@ def print_target_ranking(results: RankedTargets) -> None:
 def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
     """Write the report in Markdown; the document is the content of `targets.json`."""
     settings = (
-        f"{len(results.targets)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
+        f"{len(results.scores)} targets of classes of {document['dataset']} ({document['split']} photos, class share "
         f"{document['class_share']}, seed {document['seed']}); source model {document['source']}; GBC along the axes "
         f"of {document['gbc_axes']}."
     )
@@ -55,14 +55,14 @@ def target_report(results: RankedTargets, document: Mapping[str, Any]) -> str:
 
 
 def _metric_table(results: RankedTargets) -> list[list[str]]:
-    """Tabulate the metrics: which target they rank first and last, how they go with NumC, and their time."""
+    """Tabulate the metrics: the targets they rank first and last, their correlation with NumC, and their time."""
     with_num_classes, measures = results.kendall_with_num_classes(), results.measures()
     titles = [EVALUATION_MEASURES[name].title for name in measures]
     rows = [["metric", "best target", "worst target", TAU, *titles, "seconds for all targets"]]
     for name, metric in results.metrics.items():
         ranks = results.ranking.ranks.get(name)
         ends = ["–", "–"] if ranks is None else [min(ranks, key=ranks.__getitem__), max(ranks, key=ranks.__getitem__)]
-        measured = [format_number(found[name], ".3f") for found in measures.values()]
+        measured = [format_number(values[name], ".3f") for values in measures.values()]
         seconds = sum(scores[name].seconds for scores in results.scores.values())
         rows.append([metric.title, *ends, format_number(with_num_classes[name], ".3f"), *measured, f"{seconds:.2f}"])
     return rows
@@ -71,25 +71,22 @@ def _metric_table(results: RankedTargets) -> list[list[str]]:
 def _target_table(results: RankedTargets) -> list[list[str]]:
     """Tabulate the targets by their mean rank."""
     numbers = {"classes": results.sizes, "photos": results.photos}
-    columns = {title: dict(zip(results.targets, map(str, values), strict=True)) for title, values in numbers.items()}
+    columns = {title: dict(zip(results.scores, map(str, values), strict=True)) for title, values in numbers.items()}
     return ranked_table(results, "target", columns, ".1f")
 
 
 def _remarks(results: RankedTargets) -> list[str]:
-    """Warn of what the pool cannot show, and say why scores are missing."""
+    """Return warnings about the pool, and the reasons for missing scores."""
     least, most = min(results.sizes), max(results.sizes)
-    lines = [
-        VARYING_WARNING.format(least=least, most=most)
-        if least < most
-        else f"All targets have {least} classes, so that NumC ranks none of them."
-    ]
+    varying = VARYING_WARNING.format(least=least, most=most)
+    lines = [varying if least < most else f"All targets have {least} classes, so that NumC ranks none of them."]
     if results.repeated:
         lines.append(
-            f"Warning: {results.repeated} of {len(results.targets)} targets have the same classes as an earlier one; "
+            f"Warning: {results.repeated} of {len(results.scores)} targets have the same classes as an earlier one; "
             "the data set has too few classes for so many different targets."
         )
     lines += results.dataset.remarks()
-    lines += [*baseline_remarks(results, "targets", of_source=True), *tie_remarks(results, "targets")]
+    lines += [*baseline_remarks(results, "targets", "facts"), *tie_remarks(results, "targets")]
     for name, metric in results.metrics.items():
         if reasons := results.missing(name):
             count = sum(map(len, reasons.values()))

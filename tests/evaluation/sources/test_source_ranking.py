@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from headstart.evaluation.sources.report import print_source_ranking, source_report
 from headstart.evaluation.sources.results import RankedSources
 from headstart.evaluation.sources.scores import Score
+from headstart.evaluation.sources.source_ranking import print_source_ranking, source_report
 from headstart.evaluation.sources.targets import Target
 from headstart.metrics.transferability.catalogue import METRICS
 
@@ -44,7 +44,7 @@ def results() -> list[RankedSources]:
         }
         for source, values in VALUES.items()
     }
-    return [RankedSources(CHOSEN, scores, {"good": 0.9}, target, {}, {"good": 1.5, "bad|*ly*": 2.5})]
+    return [RankedSources(CHOSEN, scores, {"good": 0.9}, target, {"good": 1.5, "bad|*ly*": 2.5})]
 
 
 def test_markdown(results: list[RankedSources]) -> None:
@@ -76,7 +76,7 @@ def test_print_breaks_no_number(
 
 
 def test_nothing_heavy_is_imported_with_the_modules() -> None:
-    names = ("metric_names", "report", "results", "scores", "source_features", "targets")
+    names = ("metric_names", "source_ranking", "results", "scores", "source_features", "targets")
     modules = [f"headstart.evaluation.sources.{name}" for name in names]
     heavy = {"torch", "lightning", "torchmetrics", "torchvision", "timm", "wandb", "modal", "open_clip"}
     code = f"import sys, {', '.join(modules)}; assert not {heavy!r} & set(sys.modules)"
@@ -89,5 +89,5 @@ def test_sources_of_the_same_mean_rank_are_first_alike() -> None:
     values = {"one": (1.0, 0.0), "other": (0.0, 1.0), "last": (-1.0, -1.0)}
     chosen = {name: METRICS[name] for name in ("leep", "gbc")}
     scores = {name: {m: Score(v, 0.1) for m, v in zip(chosen, its, strict=True)} for name, its in values.items()}
-    found = RankedSources(chosen, scores, {}, target, {}, dict.fromkeys(values, 0.1))
+    found = RankedSources(chosen, scores, {}, target, dict.fromkeys(values, 0.1))
     assert "First by mean rank: one, other, alike.  " in source_report([found], DOCUMENT).splitlines()

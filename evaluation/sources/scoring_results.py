@@ -1,0 +1,76 @@
+"""The results folder of commands that score source models, with the checks and options that these share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from headstart.contract.documents import Registry
+from headstart.evaluation.embeddings import Extraction
+from headstart.evaluation.sources.metric_names import digest_metrics
+from headstart.evaluation.sources.scores import Metrics
+from headstart.modules.networks.spec import NetworkSpec
+from headstart.output.results_folder import DashboardResults
+
+# The document, the table and the report.
+TABLE, REPORT = "scores.csv", "report.md"
+Table = tuple[Sequence[str], Sequence[Sequence[Any]]]
+
+
+class ScoringResults(DashboardResults):
+    """Results of a command that scores source models.
+
+    Args:
+        default: As for `ResultsFolder`.
+        document: Name of the JSON document.
+        extraction: How features are computed.
+        **options: Options of `DashboardResults`.
+
+    Attributes:
+        digests: Digests of the files that the scores follow from, once `check_sources` has run.
+    """
+
+    def __init__(
+        self,
+        default: str,
+        document: str,
+        extraction: Extraction = Extraction(),  # noqa: B008 - frozen
+        **options: Any,
+    ) -> None:
+        super().__init__(default, (document, TABLE, REPORT), **options)
+        self.extraction = extraction
+        self.digests: dict[str, Any] = {}
+
+    def check_sources(
+        self,
+        registry: Registry,
+        networks: Mapping[str, NetworkSpec],
+        metrics: Metrics,
+        settings: Mapping[str, Any],
+        digests: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Raise an error if the folder holds results of other sources, metrics or settings.
+
+        Args:
+            registry: The model registry.
+            networks: Networks of the sources.
+            metrics: The metrics.
+            settings: Other values that decide the results, by their paths in the document.
+            digests: Digests of other files.
+
+        Raises:
+            UserError: As for `check_configuration`.
+        """
+        self.digests = {
+            "registry": registry.sha256,
+            "networks": {name: network.digest for name, network in networks.items()},
+            "metrics": digest_metrics(metrics),
+            **(digests or {}),
+        }
+        made_from = {f"digests/{name}": digest for name, digest in self.digests.items()}
+        extraction = {f"extraction/{name}": getattr(self.extraction, name) for name in ("precision", "seed")}
+        self.check_configuration({**made_from, **settings, **extraction})
+
+    def write_scores(self, document: Mapping[str, Any], table: Table, report: str) -> None:
+        """Write the document, the columns and rows of the table of scores, and the report in Markdown."""
+        self.write(document, {TABLE.removesuffix(".csv"): table}, {REPORT: report})
