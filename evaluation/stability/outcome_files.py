@@ -1,4 +1,4 @@
-"""The outcomes of all experiments as files, written block by block, so that they are never in memory as a whole."""
+"""Files of the outcomes of all experiments, written block by block, so that they are never in memory as a whole."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from headstart.metrics.ranking.ranking_measures import MEASURES
 from headstart.output.files import replacing
 from headstart.output.markup import escape_cell
 
-# How outcomes are written: as `outcomes.npy`, as `outcomes.csv.gz`, or not at all.
+# True writes `outcomes.npy`, `csv` writes `outcomes.csv.gz`, False writes nothing.
 OutcomeFile = bool | Literal["csv"]
 WriteBlock = Callable[[NDArray[np.intp], Outcomes], object]
 
@@ -39,8 +39,8 @@ def open_outcomes(
 
     Args:
         folder: Folder to write to.
-        kind: What is written.
-        table: What is studied.
+        kind: File to write.
+        table: The table of the study.
         pool_size: Sources in a pool.
         tie_tolerance: Outcomes that are this close to the best one are best, too.
     """
@@ -65,7 +65,7 @@ def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterato
     with (
         replacing(path) as partial,
         partial.open("wb") as file,
-        # Without the time and the name of the partial file, so that the same outcomes are the same bytes.
+        # No time and no file name, so that the same outcomes are the same bytes.
         gzip.GzipFile("", "wb", 6, file, mtime=0) as packed,
         io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
     ):
@@ -77,27 +77,28 @@ def _csv_file(path: Path, table: TransferTable, tie_tolerance: float) -> Iterato
 def _rows(
     table: TransferTable, pools: NDArray[np.intp], outcomes: Outcomes, tie_tolerance: float
 ) -> Iterator[list[Any]]:
-    """Give a row for each experiment."""
-    reached = np.where(np.isnan(outcomes), -np.inf, outcomes)
-    best = reached.max(axis=-1, keepdims=True)
-    won = ((reached >= best - tie_tolerance) & np.isfinite(best)).tolist()
-    its_sources, targets, metrics = (
+    """Yield a CSV row for each experiment."""
+    defined = np.where(np.isnan(outcomes), -np.inf, outcomes)
+    best = defined.max(axis=-1, keepdims=True)
+    won = ((defined >= best - tie_tolerance) & np.isfinite(best)).tolist()
+    source_names, targets, metrics = (
         list(map(escape_cell, names)) for names in (table.sources, table.targets, table.metrics)
     )
-    known = list(zip(targets, table.own.tolist(), strict=True))
+    targets_with_own = list(zip(targets, table.own.tolist(), strict=True))
+
     for pool, values, winning in zip(pools.tolist(), outcomes.tolist(), won, strict=True):
-        sources = join_names([its_sources[place] for place in pool])
-        for (target, own), its_values, its_winning in zip(known, values, winning, strict=True):
+        sources = join_names([source_names[i] for i in pool])
+        for (target, own), target_values, target_wins in zip(targets_with_own, values, winning, strict=True):
             if own in pool:
                 continue
-            for measure, row, wins in zip(MEASURES, its_values, its_winning, strict=True):
-                winners = join_names([name for name, here in zip(metrics, wins, strict=True) if here])
-                # What is undefined differs from itself.
+            for measure, row, wins in zip(MEASURES, target_values, target_wins, strict=True):
+                winners = join_names([name for name, is_winner in zip(metrics, wins, strict=True) if is_winner])
+                # NaN is not equal to itself.
                 yield [sources, target, measure, winners, *(value if value == value else "" for value in row)]
 
 
 def join_names(names: Sequence[str]) -> str:
-    """Join names to one field, a line of CSV with semicolons in which one with a semicolon is quoted."""
+    """Join names to one field with semicolons, in which a name with a semicolon is quoted."""
     text = io.StringIO()
     csv.writer(text, delimiter=";", lineterminator="").writerow(names)
     return text.getvalue()

@@ -1,10 +1,10 @@
-"""The examples that a paper's figures show, by name: which targets, metrics and measures are set against each other.
+"""The examples that a paper's figures show, by name: which targets, metrics and measures are compared.
 
 Agostinelli, Pándy, Uijlings, Mensink and Ferrari, How stable are transferability metrics evaluations?, ECCV 2022,
 figures 1 (section 4.2), 3 (section 5) and 5 (section 6), with the names of the tables that were released with it. The
-sources of pools, the second measure of figure 1, and what figures 3c and 5c show are named nowhere. Section 6 says that
-its figures are by Pearson, but the example of figure 5a holds by weighted Kendall alone. The target of figure 5b is not
-named, and CIFAR100 is the one that fits what is said of it.
+paper does not name the sources of pools, the second measure of figure 1, nor the examples of figures 3c and 5c.
+Section 6 states that its figures are by Pearson, but the example of figure 5a holds by weighted Kendall alone. The
+target of figure 5b is not named; CIFAR100 is the one that fits its description.
 """
 
 from __future__ import annotations

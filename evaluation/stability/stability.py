@@ -7,12 +7,12 @@ from typing import Any, Literal, NamedTuple
 
 from jsonargparse.typing import NonNegativeFloat, PositiveInt
 
-from headstart.evaluation.stability.examples import FigureChoice, fitting_examples
+from headstart.evaluation.stability.figure_choice import FigureChoice, fitting_examples
 from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.outcome_files import OutcomeFile, open_outcomes, outcome_file
 from headstart.evaluation.stability.paper_examples import Example
 from headstart.evaluation.stability.study import choose_pool_size, run_study
-from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_rows, win_rate_rows
+from headstart.evaluation.stability.study_tables import describe, print_study, setup_stability_table, win_rate_table
 from headstart.evaluation.table_results import TableResults
 from headstart.metrics.ranking.ranking_measures import Measure
 from headstart.metrics.ranking.win_rates import Ties
@@ -112,10 +112,10 @@ def stability(
         **settings,
         **describe(study, settings["ties"]),
         **results.origin,
-        "figures": {**figures.given, "examples": figures.shown_examples(examples)},
+        "figures": {**figures.chosen, "examples": figures.shown_examples(examples)},
         "seconds": time.perf_counter() - start,
     }
-    tables = {"setup_stability": setup_stability_rows(study), "win_rates": win_rate_rows(study)}
+    tables = {"setup_stability": setup_stability_table(study), "win_rates": win_rate_table(study)}
     plots = plot_study(study, figures, conventions.measure, examples)
     results.write(document, tables, figures=plots, figure_formats=figure_formats)
 

@@ -24,12 +24,12 @@ from headstart.output.progress import track
 
 # Share of the sources that a target has; the paper's pools hold 11 of 16 and 14 of 19.
 POOL_SHARE = 0.7
-# What is computed for so many pools of one target fits into the cache.
+# Results for so many pools of one target fit into the processor's cache.
 BLOCK = 2048
-# Pools that the figures show; more points would only cover each other.
+# Pools that the figures show; more points would only overlap.
 SHOWN = 1000
 
-# What an experiment consists of.
+# The components of an experiment.
 COMPONENTS = ("target", "measure", "pool")
 
 Outcomes = NDArray[np.float64]
@@ -37,20 +37,20 @@ Outcomes = NDArray[np.float64]
 
 @dataclass
 class Study:
-    """What the outcomes of all experiments come to; t targets, e measures, m metrics.
+    """Summary of the outcomes of all experiments; t targets, e measures, m metrics.
 
     Attributes:
-        table: What was studied.
+        table: Scores and performances.
         pool_size: Sources in a pool.
         tie_tolerance: Differences of outcomes up to this are ties.
         wins: Experiments that each metric wins.
-        shown_pools: Some of the pools, drawn at random, for figures, `[shown, k]`.
+        shown_pools: A random sample of the pools, for figures, `[shown, k]`.
         shown: Their outcomes `[shown, t, e, m]`, NaN where a target is in the pool.
         experiments: Pools, targets and measures that go together.
         undefined: Experiments without an outcome: all metrics are tied, or the measure is undefined for one of them.
         setup_stability: Agreement of experiments that differ in one of `COMPONENTS` alone.
-        by_target: What of it each target adds where the measure or the pool varies; where the target varies, what is
-            left without each.
+        by_target: The share of each target in it where the measure or the pool varies; where the target varies, the
+            agreement without each.
     """
 
     table: TransferTable
@@ -67,9 +67,10 @@ class Study:
     )
 
     def setup_stability_without(self) -> dict[str, NDArray[np.float64]]:
-        """Give the setup stability with the experiments of each target left out, `[t]`, NaN where it is undefined."""
+        """Return the setup stability with the experiments of each target left out, `[t]`, NaN where it is undefined."""
         return {
-            name: found.means() if name == "target" else found.means_without() for name, found in self.by_target.items()
+            name: agreements.means() if name == "target" else agreements.means_without()
+            for name, agreements in self.by_target.items()
         }
 
 
@@ -79,7 +80,7 @@ def run_study(
     tie_tolerance: float,
     each_block: Callable[[NDArray[np.intp], Outcomes], object] = lambda pools, outcomes: None,
 ) -> Study:
-    """Compute the outcome of every metric for every pool, target and measure, and gather what they come to.
+    """Compute the outcome of every metric for every pool, target and measure, and summarize them.
 
     Args:
         table: Scores and performances.
@@ -93,46 +94,53 @@ def run_study(
     """
     groups = len(table.targets), len(MEASURES)
     pools, metrics = comb(len(table.sources), pool_size), len(table.metrics)
-    drawn = np.sort(np.random.default_rng(0).choice(pools, min(pools, SHOWN), replace=False))
+    sample = np.sort(np.random.default_rng(0).choice(pools, min(pools, SHOWN), replace=False))
     study = Study(
         table,
         pool_size,
         tie_tolerance,
         Wins.none(*groups, metrics),
-        shown_pools=np.empty((len(drawn), pool_size), dtype=np.intp),
-        shown=np.empty((len(drawn), *groups, metrics)),
+        shown_pools=np.empty((len(sample), pool_size), dtype=np.intp),
+        shown=np.empty((len(sample), *groups, metrics)),
         by_target={name: AgreementsByTarget.none(len(table.targets)) for name in COMPONENTS},
     )
+
     by_target_and_measure = np.zeros((*groups, metrics * (metrics - 1) // 2))
-    defined_by_target_and_measure = np.zeros(groups, dtype=np.int64)
+    defined = np.zeros(groups, dtype=np.int64)
     starts = track(range(0, pools, BLOCK), "study", "blocks of pools")
     for start, block in zip(starts, _blocks(len(table.sources), pool_size), strict=True):
         outcomes, used = pool_outcomes(table, block)
         each_block(block, outcomes)
-        vectors, defined = agreement_vectors(outcomes, tie_tolerance)
-        over_targets, count = vectors.sum(axis=1, keepdims=True), defined.sum(axis=1, keepdims=True)
-        study.setup_stability["target"].add(over_targets, count)
-        without = group_agreements(over_targets - vectors, count - defined)
-        study.by_target["target"].add(without.swapaxes(0, 1).reshape(groups[0], -1))
-        means = study.setup_stability["measure"].add(vectors.sum(axis=2), defined.sum(axis=2))
-        study.by_target["measure"].add(means.T)
-        by_target_and_measure += vectors.sum(axis=0)
-        defined_by_target_and_measure += defined.sum(axis=0)
+        vectors, has_outcome = agreement_vectors(outcomes, tie_tolerance)
         study.wins.add(outcomes, tie_tolerance)
         experiments = int(used.sum()) * len(MEASURES)
         study.experiments += experiments
-        study.undefined += experiments - int(defined.sum())
-        here = slice(*np.searchsorted(drawn, (start, start + len(block))))
-        study.shown_pools[here], study.shown[here] = block[drawn[here] - start], outcomes[drawn[here] - start]
-    means = study.setup_stability["pool"].add(by_target_and_measure, defined_by_target_and_measure)
-    study.by_target["pool"].add(means)
+        study.undefined += experiments - int(has_outcome.sum())
+
+        # Experiments that differ in the target alone, with all targets and without each.
+        over_targets, count = vectors.sum(axis=1, keepdims=True), has_outcome.sum(axis=1, keepdims=True)
+        study.setup_stability["target"].add(over_targets, count)
+        without = group_agreements(over_targets - vectors, count - has_outcome)
+        study.by_target["target"].add(without.swapaxes(0, 1).reshape(groups[0], -1))
+
+        # Experiments that differ in the measure alone; those that differ in the pool alone come from all blocks.
+        means = study.setup_stability["measure"].add(vectors.sum(axis=2), has_outcome.sum(axis=2))
+        study.by_target["measure"].add(means.T)
+        by_target_and_measure += vectors.sum(axis=0)
+        defined += has_outcome.sum(axis=0)
+
+        here = slice(*np.searchsorted(sample, (start, start + len(block))))
+        shown = sample[here] - start
+        study.shown_pools[here], study.shown[here] = block[shown], outcomes[shown]
+
+    study.by_target["pool"].add(study.setup_stability["pool"].add(by_target_and_measure, defined))
     return study
 
 
-def choose_pool_size(table: TransferTable, given: int | None) -> int:
-    """Check the size of a pool, or choose it; a UserError where no target has so many sources."""
+def choose_pool_size(table: TransferTable, chosen: int | None) -> int:
+    """Return the size of a pool, by default 70 % of the sources; a UserError if no target has so many sources."""
     available = len(table.sources) - int((table.own >= 0).all())
-    size = max(2, round(POOL_SHARE * available)) if given is None else given
+    size = max(2, round(POOL_SHARE * available)) if chosen is None else chosen
     if not 2 <= size <= available:
         raise UserError(
             f"pool_size: {size} is given; 2 to {available} is allowed, the number of sources that a target has"
@@ -141,17 +149,17 @@ def choose_pool_size(table: TransferTable, given: int | None) -> int:
 
 
 def _blocks(sources: int, pool_size: int) -> Iterator[NDArray[np.intp]]:
-    """Give all pools, some at a time, `[pools, k]`."""
+    """Yield all pools in blocks, `[pools, k]`."""
     pools = combinations(range(sources), pool_size)
     while len(block := np.array(list(islice(pools, BLOCK)), dtype=np.intp)):
         yield block
 
 
 def pool_outcomes(table: TransferTable, pools: NDArray[np.intp]) -> tuple[Outcomes, NDArray[np.bool_]]:
-    """Give the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which serve which targets, `[pools, t]`."""
+    """Return the outcomes `[pools, t, e, m]` of pools `[pools, k]`, and which targets use them, `[pools, t]`."""
     used = (pools[:, :, None] != table.own).all(axis=1)
     outcomes = np.full((*used.shape, len(MEASURES), len(table.metrics)), np.nan)
     for target in range(len(table.targets)):
-        rows = used[:, target]
-        outcomes[rows, target] = measure_pools(table.scores[:, :, target], table.performances[:, target], pools[rows])
+        here = used[:, target]
+        outcomes[here, target] = measure_pools(table.scores[:, :, target], table.performances[:, target], pools[here])
     return outcomes, used

@@ -10,8 +10,10 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
 
-from headstart.evaluation.stability.examples import FigureChoice, fitting_examples, varying_measure, varying_target
-from headstart.evaluation.stability.figures import plot_study, rank_in_words
+from headstart.evaluation.stability.experiment_graph import rank_in_words
+from headstart.evaluation.stability.figure_choice import FigureChoice, fitting_examples
+from headstart.evaluation.stability.figures import plot_study
+from headstart.evaluation.stability.panels import varying_measure, varying_target
 from headstart.evaluation.stability.paper_examples import EXAMPLES, Example
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
@@ -47,7 +49,7 @@ def test_what_is_shown_and_what_was_given_is_known() -> None:
     choice = FigureChoice(measure="kendall", example="figure5a")
     shown = choice.shown_examples(["figure1", "figure3a"])
     assert shown == {"graph": "figure1", "target": "figure5a"}, "the chosen one wins over that of the preset"
-    assert choice.given == {"measure": "kendall", "example": "figure5a"}
+    assert choice.chosen == {"measure": "kendall", "example": "figure5a"}
 
 
 def test_every_example_is_one_of_options() -> None:

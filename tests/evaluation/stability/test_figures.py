@@ -11,8 +11,9 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from headstart.evaluation.stability.examples import FigureChoice
-from headstart.evaluation.stability.figures import plot_study, rank_in_words
+from headstart.evaluation.stability.experiment_graph import rank_in_words
+from headstart.evaluation.stability.figure_choice import FigureChoice
+from headstart.evaluation.stability.figures import plot_study
 from headstart.evaluation.stability.study import run_study
 from headstart.evaluation.stability.table import TransferTable
 
