@@ -27,6 +27,9 @@ def plain_arguments(args: Sequence[str], actions: Sequence[argparse.Action]) -> 
     while rest:
         arg = rest.popleft()
         if not arg.startswith("--"):
+            if any(isinstance(action, argparse._SubParsersAction) for action in actions):
+                # The parser of a subcommand reads its own arguments.
+                return [*named, arg, *rest]
             free.append(arg)
             continue
 

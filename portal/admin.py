@@ -17,35 +17,37 @@ from headstart.output.parser import OneLineErrorParser, one_line_errors
 from headstart.output.printable import print_written, printable, say
 from headstart.output.tables import print_table
 from headstart.portal.records.accounts import add_team, list_teams, renew_token, revoke_token
-from headstart.portal.records.backup import back_up
 from headstart.portal.records.database import UNAVAILABLE, Database
 from headstart.portal.records.export import export
 from headstart.portal.records.log import read_whole_log
-from headstart.portal.records.submissions import count_scorings
-from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, settings_parser, with_underscores
-from headstart.portal.work.intake import freeze, thaw
-from headstart.portal.work.rescoring import find_submissions, score_again
+from headstart.portal.records.submissions import count_scorings, find_numbers
+from headstart.portal.settings import OWNER_ONLY, Settings, make_settings, settings_parser
+from headstart.portal.work.intake import freeze, score_again, thaw
 
 Command = Callable[[Settings, Database, Namespace], None]
 Arguments = dict[str, dict[str, Any]]
 
 
 def _add(settings: Settings, database: Database, args: Namespace) -> None:
+    """Add a team and print its token."""
     token = add_team(database, args.name)
     say(f"{args.name} has the token {token}, which is not shown again.")
 
 
 def _renew(settings: Settings, database: Database, args: Namespace) -> None:
+    """Give a team another token."""
     token = renew_token(database, args.name)
     say(f"{args.name} has the token {token}, which is not shown again; the one before is not valid any more.")
 
 
 def _revoke(settings: Settings, database: Database, args: Namespace) -> None:
+    """End a team's token."""
     revoke_token(database, args.name)
     say(f"{args.name} can hand in nothing more; its submissions and scores stay.")
 
 
 def _list(settings: Settings, database: Database, args: Namespace) -> None:
+    """Print all teams."""
     rows = [["team", "added", "token"]]
     for team in list_teams(database):
         token = "valid" if team.revoked is None else f"revoked {team.revoked:%Y-%m-%d %H:%M}"
@@ -54,13 +56,14 @@ def _list(settings: Settings, database: Database, args: Namespace) -> None:
 
 
 def _rescore(settings: Settings, database: Database, args: Namespace) -> None:
+    """Score submissions again."""
     if sum([bool(args.numbers), args.failed, args.scored]) != 1:
         raise UserError("rescore: name submissions, or give one of --failed and --scored")
     numbers = args.numbers
     if args.failed:
-        numbers = find_submissions(database, "failed", "public", "held_out")
+        numbers = find_numbers(database, "failed", "public", "held_out")
     elif args.scored:
-        numbers = find_submissions(database, "scored", "public")
+        numbers = find_numbers(database, "scored", "public")
 
     held_out = {track for track in KEYS if settings.has_held_out_score(track)}
     count = score_again(database, numbers, held_out)
@@ -69,6 +72,7 @@ def _rescore(settings: Settings, database: Database, args: Namespace) -> None:
 
 
 def _export(settings: Settings, database: Database, args: Namespace) -> None:
+    """Write leaderboards, submissions with their scores, and the log."""
     challenge = read_challenge(challenge_path(settings.challenge))
     over = challenge.is_over(datetime.now(UTC))
     held_out = {track for track in KEYS if over and settings.has_held_out_score(track)}
@@ -76,38 +80,42 @@ def _export(settings: Settings, database: Database, args: Namespace) -> None:
 
 
 def _freeze(settings: Settings, database: Database, args: Namespace) -> None:
+    """Take in no submissions until `thaw`."""
     freeze(database)
     say("Nothing more is taken in; what is in the queue is scored.")
 
 
 def _thaw(settings: Settings, database: Database, args: Namespace) -> None:
+    """Take in submissions again."""
     thaw(database)
     say("Submissions are taken in.")
 
 
 def _back_up(settings: Settings, database: Database, args: Namespace) -> None:
-    print_written([back_up(database, Path(args.file))])
+    """Copy an SQLite database while it is in use."""
+    print_written([database.back_up(Path(args.file))])
 
 
 def _status(settings: Settings, database: Database, args: Namespace) -> None:
+    """Count scorings by state, held-out ones too."""
     rows = [["score", "state", "submissions"], *([kind, state, str(n)] for kind, state, n in count_scorings(database))]
     print_table("Scorings", rows)
 
 
 def _log(settings: Settings, database: Database, args: Namespace) -> None:
+    """Print the log with what only organisers see: what was refused and why, what failed and why."""
     for event in read_whole_log(database, args.lines):
         say(f"{event.at:%Y-%m-%d %H:%M:%S} {event.text}")
 
 
 TEAM: Arguments = {"name": {"type": str, "help": "Name of the team."}}
-# By the words of a command: its help, its function, and its arguments with argparse's options of each.
-COMMANDS: dict[str, tuple[str, Command, Arguments]] = {
-    "teams add": ("Add a team and print its token.", _add, TEAM),
-    "teams renew": ("Give a team another token.", _renew, TEAM),
-    "teams revoke": ("End a team's token.", _revoke, TEAM),
-    "teams list": ("Print all teams.", _list, {}),
+# By the words of a command: its function, whose docstring is its help, and its arguments with argparse's options.
+COMMANDS: dict[str, tuple[Command, Arguments]] = {
+    "teams add": (_add, TEAM),
+    "teams renew": (_renew, TEAM),
+    "teams revoke": (_revoke, TEAM),
+    "teams list": (_list, {}),
     "rescore": (
-        "Score submissions again.",
         _rescore,
         {
             "numbers": {"type": int, "nargs": "*", "help": "Numbers of submissions."},
@@ -115,24 +123,12 @@ COMMANDS: dict[str, tuple[str, Command, Arguments]] = {
             "--scored": {"action": "store_true", "help": "All that are scored."},
         },
     ),
-    "export": (
-        "Write leaderboards, submissions with their scores, and the log.",
-        _export,
-        {"folder": {"type": str, "help": "Folder to write to."}},
-    ),
-    "freeze": ("Take in no submissions until `thaw`.", _freeze, {}),
-    "thaw": ("Take in submissions again.", _thaw, {}),
-    "backup": (
-        "Copy an SQLite database while it is in use.",
-        _back_up,
-        {"file": {"type": str, "help": "File to write."}},
-    ),
-    "status": ("Count scorings by state, held-out ones too.", _status, {}),
-    "log": (
-        "Print the log with what only organisers see: what was refused and why, what failed and why.",
-        _log,
-        {"--lines": {"type": PositiveInt, "default": 50, "help": "How many lines, the latest."}},
-    ),
+    "export": (_export, {"folder": {"type": str, "help": "Folder to write to."}}),
+    "freeze": (_freeze, {}),
+    "thaw": (_thaw, {}),
+    "backup": (_back_up, {"file": {"type": str, "help": "File to write."}}),
+    "status": (_status, {}),
+    "log": (_log, {"--lines": {"type": PositiveInt, "default": 50, "help": "How many lines, the latest."}}),
 }
 
 
@@ -147,20 +143,20 @@ def main(args: Sequence[str] | None = None) -> None:
     teams = OneLineErrorParser(description="Add, list and revoke teams.")
     commands.add_subcommand("teams", teams, help="Add, list and revoke teams.")
     team_commands = teams.add_subcommands(dest="action", help="What is done:")
-    for words, (text, _, arguments) in COMMANDS.items():
-        subparser = OneLineErrorParser(description=text)
+    for words, (command, arguments) in COMMANDS.items():
+        subparser = OneLineErrorParser(description=command.__doc__)
         for argument, options in arguments.items():
             subparser.add_argument(argument, **options)
         group = team_commands if words.startswith("teams ") else commands
-        group.add_subcommand(words.removeprefix("teams "), subparser, help=text)
+        group.add_subcommand(words.removeprefix("teams "), subparser, help=command.__doc__)
 
     with one_line_errors():
-        parsed = parser.parse_args(with_underscores(args))
+        parsed = parser.parse_args(args)
         settings = make_settings(parser.instantiate(parsed))
         words, values = parsed.command, parsed[parsed.command]
         if words == "teams":
             words, values = f"teams {values.action}", values[values.action]
-        _run(COMMANDS[words][1], settings, values)
+        _run(COMMANDS[words][0], settings, values)
 
 
 def _run(command: Command, settings: Settings, args: Namespace) -> None:

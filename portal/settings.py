@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -144,20 +143,7 @@ def parse_settings(description: str, args: Sequence[str] | None = None) -> Setti
         UserError: A setting is wrong.
     """
     parser = settings_parser(description)
-    return make_settings(parser.instantiate(parser.parse_args(with_underscores(args))))
-
-
-def with_underscores(args: Sequence[str] | None) -> list[str]:
-    """Replace the dashes within the names of options by underscores.
-
-    Args:
-        args: Options; those of the process by default.
-    """
-    split = [arg.partition("=") for arg in (sys.argv[1:] if args is None else args)]
-    return [
-        f"--{name[2:].replace('-', '_')}{equals}{value}" if name.startswith("--") else name + equals + value
-        for name, equals, value in split
-    ]
+    return make_settings(parser.instantiate(parser.parse_args(args)))
 
 
 def _is_root(url: str) -> bool:

@@ -9,7 +9,6 @@ import hashlib
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sqlalchemy import select
@@ -23,19 +22,6 @@ from headstart.portal.records.tables import TeamRow
 
 MAX_NAME_LENGTH, MAX_CANONICAL_LENGTH = 64, 256
 TOKEN_BYTES = 32
-
-
-@dataclass(frozen=True)
-class Team:
-    """A participant who has proved the name.
-
-    Attributes:
-        id: Its number in the database.
-        name: Its name.
-    """
-
-    id: int
-    name: str
 
 
 def add_team(database: Database, name: str) -> str:
@@ -103,15 +89,12 @@ def list_teams(database: Database) -> Sequence[TeamRow]:
         return session.scalars(select(TeamRow).order_by(TeamRow.id)).all()
 
 
-def find_team(database: Database, token: str) -> Team | None:
+def find_team(database: Database, token: str) -> TeamRow | None:
     """Return the team of a token; None for an unknown or revoked one."""
     with database.reading() as session:
         # The query compares digests, so its time reveals nothing of the token.
-        query = select(TeamRow.id, TeamRow.name).where(
-            TeamRow.token_sha256 == _digest(token), TeamRow.revoked.is_(None)
-        )
-        row = session.execute(query).one_or_none()
-    return None if row is None else Team(row.id, row.name)
+        query = select(TeamRow).where(TeamRow.token_sha256 == _digest(token), TeamRow.revoked.is_(None))
+        return session.scalar(query)
 
 
 def _find(session: Session, name: str) -> TeamRow:

@@ -6,8 +6,10 @@ another file, or a PostgreSQL database.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Engine, create_engine, event, insert, inspect, select, text
@@ -16,7 +18,8 @@ from sqlalchemy.exc import ArgumentError, DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.orm import Session
 
-from headstart.output.errors import UserError
+from headstart.output.errors import UserError, reason_of
+from headstart.output.files import output_file, replacing
 from headstart.portal.records.tables import FactRow, Table
 
 # The bytes of "Head": other programs on the same PostgreSQL use other locks.
@@ -74,12 +77,11 @@ class Database:
         with self._for_writing.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_LOCK})"))
-            names = inspect(connection).get_table_names()
-            if not names:
+            if not inspect(connection).get_table_names():
                 Table.metadata.create_all(connection)
                 connection.execute(insert(FactRow).values(name=_FORMAT_FACT, value=_FORMAT))
 
-            has_facts = not names or FactRow.__tablename__ in names
+            has_facts = inspect(connection).has_table(FactRow.__tablename__)
             query = select(FactRow.value).where(FactRow.name == _FORMAT_FACT)
             version = connection.scalar(query) if has_facts else None
 
@@ -100,6 +102,42 @@ class Database:
         """Open a session whose changes are committed together at the end, or rolled back after an exception."""
         with Session(self._for_writing, expire_on_commit=False) as session, session.begin():
             yield session
+
+    def back_up(self, file: Path) -> Path:
+        """Copy an SQLite database while others use it; the copy shows one state.
+
+        Args:
+            file: The file to write; an existing one is replaced.
+
+        Returns:
+            The file.
+
+        Raises:
+            UserError: It cannot be written, it is the database itself, or the database is no SQLite file.
+        """
+        if not self.is_sqlite:
+            raise UserError("database: is no SQLite file; back PostgreSQL up with pg_dump")
+        target = output_file("file", file)
+        in_use = Path(self.url.database or "").resolve()
+        if target.resolve() in {in_use.with_name(f"{in_use.name}{end}") for end in ("", "-wal", "-shm")}:
+            raise UserError(f"file: {str(file)!r} is the database that is in use; choose another")
+
+        target.parent.mkdir(parents=True, exist_ok=True)
+        connection = self.engine.raw_connection()
+        try:
+            with replacing(target) as partial, closing(sqlite3.connect(partial)) as copy:
+                original = connection.driver_connection
+                assert isinstance(original, sqlite3.Connection)
+                # The database holds held-out scores.
+                partial.chmod(0o600)
+                original.backup(copy)
+                # Without a write-ahead log, the backup is one file instead of three.
+                copy.execute("PRAGMA journal_mode = DELETE")
+        except (sqlite3.Error, OSError) as error:
+            raise UserError(f"file: {str(file)!r} cannot be written ({reason_of(error)}); choose another") from error
+        finally:
+            connection.close()
+        return target
 
     def close(self) -> None:
         """Close all connections."""

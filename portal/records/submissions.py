@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, select
+from sqlalchemy import ColumnElement, Select, SQLColumnExpression, and_, case, func, literal, or_, select
 from sqlalchemy.orm import Session, aliased, undefer
 
 from headstart.portal.records.database import Database
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import QUEUE_ORDER, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.tables import QUEUE_ORDER, Kind, ScoringRow, State, SubmissionRow, TeamRow
 
 # A program may hand in refused documents all day, and their list must not slow the portal down.
 PAGE_LENGTH = 100
@@ -70,13 +71,13 @@ class Record:
         }
 
 
-def latest_public() -> ColumnElement[bool]:
-    """Return the condition that joins a submission with its latest public scoring."""
+def latest_scoring(kind: Kind = "public") -> ColumnElement[bool]:
+    """Return the condition that joins a submission with its latest scoring of a kind."""
     later = aliased(ScoringRow)
-    last = select(func.max(later.round)).where(later.submission_id == SubmissionRow.id, later.kind == "public")
+    last = select(func.max(later.round)).where(later.submission_id == SubmissionRow.id, later.kind == kind)
     return and_(
         ScoringRow.submission_id == SubmissionRow.id,
-        ScoringRow.kind == "public",
+        ScoringRow.kind == kind,
         ScoringRow.round == last.scalar_subquery(),
     )
 
@@ -105,6 +106,14 @@ def find_records(session: Session, team_id: int, before: int | None, with_proble
     return records[:PAGE_LENGTH], len(records) > PAGE_LENGTH
 
 
+def find_numbers(database: Database, state: State, *kinds: Kind) -> Sequence[int]:
+    """Return the numbers of the submissions whose latest scoring of one of some kinds is in a state."""
+    scoring = or_(*(latest_scoring(kind) for kind in kinds))
+    query = select(SubmissionRow.id).join(ScoringRow, scoring).where(ScoringRow.state == state)
+    with database.reading() as session:
+        return session.scalars(query.distinct().order_by(SubmissionRow.id)).all()
+
+
 def find_document(session: Session, submission_id: int) -> tuple[dict[str, Any] | None, bool]:
     """Return the content of a submission's latest public `score.json`, if any, and whether there is a heatmap."""
     query = _latest_scored(submission_id, ScoringRow.document, ScoringRow.heatmap.is_not(None))
@@ -121,7 +130,7 @@ def find_heatmap(session: Session, submission_id: int) -> bytes | None:
 def count_submissions(session: Session) -> dict[str, int]:
     """Count submissions by state."""
     state = case((SubmissionRow.is_refused, literal("refused")), else_=ScoringRow.state)
-    query = select(state, func.count()).outerjoin(ScoringRow, latest_public()).group_by(state)
+    query = select(state, func.count()).outerjoin(ScoringRow, latest_scoring()).group_by(state)
     return {name: count for name, count in session.execute(query) if name is not None}
 
 
@@ -136,7 +145,7 @@ def _records() -> Select[SubmissionRow, str, ScoringRow]:
     return (
         select(SubmissionRow, TeamRow.name, ScoringRow)
         .join(TeamRow, TeamRow.id == SubmissionRow.team_id)
-        .outerjoin(ScoringRow, latest_public())
+        .outerjoin(ScoringRow, latest_scoring())
         .order_by(SubmissionRow.id.desc())
     )
 

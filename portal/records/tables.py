@@ -81,9 +81,9 @@ class ScoringRow(Table):
     )
     id: Mapped[int] = mapped_column(primary_key=True)
     submission_id: Mapped[int] = mapped_column(ForeignKey("submissions.id"))
-    kind: Mapped[str] = mapped_column(String(8))
+    kind: Mapped[Kind] = mapped_column(String(8))
     round: Mapped[int] = mapped_column(default=1)
-    state: Mapped[str] = mapped_column(String(8), default="queue")
+    state: Mapped[State] = mapped_column(String(8), default="queue")
     attempt: Mapped[int] = mapped_column(default=0)
     queued: Mapped[datetime]
     not_before: Mapped[datetime]

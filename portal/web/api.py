@@ -11,10 +11,10 @@ from starlette.responses import FileResponse, JSONResponse, Response
 
 from headstart.contract.schema import Team as Track
 from headstart.contract.versions import Version, json_schemas
-from headstart.portal.records.accounts import Team
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.records.log import event_as_json, read_public_log
 from headstart.portal.records.submissions import Record, count_submissions, find_document, find_record, find_records
+from headstart.portal.records.tables import TeamRow
 from headstart.portal.web.sessions import Caller, Visitor
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import find_problems, new_key, submit
@@ -163,7 +163,7 @@ def read_metrics(portal: PortalDependency) -> Response:
     return Response(portal.metrics.text(states), media_type="text/plain; version=0.0.4")
 
 
-def visible_record(portal: Portal, record: Record | None, visitor: Team | None) -> Record:
+def visible_record(portal: Portal, record: Record | None, visitor: TeamRow | None) -> Record:
     """Return a submission if the visitor may see it.
 
     Raises:

@@ -14,9 +14,13 @@ from starlette.staticfiles import StaticFiles
 
 from headstart.portal.records.database import UNAVAILABLE
 from headstart.portal.settings import Settings
-from headstart.portal.web import api, error_responses, pages
+from headstart.portal.web import api, pages
 from headstart.portal.web.middleware import BodyLimitMiddleware, CommonMiddleware
+from headstart.portal.web.responses import HEADERS, always_answer, on_http_error, on_invalid_argument
 from headstart.portal.web.state import Portal
+
+UNAVAILABLE_MESSAGE = "The portal cannot reach its records at present. Nothing was changed; try again in a minute."
+DEFECT_MESSAGE = "Something went wrong here. The organisers can find it in the server's output."
 
 
 def create_app(settings: Settings) -> FastAPI:
@@ -46,10 +50,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.add_middleware(BodyLimitMiddleware, limit=2 * int(settings.max_submission_bytes) + 16_384)
     app.add_middleware(CommonMiddleware, portal=portal)
 
-    app.add_exception_handler(HTTPException, error_responses.on_http_error)
-    app.add_exception_handler(RequestValidationError, error_responses.on_invalid_argument)
-    app.add_exception_handler(ClientDisconnect, error_responses.on_disconnect)
+    app.add_exception_handler(HTTPException, on_http_error)
+    app.add_exception_handler(RequestValidationError, on_invalid_argument)
+    app.add_exception_handler(ClientDisconnect, always_answer(400, "The request ended before its body did."))
     for kind in UNAVAILABLE:
-        app.add_exception_handler(kind, error_responses.on_database_error)
-    app.add_exception_handler(Exception, error_responses.on_defect)
+        app.add_exception_handler(kind, always_answer(503, UNAVAILABLE_MESSAGE, {"Retry-After": "30"}))
+    # The handler of defects runs outside of the middleware that adds headers. The server prints the traceback.
+    app.add_exception_handler(Exception, always_answer(500, DEFECT_MESSAGE, HEADERS))
     return app

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from headstart.portal.web.error_responses import HEADERS, error_response
+from headstart.portal.web.responses import HEADERS, error_response
 from headstart.portal.web.sessions import is_cross_site
 from headstart.portal.web.state import Portal
 

@@ -13,11 +13,12 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from headstart.contract.challenge import count_on_day
 from headstart.contract.schema import Team as Track
 from headstart.contract.submissions import KEYS
-from headstart.portal.records.accounts import Team, find_team
+from headstart.portal.records.accounts import find_team
 from headstart.portal.records.log import read_public_log
 from headstart.portal.records.submissions import find_document, find_heatmap, find_record, find_records
+from headstart.portal.records.tables import TeamRow
 from headstart.portal.web.api import Before, Number, public_score, visible_record
-from headstart.portal.web.rendering import render
+from headstart.portal.web.responses import render
 from headstart.portal.web.sessions import COOKIE, Visitor, require_own_form, set_token_cookie
 from headstart.portal.web.state import Portal, PortalDependency
 from headstart.portal.web.submitting import WAIT, client_address, find_problems, key_of_form, new_key, submit
@@ -38,15 +39,7 @@ def show_overview(request: Request, portal: PortalDependency, visitor: Visitor) 
     """Show the challenge and its rules."""
     with portal.database.reading() as session:
         frozen = is_frozen(session)
-    context: dict[str, Any] = {
-        "frozen": frozen,
-        "models": portal.models,
-        "stimuli": portal.stimuli,
-        "held_out": any(portal.settings.has_held_out_score(track) for track in KEYS),
-        "limit": portal.settings.max_submission_bytes,
-        "address": portal.address(request),
-    }
-    return render(request, "overview.html", visitor, **context)
+    return render(request, "overview.html", visitor, frozen=frozen, address=portal.address(request))
 
 
 @router.get("/login")
@@ -186,7 +179,7 @@ def _form(
     request: Request,
     portal: Portal,
     track: Track,
-    team: Team | None,
+    team: TeamRow | None,
     document: str = "",
     problems: list[dict[str, str]] | None = None,
     mistake: str = "",
@@ -209,10 +202,6 @@ def _form(
         "mistake": mistake,
         "key": new_key(),
         "form": FORMS[track],
-        "has_example": portal.examples[track] is not None,
-        "names": portal.models if track == "blue" else (),
-        "there": len(portal.models) if track == "blue" else portal.stimuli,
-        "limit": portal.settings.max_submission_bytes,
         "earlier": len(earlier),
         "today": count_on_day(portal.challenge, earlier, datetime.now(UTC)),
         "shown_problems": MAX_SHOWN_PROBLEMS,

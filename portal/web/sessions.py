@@ -10,7 +10,8 @@ from urllib.parse import urlsplit
 from fastapi import Depends, HTTPException, Request
 from starlette.responses import Response
 
-from headstart.portal.records.accounts import Team, find_team
+from headstart.portal.records.accounts import find_team
+from headstart.portal.records.tables import TeamRow
 from headstart.portal.settings import Settings
 from headstart.portal.web.state import Portal, PortalDependency
 
@@ -20,13 +21,13 @@ PORTS = {"http": 80, "https": 443}
 UNSAFE_METHODS = {"POST", "PUT", "PATCH", "DELETE"}
 
 
-def visiting_team(request: Request, portal: PortalDependency) -> Team | None:
+def visiting_team(request: Request, portal: PortalDependency) -> TeamRow | None:
     """Return the team of a request, by its header or cookie; None without a valid token."""
     token = header_token(request) or request.cookies.get(COOKIE)
     return find_team(portal.database, token) if token else None
 
 
-def calling_team(request: Request, portal: PortalDependency) -> Team:
+def calling_team(request: Request, portal: PortalDependency) -> TeamRow:
     """Return the team of a program's request, by its header.
 
     Raises:
@@ -40,8 +41,8 @@ def calling_team(request: Request, portal: PortalDependency) -> Team:
     return team
 
 
-Visitor = Annotated[Team | None, Depends(visiting_team)]
-Caller = Annotated[Team, Depends(calling_team)]
+Visitor = Annotated[TeamRow | None, Depends(visiting_team)]
+Caller = Annotated[TeamRow, Depends(calling_team)]
 
 
 def header_token(request: Request) -> str:

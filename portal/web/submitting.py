@@ -10,7 +10,7 @@ from fastapi import HTTPException, Request
 from starlette.concurrency import run_in_threadpool
 
 from headstart.contract.schema import Team as Track
-from headstart.portal.records.accounts import Team
+from headstart.portal.records.tables import TeamRow
 from headstart.portal.web.state import Portal
 from headstart.portal.work.intake import (
     MAX_KEY_LENGTH,
@@ -51,7 +51,7 @@ async def find_problems(portal: Portal, request: Request, track: Track, content:
     return await _validate(portal, track, content, handed_in=False)
 
 
-async def submit(portal: Portal, team: Team, track: Track, content: bytes, key: str) -> Receipt:
+async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, key: str) -> Receipt:
     """Validate a document and hand it in.
 
     Args:

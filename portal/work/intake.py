@@ -1,10 +1,10 @@
-"""Handing in submissions: every document is stored, and valid ones are queued."""
+"""Submissions enter the queue: valid documents when they are handed in, and others to be scored again."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 
@@ -15,14 +15,15 @@ from headstart.contract.challenge import Challenge, find_untimely
 from headstart.contract.problems import Problem
 from headstart.contract.schema import Team as Track
 from headstart.output.errors import UserError
-from headstart.portal.records.accounts import Team
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
-from headstart.portal.records.submissions import latest_public
-from headstart.portal.records.tables import FactRow, ScoringRow, SubmissionRow, TeamRow
+from headstart.portal.records.submissions import latest_scoring
+from headstart.portal.records.tables import FactRow, Kind, ScoringRow, SubmissionRow, TeamRow
 from headstart.portal.work.queue import enqueue
 
 FROZEN = "frozen"
+# The largest key in PostgreSQL.
+_MAX_NUMBER = 2**31 - 1
 MAX_KEY_LENGTH = 160
 
 
@@ -52,7 +53,7 @@ class Receipt:
 def hand_in(
     database: Database,
     challenge: Challenge,
-    team: Team,
+    team: TeamRow,
     track: Track,
     content: bytes,
     problems: Sequence[dict[str, str]],
@@ -124,7 +125,53 @@ def hand_in(
         return Receipt(submission.id, bool(reasons), new=True)
 
 
-def log_too_large(database: Database, team: Team, track: Track, size: int, limit: int) -> None:
+def score_again(database: Database, numbers: Sequence[int], held_out: Collection[str]) -> int:
+    """Return submissions to the queue; a score that is already waiting there keeps its position.
+
+    Args:
+        database: The portal's database.
+        numbers: Numbers of the submissions.
+        held_out: Teams of the contract whose submissions also have a held-out score.
+
+    Returns:
+        The number of submissions.
+
+    Raises:
+        UserError: A submission does not exist, was refused when it was handed in, or is in the queue; then none is
+            queued.
+    """
+    now, unique = datetime.now(UTC), sorted(set(numbers))
+    with database.writing() as session:
+        for number in unique:
+            submission = session.get(SubmissionRow, number) if 0 < number <= _MAX_NUMBER else None
+            if submission is None:
+                raise _impossible(number, "there is none")
+
+            # A submission that changed rules refused may be valid again; one refused on arrival has no scoring.
+            query = select(ScoringRow.kind, ScoringRow.state, ScoringRow.round)
+            scorings = session.execute(query.where(ScoringRow.submission_id == number)).all()
+            if not scorings:
+                raise _impossible(number, "it was refused, and has no score")
+
+            kinds: list[Kind] = ["public", "held_out"] if submission.track in held_out else ["public"]
+            pending = {kind for kind, state, _ in scorings if state in {"queue", "running"}}
+            if pending.issuperset(kinds):
+                raise _impossible(number, "it is being scored")
+            for kind in kinds:
+                if kind not in pending:
+                    last = max((rounds for each, _, rounds in scorings if each == kind), default=0)
+                    enqueue(session, number, kind, last + 1, now)
+
+            submission.refused, submission.is_refused = None, False
+            log_event(session, now, "rescored", f"Submission {number} is scored again.", submission.team_id, number)
+    return len(unique)
+
+
+def _impossible(number: int, reason: str) -> UserError:
+    return UserError(f"numbers: submission {number} cannot be scored again: {reason}")
+
+
+def log_too_large(database: Database, team: TeamRow, track: Track, size: int, limit: int) -> None:
     """Log for organisers that a document was refused for its size in bytes; the document is not stored."""
     message = f"A submission of {team.name} ({track.title()} Team): refused, has {size:,} bytes, beyond {limit:,}"
     with database.writing() as session:
@@ -155,11 +202,11 @@ def is_frozen(session: Session) -> bool:
     return session.get(FactRow, FROZEN) is not None
 
 
-def counted_times(session: Session, team: Team, track: Track) -> Sequence[datetime]:
+def counted_times(session: Session, team: TeamRow, track: Track) -> Sequence[datetime]:
     """Return the times of a team's submissions that count against quotas: neither refused nor failed ones."""
     query = (
         select(SubmissionRow.received)
-        .join(ScoringRow, latest_public())
+        .join(ScoringRow, latest_scoring())
         .where(SubmissionRow.team_id == team.id, SubmissionRow.track == track, SubmissionRow.is_refused.is_(False))
         .where(ScoringRow.state != "failed")
     )

@@ -105,8 +105,7 @@ def claim(database: Database, worker: str) -> Job | None:
         row.state, row.worker, row.attempt = "running", worker, row.attempt + 1
         row.started, row.lease_until = now, now + LEASE
         submission = session.get_one(SubmissionRow, row.submission_id)
-        kind: Kind = "public" if row.kind == "public" else "held_out"
-        return Job(row.id, row.attempt, submission.id, kind, submission.track, submission.content)
+        return Job(row.id, row.attempt, submission.id, row.kind, submission.track, submission.content)
 
 
 def prolong(database: Database, job: Job) -> bool:

@@ -74,7 +74,7 @@ class Worker:
             write = self._score(job)
             scored.set()
             # The lease is still prolonged: while the database is away, no other worker may score this again.
-            self._write_until_done(write)
+            _retry(write, "the database cannot be written", threading.Event())
         finally:
             written.set()
             heart.join()
@@ -92,18 +92,6 @@ class Worker:
             _log.exception("submission %d failed", job.submission_id)
             outcome = Outcome("failed", FAILED_NOTE, f"{type(error).__name__}: {error}")
         return lambda: finish(self._database, job, outcome)
-
-    def _write_until_done(self, write: Callable[[], object]) -> None:
-        """Write, and try again while the database is unreachable or full."""
-        wait = POLL_SECONDS
-        while True:
-            try:
-                write()
-                return
-            except UNAVAILABLE as error:
-                _warn("the database cannot be written", error)
-                time.sleep(wait)
-                wait = min(2 * wait, MAX_WAIT_SECONDS)
 
     def _keep_lease(self, job: Job, scored: threading.Event, written: threading.Event) -> None:
         """Prolong the lease until the result is written or the scoring takes too long."""
@@ -147,20 +135,9 @@ def work(settings: Settings, scorer: Callable[[Job], Outcome] | None = None) -> 
     worker = Worker(database, scorer, process_name(os.getpid()), 60.0 * settings.scoring_minutes)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: worker.stopping.set())
-    wait_for_tables(database, worker.stopping)
+    _retry(database.create_tables, "the database cannot be used", worker.stopping)
     worker.run()
     database.close()
-
-
-def wait_for_tables(database: Database, stopping: threading.Event) -> None:
-    """Create missing tables as soon as the database can be reached."""
-    while not stopping.is_set():
-        try:
-            database.create_tables()
-            return
-        except UNAVAILABLE as error:
-            _warn("the database cannot be used", error)
-            stopping.wait(MAX_WAIT_SECONDS)
 
 
 def main(args: Sequence[str] | None = None) -> None:
@@ -172,6 +149,19 @@ def main(args: Sequence[str] | None = None) -> None:
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s: %(message)s", stream=sys.stderr)
     with one_line_errors():
         work(parse_settings("Score what is handed in at a portal.", args))
+
+
+def _retry(action: Callable[[], object], message: str, stopping: threading.Event) -> None:
+    """Call a function until it succeeds, while the database is unreachable or full; stop when an event is set."""
+    wait = POLL_SECONDS
+    while not stopping.is_set():
+        try:
+            action()
+            return
+        except UNAVAILABLE as error:
+            _warn(message, error)
+            stopping.wait(wait)
+            wait = min(2 * wait, MAX_WAIT_SECONDS)
 
 
 def _warn(message: str, error: Exception) -> None:

@@ -9,11 +9,11 @@ from threading import Barrier, Thread
 import pytest
 from sqlalchemy import select, update
 
-from headstart.portal.records.accounts import Team, add_team, find_team
+from headstart.portal.records.accounts import add_team, find_team
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
 from headstart.portal.records.scores import Scores
-from headstart.portal.records.tables import ScoringRow
+from headstart.portal.records.tables import ScoringRow, TeamRow
 from headstart.portal.web.boards import Boards
 from headstart.portal.work import queue
 from headstart.portal.work.intake import hand_in
@@ -31,7 +31,7 @@ def database(database_url: str) -> Iterator[Database]:
     database.close()
 
 
-def submit(database: Database, count: int = 1, held_out: bool = False) -> Team:
+def submit(database: Database, count: int = 1, held_out: bool = False) -> TeamRow:
     team = find_team(database, add_team(database, "Owls"))
     assert team is not None
     for number in range(count):

@@ -1,16 +1,20 @@
-"""Answers to requests that fail: a page for people, JSON for programs, never a path or a traceback."""
+"""Answers: pages made of templates, and errors as a page for people or JSON for programs, never with a traceback."""
 
 from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 
-from headstart.portal.web.rendering import render
+from headstart.portal.records.tables import TeamRow
+from headstart.portal.web.sessions import form_proof
+from headstart.portal.web.state import Portal
+from headstart.portal.web.template_files import TEMPLATES, local_times
 
-UNAVAILABLE_MESSAGE = "The portal cannot reach its records at present. Nothing was changed; try again in a minute."
-DEFECT_MESSAGE = "Something went wrong here. The organisers can find it in the server's output."
 # Headers of all answers.
 HEADERS = {
     "Content-Security-Policy": (
@@ -21,7 +25,31 @@ HEADERS = {
     "Referrer-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+Handler = Callable[[Request, Exception], Awaitable[Response]]
 PROGRAM_PATHS = ("/api/", "/health", "/metrics")
+
+
+def render(request: Request, name: str, team: TeamRow | None, *, status: int = 200, **context: Any) -> HTMLResponse:
+    """Render a page.
+
+    Args:
+        request: The request.
+        name: Name of the template.
+        team: The participant who asks.
+        status: Status of HTTP.
+        context: Further values of the template.
+    """
+    portal: Portal = request.app.state.portal
+    shared = {
+        "portal": portal,
+        "challenge": portal.challenge,
+        "team": team,
+        "path": request.url.path,
+        "proof": form_proof(request),
+        "is_over": portal.is_over(),
+        "local": local_times(portal.challenge),
+    }
+    return HTMLResponse(TEMPLATES.get_template(name).render(**shared, **context), status)
 
 
 def error_response(request: Request, status: int, reason: str, headers: dict[str, str] | None = None) -> Response:
@@ -55,17 +83,10 @@ async def on_invalid_argument(request: Request, error: Exception) -> Response:
     return error_response(request, 400, f"{first['loc'][-1]}: {first['msg']}")
 
 
-async def on_database_error(request: Request, error: Exception) -> Response:
-    """Answer a request while the database is unreachable or full."""
-    return error_response(request, 503, UNAVAILABLE_MESSAGE, {"Retry-After": "30"})
+def always_answer(status: int, reason: str, headers: dict[str, str] | None = None) -> Handler:
+    """Return an exception handler with one answer; arguments as of `error_response`."""
 
+    async def answer(request: Request, error: Exception) -> Response:
+        return error_response(request, status, reason, headers)
 
-async def on_disconnect(request: Request, error: Exception) -> Response:
-    """End a request whose client has left before the body was complete, which is no defect."""
-    return error_response(request, 400, "The request ended before its body did.")
-
-
-async def on_defect(request: Request, error: Exception) -> Response:
-    """Answer a request after a defect; the server prints its traceback."""
-    # This handler runs outside of the middleware that adds headers.
-    return error_response(request, 500, DEFECT_MESSAGE, HEADERS)
+    return answer
