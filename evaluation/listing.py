@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from importlib.util import find_spec
 from itertools import takewhile
+from pathlib import Path
 from typing import Literal
 
 from headstart import datamodules
 from headstart.modules.methods.catalogue import METHODS
-from headstart.output.docstrings import first_line
 from headstart.output.import_paths import ROOT
 from headstart.output.printable import print_lines
 from headstart.output.shipped_files import CONFIGS
@@ -49,7 +51,7 @@ def _list_models(registry: str | None) -> dict[str, str]:
 def _list_datasets() -> dict[str, str]:
     folders = tuple(f"{datamodules.__name__}.{folder}." for folder in ("photos", "drawings"))
     homes = {name: home for name, home in datamodules.HOMES.items() if home.startswith(folders) and home != BASE}
-    return {name: first_line(home, name) for name, home in homes.items()}
+    return {name: _first_line(home, name) for name, home in homes.items()}
 
 
 def _list_methods() -> dict[str, str]:
@@ -88,3 +90,18 @@ LISTS = {
     "datasets": _list_datasets,
     "configs": _list_configs,
 }
+
+
+def _first_line(module: str, name: str) -> str:
+    """Read the first line of a docstring from the source, of which only the packages above it are imported.
+
+    Args:
+        module: The module, such as `headstart.datamodules.photos.cats_and_dogs`.
+        name: A function or class that it defines.
+    """
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    defined = ast.parse(Path(spec.origin).read_text(encoding="utf-8")).body
+    nodes = [node for node in defined if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name]
+    return (ast.get_docstring(nodes[0]) or "").partition("\n")[0]
