@@ -16,7 +16,7 @@ ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
 LARGEST_SHARE = 0.25
 MOST_FILES = 20
 # Catalogues: one file for each method, metric or source of photos.
-CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos")
+CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos", "benchmarks")
 
 
 def read_table() -> dict[str, set[str]]:
