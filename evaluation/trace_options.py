@@ -1,4 +1,4 @@
-"""Options of commands that score traces: the criterion, and which traces are scored."""
+"""Options of commands that score traces, and of leaderboards."""
 
 from __future__ import annotations
 
@@ -34,3 +34,26 @@ class TraceOptions:
         if consecutive is not None:
             self.criterion["consecutive"] = int(consecutive)
         self.where, self.baseline, self.methods = where or {}, baseline, methods
+
+
+class LeaderboardOptions(TraceOptions):
+    """Criterion, settings and methods of a leaderboard.
+
+    Args:
+        tuned: Methods to be marked in settings on whose validation photos their hyperparameters were chosen, with the
+            data set or data sets of these: --tuned.replay=cats_and_dogs.
+        choose: Variants of one method that become one row, by the row's name: --choose.ridge='ridge_*'. On each data
+            set the row is that variant which is best on the other data sets.
+        **options: Options of `TraceOptions`.
+    """
+
+    def __init__(
+        self, tuned: dict[str, str | list[str]] | None = None, choose: dict[str, str] | None = None, **options: Any
+    ) -> None:
+        super().__init__(**options)
+        self.tuned = {name: [on] if isinstance(on, str) else on for name, on in (tuned or {}).items()}
+        self.choose = choose or {}
+
+    def describe(self) -> dict[str, Any]:
+        """Return `asked` as it stands in `leaderboard.json`."""
+        return {key: getattr(self, key) for key in ("criterion", "where", "baseline", "methods", "tuned", "choose")}

@@ -1,23 +1,14 @@
-"""Files of a leaderboard: JSON, CSV, Markdown and LaTeX, with every text in them escaped."""
+"""Tables of a leaderboard, printed and written as JSON, CSV, Markdown and LaTeX, with every text in them escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from headstart.evaluation.leaderboard.tables import (
-    TableRows,
-    describe_criterion,
-    over_settings_rows,
-    pair_rows,
-    sensitivity_rows,
-    setting_rows,
-    stability_rows,
-)
 from headstart.output.markup import escape_cell, escape_latex, escape_markdown, latex_tables
 from headstart.output.printable import print_lines
 from headstart.output.results_folder import ResultsFolder
-from headstart.output.tables import markdown_table, print_table
+from headstart.output.tables import format_number, markdown_table, print_table
 
 NAME = "leaderboard"
 FILES = [f"{NAME}.{kind}" for kind in ("json", "csv", "md", "tex")]
@@ -29,6 +20,8 @@ NUMBERS = ("orderings", "reached", "median", "restricted_mean", "relative_improv
 INTERVALS = ("median_interval", "restricted_mean_interval", "relative_improvement_interval", "rank_interval")
 # The tables of more settings are only written into files.
 MOST_PRINTED = 4
+# A header, and rows of texts.
+TableRows = list[list[str]]
 
 
 def write_leaderboard(results: ResultsFolder, document: dict[str, Any], texts: Mapping[str, str] | None = None) -> None:
@@ -47,13 +40,13 @@ def print_leaderboard(document: dict[str, Any]) -> None:
     """Print the tables; those of settings only if they are few."""
     settings, over_settings = document["settings"], document["over_settings"]
     for setting in settings if len(settings) <= MOST_PRINTED else []:
-        print_table(f"{setting['name']}\n{describe_criterion(setting)}", setting_rows(setting, accuracies=1))
+        print_table(f"{setting['name']}\n{_describe_criterion(setting)}", _setting_rows(setting, accuracies=1))
         print_lines(setting["remarks"])
     if over_settings is not None:
-        print_table(f"Over {len(over_settings['settings'])} settings", over_settings_rows(document))
+        print_table(f"Over {len(over_settings['settings'])} settings", _over_settings_rows(document))
         print_lines(over_settings["remarks"])
     if document["setup_stability"] is not None:
-        print_table("Setup stability: agreement of the rankings where one part varies", stability_rows(document))
+        print_table("Setup stability: agreement of the rankings where one part varies", _stability_rows(document))
     print_lines([f"left out: {each['setting']} ({each['reason']})" for each in document["left_out"]])
     print_lines(document["remarks"])
 
@@ -79,22 +72,22 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
 def _markdown(document: dict[str, Any]) -> str:
     lines = ["# Leaderboard", ""]
     for setting in document["settings"]:
-        lines += [f"## {escape_markdown(setting['name'])}", "", escape_markdown(describe_criterion(setting)), ""]
-        lines += _markdown_table(setting_rows(setting))
+        lines += [f"## {escape_markdown(setting['name'])}", "", escape_markdown(_describe_criterion(setting)), ""]
+        lines += _markdown_table(_setting_rows(setting))
         if setting["pairs"]:
-            lines += _markdown_table(pair_rows(setting))
+            lines += _markdown_table(_pair_rows(setting))
         remarks = [f"Not told apart: {', '.join(names)}." for names in setting["not_told_apart"] if len(names) > 1]
         lines += _list([*remarks, *setting["remarks"]])
 
     if document["over_settings"] is not None:
-        lines += ["## Over settings", "", *_markdown_table(over_settings_rows(document))]
+        lines += ["## Over settings", "", *_markdown_table(_over_settings_rows(document))]
         lines += _list(document["over_settings"]["remarks"])
     lines += ["## Sensitivity", ""]
     for setting in document["sensitivity"]["settings"]:
-        rows = sensitivity_rows(setting, document["sensitivity"]["consecutive"])
+        rows = _sensitivity_rows(setting, document["sensitivity"]["consecutive"])
         lines += [f"### {escape_markdown(setting['name'])}", "", *_markdown_table(rows)]
     if document["setup_stability"] is not None:
-        lines += ["## Setup stability", "", *_markdown_table(stability_rows(document))]
+        lines += ["## Setup stability", "", *_markdown_table(_stability_rows(document))]
     if document["left_out"]:
         lines += ["## Left out", "", *_list([f"{each['setting']}: {each['reason']}" for each in document["left_out"]])]
     return "\n".join(lines)
@@ -109,7 +102,113 @@ def _list(remarks: Sequence[str]) -> list[str]:
 
 
 def _latex(document: dict[str, Any]) -> str:
-    tables = [(setting["name"], setting_rows(setting)) for setting in document["settings"]]
+    tables = [(setting["name"], _setting_rows(setting)) for setting in document["settings"]]
     if document["over_settings"] is not None:
-        tables.append(("Over settings", over_settings_rows(document)))
+        tables.append(("Over settings", _over_settings_rows(document)))
     return latex_tables([(title, [[escape_latex(cell) for cell in row] for row in rows]) for title, rows in tables])
+
+
+def _describe_criterion(setting: dict[str, Any]) -> str:
+    """Return the criterion of a setting, the accuracy by chance, the number of orderings and the limit."""
+    measure = setting["measure"].replace("_", " ")
+    shares = (("chance", setting["chance"]), ("largest class", setting["majority"]))
+    known = [f"{title} {share:.0%}" for title, share in shares if share is not None]
+    threshold = f"{setting['threshold']:.0%} {measure}" + (f" ({', '.join(known)})" if known else "")
+    return (
+        f"{threshold} at {setting['consecutive']} evaluations in a row; {len(setting['orderings'])} orderings; "
+        f"restricted at {setting['restricted_at']} samples"
+    )
+
+
+def _setting_rows(setting: dict[str, Any], accuracies: int | None = None) -> TableRows:
+    """Return the table of a setting, with a row for each method.
+
+    Args:
+        setting: The setting.
+        accuracies: Number of accuracies, the last ones; all by default.
+    """
+    methods = setting["methods"]
+    known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
+    known = known if accuracies is None else known[-accuracies:]
+    header = ["method", "group", "rank", "reached", "median", "restricted mean", "improvement", "p", "onset"]
+    rows = [[*header, *(f"accuracy at {at}" for at in known)]]
+    for each in methods:
+        rows.append(
+            [
+                each["name"] + (f" (tuned: {each['tuned']})" if each["tuned"] else ""),
+                each["group"],
+                _range(each["rank_interval"]),
+                f"{each['reached']}/{each['orderings']}",
+                _with_interval(each["median"], each["median_interval"], "g"),
+                _with_interval(each["restricted_mean"], each["restricted_mean_interval"], ".1f"),
+                _improvement(each["relative_improvement"], each["relative_improvement_interval"]),
+                "" if each["p_value_holm"] is None else format(each["p_value_holm"], ".2g"),
+                format_number(each["onset"], "g"),
+                *(format(each["accuracy_at"][at], ".1%") for at in known),
+            ]
+        )
+    return rows
+
+
+def _pair_rows(setting: dict[str, Any]) -> TableRows:
+    """Return the table of neighbouring pairs."""
+    rows = [["better", "worse", "fewer samples", "p", "told apart", "orderings needed"]]
+    for pair in setting["pairs"]:
+        rows.append(
+            [
+                pair["better"],
+                pair["worse"],
+                _with_interval(pair["difference"], pair["interval"], ".1f"),
+                format(pair["p_value"], ".2g"),
+                "yes" if pair["told_apart"] else "no",
+                format_number(pair["orderings_needed"], "g"),
+            ]
+        )
+    return rows
+
+
+def _over_settings_rows(document: dict[str, Any]) -> TableRows:
+    """Return the table over all settings."""
+    rows = [["method", "interquartile mean", "mean rank"]]
+    for each in document["over_settings"]["methods"]:
+        mean = _with_interval(each["interquartile_mean"], each["interquartile_mean_interval"], ".2f")
+        rank = _with_interval(each["mean_rank"], each["mean_rank_interval"], ".1f")
+        rows.append([each["name"] + " (tuned)" * each["tuned"], mean, rank])
+    return rows
+
+
+def _sensitivity_rows(setting: dict[str, Any], consecutive: Sequence[int]) -> TableRows:
+    """Return the best method under each criterion, with the agreement of its ranking with that of the leaderboard."""
+    cells: dict[float, list[str]] = {}
+    for each in setting["grid"]:
+        cut = f", cut at {each['restricted_at']}" if each["undecided"] else ""
+        best = f"{each['order'][0]} ({format_number(each['tau'], '.2f')}{cut})" if each["order"] else "–"
+        cells.setdefault(each["threshold"], []).append(best)
+    header = ["threshold", *(f"{length} in a row" for length in consecutive)]
+    return [header, *([f"{100 * threshold:g}%", *row] for threshold, row in cells.items())]
+
+
+def _stability_rows(document: dict[str, Any]) -> TableRows:
+    """Return the table of setup stability."""
+    rows = [["part that varies", "setup stability", "pairs compared"]]
+    for part in document["setup_stability"]["parts"]:
+        stability = _with_interval(part["stability"], part["interval"], ".2f")
+        rows.append([part["part"], stability, f"{part['compared']:,}"])
+    return rows
+
+
+def _range(ends: Sequence[int]) -> str:
+    low, high = ends
+    return f"{low}" if low == high else f"{low} to {high}"
+
+
+def _with_interval(value: float | None, ends: Sequence[float | None] | None, form: str) -> str:
+    between = "" if ends is None or ends[0] is None else f" [{', '.join(format_number(end, form) for end in ends)}]"
+    return f"{format_number(value, form)}{between}"
+
+
+def _improvement(value: float | None, ends: Sequence[float] | None) -> str:
+    if value is None:
+        return ""
+    between = "" if ends is None else f" [{', '.join(str(round(end)) for end in ends)}]"
+    return f"{round(value)} %{between}"

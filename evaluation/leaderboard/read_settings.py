@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from headstart.evaluation.joined_runs import in_common, join, limit_to_known, provenances_of
-from headstart.evaluation.leaderboard.options import LeaderboardOptions
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
 from headstart.evaluation.leaderboard.variants import name_variants
 from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
 from headstart.evaluation.runs import BASELINE, FILES, Run, read_runs
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of

@@ -6,12 +6,12 @@ from glob import escape
 from pathlib import Path
 from typing import Any
 
-from headstart.evaluation.leaderboard.families import choose_families
 from headstart.evaluation.leaderboard.files import FILES, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
-from headstart.evaluation.leaderboard.options import LeaderboardOptions
 from headstart.evaluation.leaderboard.read_settings import read_settings
+from headstart.evaluation.leaderboard.variants import choose_families
 from headstart.evaluation.report.material import find_material
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
 from headstart.output.errors import UserError, prefix_errors, reason_of
 from headstart.output.files import output_file, output_folder, write_texts, write_together

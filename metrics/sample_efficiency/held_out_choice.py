@@ -1,4 +1,4 @@
-"""The honest choice of hyperparameters: on other data sets than the one that the choice is scored on."""
+"""Choice of hyperparameters on other data sets than the one that the choice is scored on."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def choose_on_others(scores: Mapping[str, Mapping[str, float]]) -> dict[str, str
     Journal of the Royal Statistical Society, Series B, 1974, section 2, with data sets in place of samples.
 
     Args:
-        scores: By data set and variant, lower is better, the same variants for all of two data sets or more; of scores
-            on different scales logarithms are to be given.
+        scores: Scores by data set and variant, lower is better, of the same variants on at least two data sets; their
+            logarithms if scales differ.
 
     Returns:
-        The variant by data set, of equal ones the first.
+        The variant by data set, the first of equal ones.
     """
     return {
         held_out: min(

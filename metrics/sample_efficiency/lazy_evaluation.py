@@ -1,4 +1,4 @@
-"""Which evaluations decide when a trace first meets the criterion, so that the others can be left out."""
+"""Lazy evaluation: only the evaluations that decide when a trace first meets the criterion."""
 
 from __future__ import annotations
 
@@ -11,35 +11,35 @@ from headstart.metrics.sample_efficiency.curves import SKIPPED
 
 
 def next_evaluation(correct: NDArray[np.integer[Any]], required: int, consecutive: int) -> int | None:
-    """Give the evaluation that is to be made next of a trace.
+    """Return the next evaluation to make of a trace.
 
-    The criterion asks for the first window of evaluations in a row that all pass. Taken is the earliest window that can
-    still succeed, and of it the last evaluation that is not known: where that fails, no window that contains it can
-    succeed, so that all of those are passed over at once. What follows depends on the evaluations that are known alone,
-    so that a run that was cut off goes on with the same ones.
+    The criterion requires the first window of consecutive evaluations that all pass. The next evaluation is the last
+    unknown one of the earliest window that can still succeed: if it fails, no window that contains it can succeed, and
+    all of those are skipped at once. The choice depends on the known evaluations alone, so that an interrupted run
+    continues with the same ones.
 
     Source: Robert S. Boyer and J Strother Moore, "A Fast String Searching Algorithm", Communications of the ACM, 1977,
-    section 2: a pattern is compared from its end, and what does not fit decides how far it can be moved. Here the
-    pattern is a run of passes.
+    section 2: a pattern is compared from its end, and a mismatch decides how far it can be moved. Here the pattern is a
+    run of passes.
 
     Args:
-        correct: Counts of correct predictions as far as they are known, `[evaluations]`, `SKIPPED` where they are not.
+        correct: Counts of correct predictions, `[evaluations]`, `SKIPPED` where they are unknown.
         required: Lowest count that passes.
-        consecutive: Evaluations in a row at which it is needed.
+        consecutive: Required length of the window.
 
     Returns:
-        Its number, from 0, which may lie behind what is given; None where the criterion is met.
+        The index, which may lie behind the end of `correct`; None where the criterion is met.
     """
     start = window_start(correct, required, consecutive)
     window = correct[start : start + consecutive]
-    open_ones = np.flatnonzero(window == SKIPPED)
+    unknown = np.flatnonzero(window == SKIPPED)
     if len(window) < consecutive:
         return start + consecutive - 1
-    return start + int(open_ones[-1]) if len(open_ones) else None
+    return start + int(unknown[-1]) if len(unknown) else None
 
 
 def window_start(correct: NDArray[np.integer[Any]], required: int, consecutive: int) -> int:
-    """Give the first evaluation of the earliest window that can still succeed; no earlier one is needed any more.
+    """Return the first evaluation of the earliest window that can still succeed; earlier ones are no longer needed.
 
     Args:
         correct: As for `next_evaluation`.

@@ -1,4 +1,4 @@
-"""The scores of a comparison, as they stand in the results: restricted means and paired comparisons over orderings."""
+"""Scores of a comparison as they stand in the results: restricted means and paired comparisons over orderings."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import scipy  # which imports its parts when they are used
+import scipy  # imports its parts when they are used
 from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import Curves
 
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
-# Sign patterns that are drawn and multiplied at once.
+# Sign patterns that are sampled and multiplied at once.
 BATCH = 10_000
-# Signs that are kept as they are multiplied; of more orderings they take a byte each.
-KEPT = 2**24
+# Up to so many signs are stored as 32-bit numbers, ready to be multiplied; more take a byte each.
+MOST_FLOATS = 2**24
 FEW_ORDERINGS = 20
-# Numbers of samples at which the accuracy is given by default.
+# Default numbers of samples at which the accuracy is reported.
 ACCURACY_AT = [10, 50, 100, 500]
 
 
 @dataclass(frozen=True)
 class PairedComparison:
-    """A custom method against the baseline over the same orderings.
+    """A custom method compared with the baseline over the same orderings.
 
     Attributes:
         mean_difference: Mean of `min(T_baseline, L) - min(T_custom, L)`, in samples; positive is better.
         interval: Its 95 % paired t interval, in samples; NaN with fewer than two orderings.
         relative_improvement: The mean difference in per cent of the baseline's restricted mean.
         relative_interval: Its 95 % interval, see `relative_interval`; NaN with fewer than two orderings, infinite
-            where the baseline's own mean is not known to be above 0.
+            if the baseline's mean may be 0.
         p_value: Two-sided sign-flip permutation test of no difference.
     """
 
@@ -45,17 +45,17 @@ class PairedComparison:
 
 
 def restricted(samples: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    """Cut samples to criterion, infinite where censored, at the sample limit L: `min(T, L)`.
+    """Return samples to criterion T, infinite where censored, cut at the sample limit L: `min(T, L)`.
 
-    The mean of what is returned is the restricted mean at L.
+    Their mean is the restricted mean at L.
     """
     return np.minimum(samples, limit)
 
 
 def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """Give the t interval of the mean of differences `[orderings]`: lower and upper end.
+    """Return the t interval of the mean of differences `[orderings]`: lower and upper end.
 
-    NaN with fewer than two values, the mean twice where all values are equal.
+    The ends are NaN with fewer than two values, and both the mean if all values are equal.
     """
     if len(differences) < 2:
         return float("nan"), float("nan")
@@ -65,34 +65,35 @@ def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[f
 
 
 def t_half_width(error: float, freedom: int, level: float = 0.95) -> float:
-    """Give half of the width of the t interval of an estimate with this standard error and degrees of freedom."""
+    """Return half of the width of the t interval of an estimate with this standard error and degrees of freedom."""
     return float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error
 
 
 def relative_interval(
     baseline: NDArray[np.float64], custom: NDArray[np.float64], level: float = 0.95
 ) -> tuple[float, float]:
-    """Give the interval of the relative improvement `1 - R` with `R = E[custom] / E[baseline]`.
+    """Return the interval of the relative improvement `1 - R` with `R = E[custom] / E[baseline]`.
 
-    Both means are estimated from the same orderings, so that the ratio's interval holds every R for which a t test
-    does not refuse `E[custom - R x baseline] = 0`.
+    Both means are estimated from the same orderings. The interval of the ratio holds every R for which a t test does
+    not reject `E[custom - R x baseline] = 0`.
 
     Source: Edgar C. Fieller, "Some Problems in Interval Estimation", Journal of the Royal Statistical Society,
     Series B, 1954, section 3.
 
     Args:
         baseline: Positive values, one per ordering, `[orderings]`.
-        custom: The same of the custom method, on the same orderings.
+        custom: Values of the custom method on the same orderings.
         level: Coverage.
 
     Returns:
-        Lower and upper end; NaN with fewer than two orderings, infinite where the t test does not refuse either that
-        `E[baseline]` is 0.
+        Lower and upper end; NaN with fewer than two orderings, infinite if the t test does not reject `E[baseline] = 0`
+        either.
     """
     count = len(baseline)
     if count < 2:
         return float("nan"), float("nan")
     squared = float(scipy.special.stdtrit(count - 1, (1 + level) / 2)) ** 2
+
     # R lies between the roots of a R^2 - 2 b R + c.
     covariance = np.cov(baseline, custom) / count
     means = np.array([baseline.mean(), custom.mean()])
@@ -104,20 +105,20 @@ def relative_interval(
 
 
 def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
-    """Give the interval of the median of samples to criterion `[orderings]` that holds for every distribution.
+    """Return the interval of the median of samples to criterion `[orderings]` that holds for every distribution.
 
-    Its ends are the order statistics between which the median lies with at least that probability, by the binomial
-    distribution, so that censored values, which are infinite, need no model.
+    The ends are the order statistics between which the median lies with at least that probability, by the binomial
+    distribution. Censored values, which are infinite, therefore need no model.
 
     Source: William R. Thompson, "On Confidence Ranges for the Median and Other Expectation Distributions for
     Populations of Unknown Distribution Form", Annals of Mathematical Statistics, 1936, section 2.
 
     Args:
         samples: The values.
-        level: Coverage at least.
+        level: Least coverage.
 
     Returns:
-        Lower and upper end; infinite where censored values reach there, NaN with fewer values than the level needs.
+        Lower and upper end; infinite if it is a censored value, NaN with fewer values than the level needs.
     """
     count = len(samples)
     # The largest k for which fewer than k of the values lie below the median with at most half of the error.
@@ -130,14 +131,14 @@ def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[
 
 
 def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Test whether paired differences are symmetric about 0, by flipping their signs, two-sided.
+    """Return p values of the two-sided test whether paired differences are symmetric about 0, by flipping their signs.
 
-    All sign patterns are enumerated where there are at most `PERMUTATIONS`, else that many are drawn from a
-    generator seeded with `PERMUTATION_SEED`. It is 1 for a single difference, and where none is other than 0. It is the
-    value of `scipy.stats.permutation_test`, which draws the patterns again for every test.
+    Up to `PERMUTATIONS` sign patterns are enumerated; of more, that many are sampled by a generator seeded with
+    `PERMUTATION_SEED`. The p value is 1 for a single difference, and if all are 0. It equals that of
+    `scipy.stats.permutation_test`, which samples the patterns again for every test.
 
     Args:
-        differences: Of several comparisons on the same orderings, `[orderings, comparisons]`.
+        differences: Differences of several comparisons on the same orderings, `[orderings, comparisons]`.
 
     Returns:
         p values, `[comparisons]`.
@@ -145,7 +146,7 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     count, comparisons = differences.shape
     if count < 2 or not comparisons:
         return np.ones(comparisons)
-    # Sums of whole numbers, as samples are, are exact in 32 bits and take half the time.
+    # Sums of whole numbers, such as samples, are exact in 32 bits and take half the time.
     exact = not (differences % 1).any() and np.abs(differences).sum(axis=0).max() < 2**24
     differences = differences.astype(np.float32 if exact else np.float64)
     observed = differences.sum(axis=0)
@@ -155,23 +156,23 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
         null = part.astype(differences.dtype, copy=False) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
-    # Of patterns that are drawn, the observed one is one more.
-    drawn = len(patterns) == PERMUTATIONS
-    p_values = np.minimum(2 * (np.minimum(below, above) + drawn) / (len(patterns) + drawn), 1.0)
+    # The observed pattern counts in addition to sampled ones.
+    is_sampled = len(patterns) == PERMUTATIONS
+    p_values = np.minimum(2 * (np.minimum(below, above) + is_sampled) / (len(patterns) + is_sampled), 1.0)
     return np.where(differences.any(axis=0), p_values, 1.0)
 
 
 @lru_cache(maxsize=1)
 def sign_patterns(count: int) -> NDArray[np.float32 | np.int8]:
-    """Give the signs of so many differences in each pattern, `[patterns, count]`: what all tests of a table share."""
-    kind: type[np.float32 | np.int8] = np.float32 if PERMUTATIONS * count <= KEPT else np.int8
+    """Return the signs of so many differences in each pattern, `[patterns, count]`, shared by all tests of a table."""
+    kind: type[np.float32 | np.int8] = np.float32 if PERMUTATIONS * count <= MOST_FLOATS else np.int8
     if 2**count <= PERMUTATIONS:
         flipped = (np.arange(2**count)[:, None] >> np.arange(count)) & 1
         return (1 - 2 * flipped).astype(kind)
     generator, left = np.random.default_rng(PERMUTATION_SEED), range(0, PERMUTATIONS, BATCH)
-    # What SciPy draws, which puts each difference and its negative into either order by the last bit of a number.
-    drawn = (generator.integers(2**32, size=(BATCH, count), dtype=np.uint32).astype(np.int8) & 1 for _ in left)
-    return np.concatenate([(2 * each - 1).astype(kind) for each in drawn])[:PERMUTATIONS]
+    # As in SciPy, the last bit of a random number decides about the sign.
+    bits = (generator.integers(2**32, size=(BATCH, count), dtype=np.uint32).astype(np.int8) & 1 for _ in left)
+    return np.concatenate([(2 * each - 1).astype(kind) for each in bits])[:PERMUTATIONS]
 
 
 def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
@@ -179,33 +180,25 @@ def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: i
 
     Args:
         baseline: Samples to criterion of the baseline, infinite where censored, `[orderings]`.
-        custom: The same of the custom methods, `[methods, orderings]`.
+        custom: Samples to criterion of the custom methods, `[methods, orderings]`.
         limit: The sample limit, common to all.
 
     Returns:
         One comparison for each custom method.
     """
     baseline, custom = restricted(baseline, limit), restricted(custom, limit)
-    differences = baseline - custom
-    p_values = sign_flip_p_values(differences.T)
-    return [_compare(baseline, its, d, p) for its, d, p in zip(custom, differences, p_values.tolist(), strict=True)]
-
-
-def _compare(
-    baseline: NDArray[np.float64], custom: NDArray[np.float64], differences: NDArray[np.float64], p_value: float
-) -> PairedComparison:
-    mean, (low, high) = float(differences.mean()), relative_interval(baseline, custom)
-    return PairedComparison(
-        mean_difference=mean,
-        interval=t_interval(differences),
-        relative_improvement=mean * 100 / float(baseline.mean()),
-        relative_interval=(100 * low, 100 * high),
-        p_value=p_value,
-    )
+    comparisons, p_values = [], sign_flip_p_values((baseline - custom).T).tolist()
+    for values, p_value in zip(custom, p_values, strict=True):
+        differences = baseline - values
+        mean, (low, high) = float(differences.mean()), relative_interval(baseline, values)
+        improvement = mean * 100 / float(baseline.mean())
+        relative = 100 * low, 100 * high
+        comparisons.append(PairedComparison(mean, t_interval(differences), improvement, relative, p_value))
+    return comparisons
 
 
 def holm(p_values: list[float]) -> list[float]:
-    """Adjust p values for several comparisons with one baseline, in the same order.
+    """Return p values adjusted for several comparisons with one baseline, in the same order.
 
     Source: Sture Holm, "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of
     Statistics, 1979.
@@ -222,24 +215,25 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
 
     Args:
         curves: The traces.
-        accuracy_at: Numbers of samples at which the accuracy is given.
+        accuracy_at: Numbers of samples at which the accuracy is reported.
 
     Returns:
-        `methods` and `comparisons` as in `results.json`, with None for what is censored or undefined.
+        `methods` and `comparisons` as in `results.json`, with None for censored or undefined values.
     """
     samples, onset = curves.samples_to_criterion()
     at = {number: curves.accuracy_at(number) for number in accuracy_at}
     pairs = compare(samples[0], samples[1:], curves.limit)
     adjusted = holm([pair.p_value for pair in pairs])
+
     return {
         "methods": {
             name: {
                 "samples_to_criterion": [_count(value) for value in samples[i]],
                 "onset": [_count(value) for value in onset[i]],
-                "accuracy_at": {str(number): [finite(value) for value in found[i]] for number, found in at.items()},
+                "accuracy_at": {str(number): [finite(value) for value in values[i]] for number, values in at.items()},
                 "reached": int(np.isfinite(samples[i]).sum()),
                 "evaluations": (curves.correct[i] >= 0).sum(-1).tolist(),
-                # Infinite values sort last, so that the median is not finite once half of the orderings are censored.
+                # Infinite values sort last, so that the median is infinite once half of the orderings are censored.
                 "median": finite(float(np.median(samples[i]))),
                 "restricted_mean": float(restricted(samples[i], curves.limit).mean()),
             }
@@ -269,7 +263,7 @@ def _describe(
 
 
 def _improvement(baseline: float, custom: float) -> float | str:
-    """Give the relative improvement of one ordering in per cent, or which side is censored."""
+    """Return the relative improvement of one ordering in per cent, or a text on the censored methods."""
     censored = [name for name, value in (("baseline", baseline), ("custom", custom)) if np.isinf(value)]
     if censored:
         return f"{' and '.join(censored)} censored"

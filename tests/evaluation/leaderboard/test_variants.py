@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.leaderboard.options import LeaderboardOptions
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.report.replication import replication
 from headstart.evaluation.runs import read_runs
