@@ -101,6 +101,9 @@ def _read_ledger(folder: Path) -> Iterator[TransferResult]:
         for stream, fed in ledger.streams(TASK).items():
             names, traces = fed.pop(TOLD), ledger.traces(stream)
             for method, training in ledger.methods(stream).items():
-                counts = {ordering: trace[0] for (its, ordering), trace in traces.items() if its == method}
-                values = {ordering: int(count) / parts_of(names) for ordering, count in counts.items()}
+                values = {
+                    ordering: int(counts[0]) / parts_of(names)
+                    for (key, ordering), counts in traces.items()
+                    if key == method
+                }
                 yield _result(folder, names, fed, training, values)

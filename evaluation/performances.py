@@ -44,24 +44,25 @@ def performances(
 ) -> dict[tuple[str, str], float]:
     """Tabulate how well source models did on targets, from finished runs of headstart train.
 
-    Writes and prints a table of source, target and performance, which the option `performances` of transferability
-    and target-selection takes, and which so comes into the table that stability reads. Runs of the same source and
-    target that fed different orderings are joined; the performance is the mean over orderings. Runs are comparisons, or
-    fine-tuning to the end (the task target_accuracy), whose accuracies a ledger's folder gives as well.
+    Writes and prints a table of source, target and performance for the option `performances` of transferability and
+    target-selection, through which it also reaches the table that stability reads. Runs of the same source and target
+    with different orderings are joined; the performance is the mean over orderings. Runs are comparisons, or
+    fine-tuning to the end (the task target_accuracy), whose accuracies are also read from a ledger's folder.
 
-    A source is called by the registry's entry where the run names one; else by its weights: a file without folder and
-    ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. A target is called by its data set.
+    The name of a source is its entry in the registry if the run has one; else that of its weights: a file without
+    folder and ending, the backbone alone for `DEFAULT`, or both, such as `resnet18_random`. The name of a target is
+    that of its data set.
 
     Args:
         runs: Folder of a run, or a pattern such as 'runs/sources-*' for several; or a list of these.
         performance: `accuracy` on the validation set once so many samples were fed; `samples_to_criterion`, turned so
             that more is better, into the sample limit less the mean of min(samples to criterion, limit); or the
             `final` accuracy, after however many samples a run took.
-        samples: Samples for `accuracy`, which is that of the last evaluation up to there; by default as many as all
-            runs have fed.
-        method: Method of the runs, of comparisons.
-        trained: Of fine-tuning: `all` for the whole network, or the `head` alone; needed where there are runs of both.
-        names: Other names for sources and targets, by those they would have: '{resnet18_random: resnet18}'.
+        samples: Number of samples of `accuracy`, which is that of the last evaluation up to there; by default as many
+            as all runs have fed.
+        method: Method of the runs, for comparisons.
+        trained: For fine-tuning: `all` for the whole network, or the `head` alone; needed if there are runs of both.
+        names: Other names for sources and targets, by their default names: '{resnet18_random: resnet18}'.
         output: CSV file to write.
         overwrite: Replace a file that holds something else.
 
@@ -122,6 +123,7 @@ def _read_comparisons(
         "samples_to_criterion": f"samples of {runs[0].curves.limit} that {method} left when it met the criterion",
         "final": f"final accuracy of {method}",
     }
+
     results = [
         TransferResult(
             run.folder,

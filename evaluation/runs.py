@@ -102,11 +102,13 @@ def _read(folder: Path) -> Run:
         raise UserError(
             f"runs: {str(folder)!r} has no {' and no '.join(missing)}; name folders that headstart train wrote"
         )
+
     try:
         document = json.loads((folder / "results.json").read_text())
         config = yaml.load((folder / "config.yaml").read_text(), LOADER)
         curves, backbone = Curves.load(folder / "curves.npz"), dict(config["data"]["init_args"]["backbone"])
         run = Run(folder, document, curves, document["protocol"], config["model"], backbone)
+
         parts = ((document, DOCUMENT), (run.protocol, PROTOCOL), (run.model, MODEL))
         missing = [key for part, keys in parts for key in keys if key not in part]
         missing += ["methods"] * (not isinstance(document.get("methods", {}), dict))

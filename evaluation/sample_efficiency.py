@@ -1,4 +1,4 @@
-"""Score finished runs again: under another criterion, several runs joined, or all that a ledger holds."""
+"""`headstart sample-efficiency`: score finished runs again, joined, by another criterion, or from a ledger."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ def sample_efficiency(
 ) -> dict[str, Any]:
     """Score finished runs of headstart train again, or all that a ledger holds, from the traces alone.
 
-    Gives the table of another criterion without running again, and joins runs of the same comparison that fed
-    different orderings or methods. Of a ledger it takes all methods that were fed one stream, in the orderings in which
-    the traces of all of them are finished; methods are called as in the run that measured them first.
+    Scores runs by another criterion without running again, and joins runs of the same comparison with different
+    orderings or methods. From a ledger it reads all methods that were fed one stream, in the orderings in which the
+    traces of all of them are finished; methods have the names of the run that measured them first.
 
     Args:
         runs: Folder of a run, or a pattern such as 'runs/fine_tuning-*' for several, which must differ in nothing but
             their orderings and methods; or the folder of a ledger; or a list of these: a ledger beside runs adds what
             it holds of the runs' stream.
         output: JSON file to write the scores to.
-        accuracy_at: Numbers of samples at which the accuracy is given.
+        accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a file that holds something else.
         **options: Options of `TraceOptions`.
 

@@ -70,6 +70,8 @@ def read_stream(
     known = {digest_of(run.describe(name)): name for run in runs for name in run.curves.methods}
     names, orderings = _name(documents, known), sorted({ordering for _, ordering in stored})
     row, column = ({key: index for index, key in enumerate(keys)} for keys in (documents, orderings))
+
+    # Methods that lack an ordering have no trace there.
     correct = np.full((len(row), len(column), max(map(len, stored.values()))), NOT_EVALUATED)
     for (method, ordering), counts in stored.items():
         correct[row[method], column[ordering], : len(counts)] = counts
@@ -114,6 +116,7 @@ def choose_stream(
     if not flat:
         kind = "that the runs were fed" if stream else "of these values" if where else "with a finished trace"
         raise UserError(f"{'where' if where else 'runs'}: the ledger {str(folder)!r} holds no stream {kind}")
+
     first, *others = flat
     if others:
         differing = [*describe_differences(list(flat.values())).items()]

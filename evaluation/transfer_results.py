@@ -110,4 +110,4 @@ def _require_comparable(results: Sequence[TransferResult]) -> None:
         ):
             groups.setdefault(group, []).append((each.folder, settings))
     for group, members in groups.items():
-        require_same([folder for folder, _ in members], [its for _, its in members], f"both are of {group}")
+        require_same([folder for folder, _ in members], [settings for _, settings in members], f"both are of {group}")

@@ -1,1 +1,1 @@
-"""A leaderboard of methods over settings, which states its resolution."""
+"""A leaderboard of methods over settings, with its resolution."""

@@ -45,21 +45,25 @@ def describe(setting: Setting, accuracy_at: Sequence[int]) -> dict[str, Any]:
     entries = zip(
         _scores(setting, accuracy_at), _against_baseline(setting), _standings(setting, apart, indices), strict=True
     )
+
     classes, largest = protocol.get("classes"), protocol.get("largest_class")
     return {
         "name": setting.name,
         **{key: protocol.get(key) for key in ("dataset", "backbone", "weights", "batch_size")},
         "folders": setting.folders,
+        # Values are None where the protocol lacks them.
         "classes": len(classes) if classes else None,
         "validation_size": curves.validation_size,
         "chance": 1 / len(classes) if classes else None,
         "majority": largest / curves.all_correct if largest else None,
+        # The criterion and the traces.
         "threshold": curves.threshold,
         "consecutive": curves.consecutive,
         "measure": curves.measure,
         "baseline": setting.baseline,
         "orderings": curves.orderings.tolist(),
         "restricted_at": curves.limit,
+        # The results.
         "remarks": [*setting.remarks, *_remarks(setting, groups)],
         "methods": [{**scores, **comparison, **standing} for scores, comparison, standing in entries],
         "pairs": _pairs(setting, compared),
@@ -86,6 +90,7 @@ def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]
     """Return the scores of each method by itself."""
     accuracies = {str(at): setting.curves.accuracy_at(at).mean(1)[setting.order] for at in accuracy_at}
     scores = []
+
     for index, (name, samples, onset, cut) in enumerate(
         zip(setting.names, *setting.streaks, setting.restricted, strict=True)
     ):
@@ -97,6 +102,7 @@ def _scores(setting: Setting, accuracy_at: Sequence[int]) -> list[dict[str, Any]
                 "tuned": setting.tuned.get(name),
                 "orderings": len(samples),
                 "reached": int(np.isfinite(samples).sum()),
+                # Censored samples are infinite, so that the median may be unknown.
                 "median": finite(np.median(samples)),
                 "median_interval": interval(*median_interval(samples)),
                 "restricted_mean": float(cut.mean()),
@@ -114,8 +120,11 @@ def _against_baseline(setting: Setting) -> list[dict[str, Any]]:
     comparisons = [none] * len(setting.names)
     if setting.baseline is None:
         return comparisons
+
+    # The baseline's own entry stays None.
     baseline, samples = setting.names.index(setting.baseline), setting.streaks[0]
     others = [index for index in range(len(samples)) if index != baseline]
+
     pairs = compare(samples[baseline], samples[others], setting.curves.limit)
     for index, pair, p_holm in zip(others, pairs, holm([pair.p_value for pair in pairs]), strict=True):
         comparisons[index] = {
@@ -145,6 +154,7 @@ def _pairs(setting: Setting, compared: AllPairs) -> list[dict[str, Any]]:
     p_values = sign_flip_p_values(differences).tolist()
     adjusted = np.diagonal(compared.p_values, 1).tolist()
     needed = orderings_needed(differences, compared.levels)
+
     return [
         {
             "better": setting.names[index],

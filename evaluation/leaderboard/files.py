@@ -82,6 +82,7 @@ def _markdown(document: dict[str, Any]) -> str:
     if document["over_settings"] is not None:
         lines += ["## Over settings", "", *_markdown_table(_over_settings_rows(document))]
         lines += _list(document["over_settings"]["remarks"])
+
     lines += ["## Sensitivity", ""]
     for setting in document["sensitivity"]["settings"]:
         rows = _sensitivity_rows(setting, document["sensitivity"]["consecutive"])
@@ -130,6 +131,7 @@ def _setting_rows(setting: dict[str, Any], accuracies: int | None = None) -> Tab
     methods = setting["methods"]
     known = [at for at in methods[0]["accuracy_at"] if all(each["accuracy_at"][at] is not None for each in methods)]
     known = known if accuracies is None else known[-accuracies:]
+
     header = ["method", "group", "rank", "reached", "median", "restricted mean", "improvement", "p", "onset"]
     rows = [[*header, *(f"accuracy at {at}" for at in known)]]
     for each in methods:
@@ -139,6 +141,7 @@ def _setting_rows(setting: dict[str, Any], accuracies: int | None = None) -> Tab
                 each["group"],
                 _range(each["rank_interval"]),
                 f"{each['reached']}/{each['orderings']}",
+                # Samples to criterion, and their comparison with the baseline.
                 _with_interval(each["median"], each["median_interval"], "g"),
                 _with_interval(each["restricted_mean"], each["restricted_mean_interval"], ".1f"),
                 _improvement(each["relative_improvement"], each["relative_improvement_interval"]),

@@ -1,4 +1,4 @@
-"""`headstart leaderboard`: which method wins, by how much, and how sure that is."""
+"""`headstart leaderboard`: which method wins, by how much, and with what certainty."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
 from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.leaderboard.setup_stability import describe_setup_stability
-from headstart.evaluation.leaderboard.variants import choose_families, remark_on_variants
+from headstart.evaluation.leaderboard.variants import remark_on_variants
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
@@ -30,24 +30,24 @@ def leaderboard(
     overwrite: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """Rank methods in every setting that runs or ledgers hold, and say what the data can tell apart.
+    """Rank methods in every setting that runs or ledgers hold, with the certainty of the ranking.
 
-    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex. What the numbers mean stands in
-    docs/leaderboard.md.
+    Writes leaderboard.json, leaderboard.csv, leaderboard.md and leaderboard.tex. docs/leaderboard.md explains the
+    numbers.
 
     Args:
         runs: Folders of runs or ledgers, folders above them, or patterns such as 'runs/fine_tuning-*'. Each stream that
             they hold is a setting, traces of different protocols are never pooled.
         output: Folder for the results.
-        accuracy_at: Numbers of samples at which the accuracy is given.
+        accuracy_at: Numbers of samples at which the accuracy is reported.
         overwrite: Replace a leaderboard of other folders or options that lies in the folder.
         **options: Options of `LeaderboardOptions`.
 
     Returns:
-        What leaderboard.json holds.
+        The content of leaderboard.json.
 
     Raises:
-        UserError: Nothing is found, nothing can be compared, or another leaderboard lies in the folder.
+        UserError: There are no runs, no methods can be compared, or the folder holds another leaderboard.
     """
     results = ResultsFolder(output, FILES, overwrite=overwrite)
     folders = [runs] if isinstance(runs, str) else list(runs)
@@ -55,7 +55,6 @@ def leaderboard(
     made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": [int(at) for at in accuracy_at]}
 
     settings, left_out = read_settings(folders, selection)
-    settings = choose_families(settings, selection)
     results.check_configuration(made_from)
     document = rank_settings(settings, left_out, made_from)
     write_leaderboard(results, document)

@@ -41,6 +41,7 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
     if len(chosen) < 2 or len(methods) < 2:
         few = f"Nothing is compared over settings: {len(chosen)} of them, with {len(methods)} methods in common."
         return None, [*remarks, few]
+
     values = restricted_of(chosen, methods)
     resamples = [bootstrap_counts(each.shape[1], stratum) for stratum, each in enumerate(values)]
     means, ends = relative_interquartile_means(values, resamples)
@@ -59,7 +60,9 @@ def describe_over_settings(settings: Sequence[Setting]) -> tuple[dict[str, Any] 
         }
         for index in order
     ]
+
     improvements = _improvements([methods[index] for index in order], [each[order] for each in values], resamples)
+
     return {
         "settings": [each.name for each in chosen],
         "remarks": remarks,

@@ -14,7 +14,7 @@ import numpy as np
 
 from headstart.evaluation.joined_runs import in_common, join, limit_to_known, provenances_of
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
-from headstart.evaluation.leaderboard.variants import name_variants
+from headstart.evaluation.leaderboard.variants import choose_families, name_variants
 from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
 from headstart.evaluation.runs import BASELINE, FILES, Run, read_runs
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
@@ -73,7 +73,7 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     if not settings:
         raise UserError(unscored[0]["reason"])
     _require_named(settings, options)
-    return settings, [*left_out, *unscored]
+    return choose_families(settings, options), [*left_out, *unscored]
 
 
 def _find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
@@ -87,6 +87,7 @@ def _find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
         matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
         if not matches:
             raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
+
         for folder in (below for match in matches for below in _below(match)):
             if is_ledger(folder):
                 ledgers[folder] = None

@@ -75,6 +75,7 @@ def _describe_grid(setting: Setting, grid: Sequence[CriterionScores]) -> list[di
     taus = np.where(defined[0] & defined[1:], vectors[1:] @ vectors[0], np.nan).tolist()
 
     names, described = setting.names, []
+    # Criteria without scores have no ranking.
     for scores, mean, tau in zip(grid, means, taus, strict=True):
         ranking: dict[str, Any] = {"order": [], "restricted_means": dict.fromkeys(names), "tau": None}
         if scores.values is not None:
@@ -83,6 +84,7 @@ def _describe_grid(setting: Setting, grid: Sequence[CriterionScores]) -> list[di
                 "restricted_means": dict(zip(names, mean.tolist(), strict=True)),
                 "tau": finite(tau),
             }
+
         described.append(
             {
                 "threshold": scores.threshold,

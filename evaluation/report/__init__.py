@@ -1,1 +1,1 @@
-"""The page that a comparison is sent as: one HTML file with tables, charts and what it takes to replicate them."""
+"""The report of a comparison: one HTML page with tables, charts and the commands that replicate them."""

@@ -24,6 +24,8 @@ def _similarity(path: Path, document: Document) -> Part:
     name = str(document.get("measure", DEFAULT_MEASURE))
     measure = SIMILARITY_MEASURES[name]
     names, values = document["pairwise"]["names"], np.array(document["pairwise"]["biased"])
+
+    # Similar networks are neighbours.
     order = leaves_list(cluster(values)) if len(names) > 1 else [0]
     rows = []
     for i in order:
@@ -51,6 +53,7 @@ def _scores(target: str, document: Document) -> Table:
     scores, ranks = document["scores"][target], document["mean_ranks"][target]
     performances = document.get("performances", {}).get(target, {})
     titles = [METRICS[metric].title if metric in METRICS else metric for metric in document["metrics"]]
+
     columns = ["source", "mean rank", *titles, *["performance"] * bool(performances)]
     by_rank = sorted(scores, key=lambda source: (ranks.get(source) is None, ranks.get(source)))
     rows = [

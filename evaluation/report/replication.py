@@ -50,16 +50,18 @@ def replication(document: Mapping[str, Any], runs: Sequence[Run]) -> Section:
 
 
 def _page_command(document: Mapping[str, Any]) -> str:
-    asked = document["asked"]
-    chosen = {name: asked[name] for name in ("where", "methods", "tuned", "choose") if asked[name]}
-    options = [f"--{name}={value}" for name, value in {**asked["criterion"], "baseline": asked["baseline"]}.items()]
-    options += [f"--{name}={_flow(value)}" for name, value in chosen.items()]
-    return shlex.join(["headstart", "report", *document["folders"], *options])
+    options = document["asked"]
+    values = {**options["criterion"], "baseline": options["baseline"]}
+    values |= {name: _flow(options[name]) for name in ("where", "methods", "tuned", "choose") if options[name]}
+    arguments = [f"--{name}={value}" for name, value in values.items()]
+    return shlex.join(["headstart", "report", *document["folders"], *arguments])
 
 
 def _part(setting: Mapping[str, Any], runs: Mapping[str, tuple[str, Run]]) -> Part:
     """Return the commands of a setting: of its runs, and of each method alone beside the baseline."""
     of_setting = [runs[folder] for folder in setting["folders"] if folder in runs]
+
+    # Methods of a ledger, and those chosen among variants, are in no run.
     lines, absent = [], []
     for number, name in enumerate((method["name"] for method in setting["methods"]), 1):
         with_method = [(folder, run) for folder, run in of_setting if name in run.curves.methods]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from glob import escape
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from headstart.evaluation.leaderboard.files import FILES, write_leaderboard
 from headstart.evaluation.leaderboard.leaderboard import rank_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
-from headstart.evaluation.leaderboard.variants import choose_families
+from headstart.evaluation.leaderboard.settings import Setting
 from headstart.evaluation.report.material import find_material
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.scores import ACCURACY_AT
@@ -66,33 +67,42 @@ def report(
     results = ResultsFolder(str(path.parent), FILES, overwrite=overwrite)
     document: dict[str, Any] | None = None
     if material.has_traces:
-        with prefix_errors("folder", about="runs: "):
-            settings, left_out = read_settings([escape(each) for each in folders], selection)
-        runs = {str(run.folder): run for each in settings for run in each.runs if not run.is_ledger}
-        settings = choose_families(settings, selection)
-        made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
-        try:
-            results.check_configuration(made_from)
-        except UserError as error:
-            why = "a page's tables are always called so, and one folder holds one page's"
-            raise UserError(f"{error}: {why}") from error
-        document = rank_settings(settings, left_out, made_from)
-        page = comparison_page(document, [each.curves for each in settings], [*runs.values()], material)
+        document, settings = _rank(folders, selection, results)
+        runs = {str(run.folder): run for setting in settings for run in setting.runs if not run.is_ledger}
+        page = comparison_page(document, [setting.curves for setting in settings], [*runs.values()], material)
     else:
         page = documents_page(material)
-
     html = {path.name: render(page)}
+
     if figure_folder is not None:
-        try:
-            written = write_together(figure_folder, figure_writers(page, figure_formats))
-        except OSError as error:
-            raise UserError(
-                f"figures: {str(figure_folder)!r} cannot be written ({reason_of(error)}); choose another folder"
-            ) from error
-        print_lines([f"wrote {len(written)} figures into {figure_folder}"])
+        _write_figures(figure_folder, figure_writers(page, figure_formats))
     if document is None:
         print_written(write_texts(path.parent, html))
     else:
         write_leaderboard(results, document, html)
         results.print_written()
     return path
+
+
+def _rank(
+    folders: list[str], selection: LeaderboardOptions, results: ResultsFolder
+) -> tuple[dict[str, Any], list[Setting]]:
+    """Return the content of `leaderboard.json`, and its settings."""
+    with prefix_errors("folder", about="runs: "):
+        settings, left_out = read_settings([escape(folder) for folder in folders], selection)
+    made_from = {"folders": folders, "asked": selection.describe(), "accuracy_at": ACCURACY_AT}
+    try:
+        results.check_configuration(made_from)
+    except UserError as error:
+        raise UserError(f"{error}: a page's tables are always called so, and one folder holds one page's") from error
+    return rank_settings(settings, left_out, made_from), settings
+
+
+def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> None:
+    try:
+        written = write_together(folder, writers)
+    except OSError as error:
+        raise UserError(
+            f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
+        ) from error
+    print_lines([f"wrote {len(written)} figures into {folder}"])

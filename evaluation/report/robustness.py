@@ -25,6 +25,7 @@ def over_settings(document: Mapping[str, Any], marks: Marks) -> Section | None:
         "better. Its intervals are of a bootstrap over the orderings, stratified by setting; those of mean ranks are t "
         "intervals over data sets."
     )
+
     columns = [
         Column("method"),
         Column("interquartile mean", "and its 95 % interval"),
@@ -63,6 +64,7 @@ def _probabilities(over: Mapping[str, Any], marks: Marks) -> Table:
     probability = {(each["better"], each["worse"]): each["probability"] for each in over["probability_of_improvement"]}
     probability |= {(worse, better): 1 - value for (better, worse), value in probability.items()}
     columns = [Column("method"), *(Column(str(index), f"over {name}") for index, name in enumerate(names, 1))]
+
     rows = []
     for index, name in enumerate(names, 1):
         row = [Cell(f"{index} {name}", mark=marks[name])]
@@ -114,6 +116,7 @@ def setup_stability(document: Mapping[str, Any]) -> Section | None:
         "The lower, the more a claim needs to be repeated over it. Two halves of the orderings show how far noise "
         "alone moves a ranking by half of them; rankings by all orderings are less noisy than that."
     )
+
     columns = [
         Column("part that varies"),
         Column("stability", "mean Kendall tau between rankings that differ in this part alone, and its 95 % interval"),

@@ -64,6 +64,7 @@ def _overview_row(index: int, setting: Setting, marks: Marks) -> list[Cell]:
     name, groups = best["name"], setting["not_told_apart"]
     tied = [each["name"] for each in others if any({name, each["name"]} <= {*group} for group in groups)]
     shown = ", ".join(tied) if len(tied) <= MOST_NAMED else f"{len(tied)} methods"
+
     return [
         Cell(_numbered(index, setting["name"]), link=_setting_id(index)),
         Cell(name, mark=marks[name]) if best["reached"] else Cell("none met the criterion"),
@@ -94,6 +95,7 @@ def settings_section(settings: Sequence[Setting], curves: Sequence[Curves], mark
         "are not told apart by these orderings.",
         f"Columns: {'; '.join(f'{column.title}: {column.hint}' for column in COLUMNS if column.hint)}.",
     ]
+
     parts = []
     for index, (setting, traces) in enumerate(zip(settings, curves, strict=True)):
         title, tables = _numbered(index, setting["name"]), [_scores(setting, marks)]
@@ -136,11 +138,13 @@ def _scores(setting: Setting, marks: Marks) -> Table:
     for method in setting["methods"]:
         if method["tuned"]:
             tuned.setdefault(method["tuned"], []).append(method["name"])
+
         low, high = method["rank_interval"]
         rows.append(
             [
                 Cell(method["name"] + " *" * bool(method["tuned"]), mark=marks[method["name"]]),
                 Cell(f"{method['reached']}/{method['orderings']}"),
+                # Samples to criterion, and their comparison with the baseline.
                 number(method["median"], "g", method["median_interval"]),
                 number(method["restricted_mean"], ".1f", method["restricted_mean_interval"]),
                 number(method["relative_improvement"], ".1f", method["relative_improvement_interval"]),
@@ -151,6 +155,7 @@ def _scores(setting: Setting, marks: Marks) -> Table:
                 *(share(method["accuracy_at"][at]) for at in samples),
             ]
         )
+
     notes = [f"* Hyperparameters of {', '.join(names)}: {how}." for how, names in tuned.items()]
     return Table(f"Leaderboard: {setting['name']}", columns, rows, " ".join(notes))
 

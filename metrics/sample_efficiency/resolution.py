@@ -70,6 +70,7 @@ def compare_all_pairs(values: NDArray[np.float64]) -> AllPairs:
         exceeded[pair] = np.count_nonzero(largest >= np.float32(observed[pair] * (1 - 1e-6)))
         if second[pair] == first[pair] + 1:
             levels[first[pair]] = min(2 * scipy.special.ndtr(-np.quantile(largest, 1 - LEVEL)), LEVEL)
+
     # The observed pattern counts in addition to sampled ones.
     p_values = (exceeded + is_sampled) / (len(patterns) + is_sampled)
     # A pair that differs more has no larger p value.

@@ -146,16 +146,19 @@ def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
     count, comparisons = differences.shape
     if count < 2 or not comparisons:
         return np.ones(comparisons)
+
     # Sums of whole numbers, such as samples, are exact in 32 bits and take half the time.
     exact = not (differences % 1).any() and np.abs(differences).sum(axis=0).max() < 2**24
     differences = differences.astype(np.float32 if exact else np.float64)
     observed = differences.sum(axis=0)
     tolerance = 0 if exact else np.abs(observed) * 1e-14
+
     patterns, below, above = sign_patterns(count), np.zeros(comparisons), np.zeros(comparisons)
     for part in np.array_split(patterns, -(-len(patterns) // BATCH)):
         null = part.astype(differences.dtype, copy=False) @ differences
         below += (null <= observed + tolerance).sum(axis=0)
         above += (null >= observed - tolerance).sum(axis=0)
+
     # The observed pattern counts in addition to sampled ones.
     is_sampled = len(patterns) == PERMUTATIONS
     p_values = np.minimum(2 * (np.minimum(below, above) + is_sampled) / (len(patterns) + is_sampled), 1.0)

@@ -31,9 +31,9 @@ OTHER = "threshold: evaluations that were left out would decide"
 def lazily(counts: NDArray[np.int64], required: int = 80, consecutive: int = 3) -> NDArray[np.int64]:
     """Leave out of whole traces what lazy evaluation leaves out, `[methods, orderings, evaluations]`."""
     known = np.full_like(counts, SKIPPED)
-    for place in np.ndindex(*counts.shape[:2]):
-        while (wanted := next_evaluation(known[place], required, consecutive)) is not None and wanted < LIMIT:
-            known[place][wanted] = counts[place][wanted]
+    for index in np.ndindex(*counts.shape[:2]):
+        while (wanted := next_evaluation(known[index], required, consecutive)) is not None and wanted < LIMIT:
+            known[index][wanted] = counts[index][wanted]
     return known
 
 

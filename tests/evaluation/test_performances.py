@@ -211,8 +211,8 @@ def test_from_runs_to_the_stability_of_metrics(
     assert set(read(table)) == {(source, target) for source in names.values() for target in ("pictures", "farms")}
     curves = np.load(tmp_path / "run-farms-mobilenet_v2" / "curves.npz")
     last = min(int(np.load(run / "curves.npz")["samples_seen"][-1]) for run in tmp_path.glob("run-*"))
-    [place] = np.flatnonzero(curves["samples_seen"] == last)
-    expected = (curves["correct"][0, :, place] / curves["validation_size"]).mean()
+    [index] = np.flatnonzero(curves["samples_seen"] == last)
+    expected = (curves["correct"][0, :, index] / curves["validation_size"]).mean()
     assert read(table)["mobilenet_v2_narrow", "farms"] == pytest.approx(expected)
 
     narrow = make_entry("mobilenet_v2_narrow", "classifier", "flatten", 1280, model_parameters={"width_mult": 0.25})

@@ -32,8 +32,8 @@ GENERATOR = np.random.default_rng(0)
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     traces = {
-        name: reach(np.sort(GENERATOR.integers(10 + 3 * place, 20 + 3 * place, 12)), 60)
-        for place, name in enumerate(NAMES)
+        name: reach(np.sort(GENERATOR.integers(10 + 3 * index, 20 + 3 * index, 12)), 60)
+        for index, name in enumerate(NAMES)
     }
     told = {"dataset": "pets|dogs_&", "backbone": "=net", "weights": "w#1"}
     for batch_size in (1, 2):

@@ -53,14 +53,14 @@ def test_interquartile_mean_ranks_and_improvement(
     over = rank()["over_settings"]
     relative = [each / stats.gmean(each, axis=0) for each in samples.values()]
     for row in over["methods"]:
-        place = METHODS.index(row["name"])
-        logarithms = np.log(np.concatenate([each[place] for each in relative]))
+        index = METHODS.index(row["name"])
+        logarithms = np.log(np.concatenate([each[index] for each in relative]))
         # Twice as many, so that a quarter is a whole number of runs.
         middle = np.exp(stats.trim_mean(np.repeat(logarithms, 2), 0.25))
         assert row["interquartile_mean"] == pytest.approx(middle, rel=1e-6)
         low, high = row["interquartile_mean_interval"]
         assert low < row["interquartile_mean"] < high
-        ranks = np.array([stats.rankdata(each.mean(1))[place] for each in samples.values()])
+        ranks = np.array([stats.rankdata(each.mean(1))[index] for each in samples.values()])
         assert row["ranks"] == ranks.tolist()
         assert row["mean_rank"] == pytest.approx(ranks.mean())
         by_data_set = ranks.reshape(3, 2).mean(1)
@@ -131,7 +131,7 @@ def test_batch_sizes_of_one_data_set_and_backbone_are_not_pooled(
 
 
 def stability(groups: list[list[Values]]) -> tuple[float, int]:
-    """Give the mean over groups of the mean tau-b over pairs, and the number of pairs, one pair after the other."""
+    """Return the mean over groups of the mean tau-b over pairs, and the number of pairs, one pair after the other."""
     means, pairs = [], 0
     for group in groups:
         taus = [stats.kendalltau(one, other).statistic for one, other in combinations(group, 2)]
@@ -198,8 +198,8 @@ def test_undecided_criteria_have_no_part_in_setup_stability(tmp_path: Path) -> N
     assert any(cell["undecided"] and cell["order"] for cell in cells)
     decided = [(cell["threshold"], cell["consecutive"]) for cell in cells if cell["order"] and not cell["undecided"]]
     found = {part["part"]: part["compared"] for part in document["setup_stability"]["parts"]}
-    for part, place in (("threshold", 0), ("evaluations", 1)):
-        pairs = [one for one, other in combinations(decided, 2) if one[1 - place] == other[1 - place]]
+    for part, index in (("threshold", 0), ("evaluations", 1)):
+        pairs = [one for one, other in combinations(decided, 2) if one[1 - index] == other[1 - index]]
         assert found[part] == len(pairs) > 0
 
 
@@ -318,7 +318,7 @@ def test_data_sets_of_one_name_are_those_of_their_photos(tmp_path: Path) -> None
     for seed, setting in enumerate(document["settings"]):
         scores = {
             name: np.mean(
-                [np.log(each[METHODS.index(name)]).mean() for place, each in enumerate(samples) if place != seed]
+                [np.log(each[METHODS.index(name)]).mean() for index, each in enumerate(samples) if index != seed]
             )
             for name in ("two", "three")
         }

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.evaluation.leaderboard.read_settings import read_settings
 from headstart.evaluation.report.replication import replication
 from headstart.evaluation.runs import read_runs
 from headstart.evaluation.stored_traces import read_stream
+from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.output.errors import UserError
 from headstart.store.ledger_reader import LedgerReader
 from headstart.tests.material.ledgers import reach, store
@@ -137,9 +137,9 @@ def test_variants_may_name_classes_of_other_files(tmp_path: Path) -> None:
 
 def test_a_choice_is_compared_over_data_sets_that_have_their_own_limits(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
-    for place, (dataset, variants) in enumerate(SAMPLES.items()):
+    for index, (dataset, variants) in enumerate(SAMPLES.items()):
         for alpha, samples in variants.items():
-            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset, limit=200 + place)
+            write_variant(tmp_path / "runs" / f"{dataset}-{alpha}", alpha, samples, dataset, limit=200 + index)
     over = rank(tmp_path / "runs", choose={"ridge": "ridge (*"})["over_settings"]
     assert {each["name"] for each in over["methods"]} == {"baseline", "ridge"}
 

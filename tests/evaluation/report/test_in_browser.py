@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import pytest
 
 from headstart.evaluation.report.report import report
-from headstart.tests.evaluation.report.test_report import EVIL, traces
 from headstart.tests.material.browsers import contrast, needs_chromium, open_browser
+from headstart.tests.material.report_runs import EVIL, traces
 from headstart.tests.material.runs import write_run
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def lines(page: Page, figure: str) -> int:
 
 
 def bands(page: Page, figure: str) -> list[str]:
-    """Give how opaque the bands of a chart are."""
+    """Return the opacity of the bands of a chart."""
     paths = page.locator(f"[data-figure='{figure}'] .mark-area path")
     found: list[str] = paths.evaluate_all("(paths) => paths.map((each) => getComputedStyle(each).opacity)")
     return found
@@ -75,8 +75,8 @@ def column(page: Page, number: int) -> list[str]:
 
 
 def test_all_charts_are_drawn(page: Page) -> None:
-    places = page.locator(".chart")
-    assert places.count() == 8
+    charts = page.locator(".chart")
+    assert charts.count() == 8
     assert page.locator(".chart svg").count() == 8
     assert lines(page, "setting-1-learning_curves") == 6
 

@@ -73,11 +73,11 @@ def test_a_curve_ends_with_its_shortest_ordering() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, POINTS, POINTS + 1, 500, 100_000])
 def test_thinned_places_hold_both_ends(count: int) -> None:
-    places = thin(count)
-    assert places[0] == 0
-    assert places[-1] == count - 1
-    assert len(places) <= POINTS
-    assert (np.diff(places) > 0).all()
+    indices = thin(count)
+    assert indices[0] == 0
+    assert indices[-1] == count - 1
+    assert len(indices) <= POINTS
+    assert (np.diff(indices) > 0).all()
 
 
 def test_shares_are_those_of_a_count_at_every_number_of_samples() -> None:

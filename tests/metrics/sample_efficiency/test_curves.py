@@ -64,10 +64,10 @@ def test_the_majority_class_alone_is_half_of_balanced_accuracy() -> None:
 def first_streak(correct: NDArray[np.int64], required: int, consecutive: int) -> tuple[int, int] | None:
     """Give the first and last evaluation of the first full streak, one evaluation at a time."""
     streak = 0
-    for place, count in enumerate(correct.tolist()):
+    for index, count in enumerate(correct.tolist()):
         streak = streak + 1 if count >= required else 0
         if streak == consecutive:
-            return place - consecutive + 1, place
+            return index - consecutive + 1, index
     return None
 
 
@@ -82,10 +82,10 @@ def test_samples_to_criterion_as_in_a_loop(shape: tuple[int, ...], consecutive: 
         seen = np.cumsum(generator.integers(1, 5, evaluations))
         samples, onset = samples_to_criterion(correct, seen, 8, consecutive)
         assert samples.shape == onset.shape == shape
-        for place in np.ndindex(shape):
-            streak = first_streak(correct[place], 8, consecutive)
+        for index in np.ndindex(shape):
+            streak = first_streak(correct[index], 8, consecutive)
             expected = (np.inf, np.inf) if streak is None else (seen[streak[1]], seen[streak[0]])
-            assert (samples[place], onset[place]) == expected
+            assert (samples[index], onset[index]) == expected
 
 
 def test_counts_equal_to_the_required_pass_and_one_less_does_not() -> None:

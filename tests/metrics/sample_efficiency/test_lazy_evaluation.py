@@ -32,10 +32,10 @@ def follow(trace: Counts, consecutive: int) -> Counts:
 def criterion(trace: Counts, consecutive: int) -> tuple[float, float]:
     """Find samples to criterion and onset by a plain loop, one sample per evaluation."""
     streak = 0
-    for place, count in enumerate(trace):
+    for index, count in enumerate(trace):
         streak = streak + 1 if count >= REQUIRED else 0
         if streak == consecutive:
-            return place + 1.0, place + 2.0 - consecutive
+            return index + 1.0, index + 2.0 - consecutive
     return np.inf, np.inf
 
 

@@ -1,0 +1,103 @@
+"""Results of other commands on the page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from headstart.evaluation.report.report import report
+from headstart.metrics.ranking.ranking_measures import EVALUATION_MEASURES
+from headstart.output.errors import UserError
+from headstart.tests.material.pages import Page
+from headstart.tests.material.report_runs import EVIL, show
+
+
+def test_results_of_other_commands_come_from_all_folders(tmp_path: Path) -> None:
+    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
+    document = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
+    folders = [tmp_path / name for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "cka.json").write_text(json.dumps(document))
+        (folder / "score.json").write_text("{}")
+    page = Page(report([str(folder) for folder in [*folders, folders[0]]], output=str(tmp_path / "page.html")))
+    remarks = [text for text in page.texts if text.startswith("Mean over pairs")]
+    assert [remark.rpartition(" ")[2] for remark in remarks] == [str(folder / "cka.json") for folder in folders]
+
+
+def test_results_of_other_commands_are_shown_where_they_lie(tmp_path: Path) -> None:
+    names = ["one", EVIL[0]]
+    pairwise = {"names": names, "biased": [[1.0, 0.25], [0.25, 1.0]], "debiased": None}
+    digests: dict[str, Any] = {"weights": {}}
+    means = {"mean_cka_biased": 0.25, "mean_cka_debiased": None, "mean_cka_calibrated": 0.125}
+    cka = {"pairwise": pairwise, "n_stimuli": 9, "digests": digests, **means}
+    score = {"score": 0.5, "rank": 1.0, "seconds": 1.0, "reason": None}
+    transferability = {
+        "metrics": ["logme"],
+        "scores": {
+            "pets": {
+                "one": {"logme": {**score, "interval": [0.25, 0.75]}},
+                EVIL[0]: {"logme": {**score, "score": None, "reason": "no"}},
+            }
+        },
+        "mean_ranks": {"pets": {"one": 1.0, EVIL[0]: None}},
+        "digests": digests,
+    }
+    stability = {
+        "metrics": ["logme"],
+        "experiments": 10,
+        "setup_stability": {"target": 0.25},
+        "setup_stability_pairs": {"target": 1234},
+        "win_rate_percent": {"logme": {"kendall": 100.0}},
+    }
+    reached = {measure: {"mean": 0.5, "ci95": [0.25, None], "per_target": {}} for measure in EVALUATION_MEASURES}
+    reached["weighted_kendall"] = {"mean": 0.75, "ci95": [0.5, 1.0], "per_target": {}}
+    audit = {
+        "rankers": {"mean_rank": reached, "logme": reached},
+        "metrics": ["logme"],
+        "sources": names,
+        "targets": ["pets"],
+    }
+    (tmp_path / "all" / "below").mkdir(parents=True)
+    for name, document in {
+        "cka": cka,
+        "transferability": transferability,
+        "audit": audit,
+        "stability": stability,
+    }.items():
+        (tmp_path / "all" / "below" / f"{name}.json").write_text(json.dumps(document))
+    page = show(tmp_path / "all")
+    assert sorted(page.tables["linear CKA (biased)"][0][1:]) == sorted(names)
+    assert {cell for row in page.tables["linear CKA (biased)"][1:] for cell in row[1:]} == {"1.000", "0.250"}
+    assert "biased 0.2500, debiased –, calibrated 0.1250;" in "".join(page.texts)
+    assert page.tables["pets"][1:] == [["one", "1.00", "0.5 ± 0.25 (1)"], [EVIL[0], "–", "no"]]
+    assert [row[0] for row in page.tables["Rankers"][1:]] == ["mean rank elsewhere", "LogME"]
+    assert "0.750 [0.500, 1.000]" in page.tables["Rankers"][1]
+    assert page.tables["Setup stability"][1:] == [["target", "0.25", "1,234"]]
+    assert page.tables["Win rate, %"][1][1:] == ["100.0"]
+    # There are no traces, and so no leaderboard.
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["page.html"]
+
+
+@pytest.mark.parametrize(
+    "change", [{"pairwise": None}, {"measure": "unknown"}, {"pairwise": {"names": ["a", "b"], "biased": [[1]]}}]
+)
+def test_damaged_results_of_other_commands_are_named(tmp_path: Path, change: dict[str, Any]) -> None:
+    (tmp_path / "all").mkdir()
+    pairwise = {"names": ["a", "b"], "biased": [[1.0, 0.5], [0.5, 1.0]], "debiased": None}
+    whole = {"pairwise": pairwise, "n_stimuli": 9, "digests": {}, "mean_cka_biased": 0.5, "mean_cka_debiased": None}
+    (tmp_path / "all" / "cka.json").write_text(json.dumps({**whole, **change}))
+    with pytest.raises(UserError, match=r"^folder: .*cka.json' cannot be read \(.*; move it elsewhere"):
+        show(tmp_path / "all")
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_files_of_other_programs_are_passed_over(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for name, document in {"score.json": {"score": 3}, "stability.json": [1, 2]}.items():
+        (runs / name).write_text(json.dumps(document))
+    assert "Best method of each setting" in show(runs).tables
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("is of another kind") == 2

@@ -1,0 +1,149 @@
+"""Tables and charts of the page show the numbers of the leaderboard."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from headstart.tests.material.report_runs import METHODS, show, traces
+from headstart.tests.material.runs import TRACES, write_run
+
+
+def numbers(cell: str) -> list[float]:
+    return [float(each.replace(",", "")) for each in re.findall(r"-?\d[\d,]*\.?\d*(?:e-?\d+)?", cell)]
+
+
+def test_every_number_of_the_tables_is_that_of_the_leaderboard(runs: Path) -> None:
+    page = show(runs)
+    document = json.loads((runs.parent / "leaderboard.json").read_text())
+    assert len(document["settings"]) == 2
+    for setting in document["settings"]:
+        header, *rows = page.tables[f"Leaderboard: {setting['name']}"]
+        assert [row[0] for row in rows] == [method["name"] for method in setting["methods"]]
+        for row, method in zip(rows, setting["methods"], strict=True):
+            cells = dict(zip(header, row, strict=True))
+            assert cells["reached"] == f"{method['reached']}/{method['orderings']}"
+            assert numbers(cells["rank"].replace("–", " ")) == method["rank_interval"]
+            assert cells["group"] == "".join(
+                letter for letter, group in zip("abcd", setting["not_told_apart"], strict=False) if row[0] in group
+            )
+            for title, key in (
+                ("median", "median"),
+                ("restricted mean", "restricted_mean"),
+                ("improvement, %", "relative_improvement"),
+            ):
+                expected = [method[key], *(method[f"{key}_interval"] or [])]
+                assert numbers(cells[title]) == pytest.approx([x for x in expected if x is not None], abs=0.051)
+            for title, key in (("p", "p_value_holm"), ("onset", "onset")):
+                assert numbers(cells[title]) == pytest.approx(
+                    [method[key]] if method[key] is not None else [], rel=0.06
+                )
+            for at, accuracy in method["accuracy_at"].items():
+                # Behind the limit nothing is known of any method.
+                assert (accuracy is None) == (f"accuracy at {at}" not in cells)
+                shown = numbers(cells.get(f"accuracy at {at}", ""))
+                assert shown == pytest.approx([] if accuracy is None else [100 * accuracy], abs=0.051)
+
+
+def test_pairs_and_means_over_settings_are_those_of_the_leaderboard(runs: Path) -> None:
+    page = show(runs)
+    document = json.loads((runs.parent / "leaderboard.json").read_text())
+    # Captions of the settings' tables of pairs are alike; the last one stays.
+    for row, pair in zip(
+        page.tables["Resolution: neighbours in the order above"][1:], document["settings"][1]["pairs"], strict=True
+    ):
+        assert row[:2] == [pair["better"], pair["worse"]]
+        assert numbers(row[2]) == pytest.approx([pair["difference"], *pair["interval"]], abs=0.051)
+        assert (row[4] == "yes") == pair["told_apart"]
+        assert numbers(row[5]) == [pair["orderings_needed"]] if pair["orderings_needed"] else row[5] == "–"
+    for row, method in zip(page.tables["Over all settings"][1:], document["over_settings"]["methods"], strict=True):
+        assert row[0] == method["name"]
+        assert numbers(row[1]) == pytest.approx(
+            [method["interquartile_mean"], *method["interquartile_mean_interval"]], abs=0.00051
+        )
+    for setting in document["sensitivity"]["settings"]:
+        _, *rows = page.tables[setting["name"]]
+        cells = [cell for row in rows for cell in row[1:]]
+        for cell, found in zip(cells, setting["grid"], strict=True):
+            mark = " *" if found["undecided"] else ""
+            assert cell == ("–" if found["tau"] is None else f"{found['order'][0]} {found['tau']:.2f}{mark}")
+
+
+def test_the_best_is_named_with_what_is_not_told_apart_from_it(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    far, equal, never = traces(0), np.repeat(traces(1)[:1], 4, axis=0), np.zeros((4, 25, 60), dtype=np.int64)
+    for name, counts in {
+        "far": far,
+        "two": np.concatenate([equal[:2], far[2:]]),
+        "equal": equal,
+        "never": never,
+    }.items():
+        write_run(tmp_path / "runs" / name, counts, limit=60, methods=METHODS, dataset=name)
+    rows = {
+        row[0].split(" ")[1].rstrip(","): row[1:3]
+        for row in show(tmp_path / "runs").tables["Best method of each setting"][1:]
+    }
+    assert rows["far"] == ["baseline", "–"]
+    assert rows["two"] == ["baseline", "mine"]
+    assert rows["equal"] == ["baseline", "3 methods"]
+    assert rows["never"] == ["none met the criterion", "3 methods"]
+
+
+def test_the_measure_and_what_differs_are_told(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for size in (1, 2):
+        options: dict[str, Any] = {"limit": 60 * size, "step": size, "methods": METHODS, "measure": "balanced_accuracy"}
+        write_run(tmp_path / "runs" / str(size), traces(0), **options)
+    page = show(tmp_path / "runs")
+    assert page.texts.count("Learning curves: validation balanced accuracy") == 2
+    assert any("validation balanced accuracy has stood at 80% or more for 3 " in text for text in page.texts)
+    [differing] = [text for text in page.texts if text.startswith("The settings differ in ")]
+    assert "batch_size (1, 2)" in differing
+    assert "max_samples (60, 120)" in differing
+
+
+def test_other_weights_and_names_with_commas_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    for number, (dataset, weights) in enumerate([("drawn_pets, noise 2", "one.pth"), ("pets", "two.pth")]):
+        write_run(
+            tmp_path / "runs" / str(number), traces(0), limit=60, methods=METHODS, dataset=dataset, weights=weights
+        )
+    [differing] = [text for text in show(tmp_path / "runs").texts if text.startswith("The settings differ in ")]
+    assert differing == "The settings differ in dataset ('drawn_pets, noise 2', pets); weights (one.pth, two.pth)."
+    (tmp_path / "same").mkdir()
+    for number in range(2):
+        options: dict[str, Any] = {"limit": 60, "methods": METHODS, "weights_sha256": f"{number}" * 64}
+        write_run(tmp_path / "same" / str(number), traces(0), **options)
+    [differing] = [text for text in show(tmp_path / "same", overwrite=True).texts if "settings differ" in text]
+    assert "weights_sha256 (00000000, 11111111)" in differing
+
+
+def test_learning_curves_are_of_the_orderings_that_all_methods_have(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    counts = traces(0)
+    write_run(tmp_path / "runs" / "one", counts[:2, :20], limit=60, methods=METHODS[:2])
+    write_run(tmp_path / "runs" / "two", counts[[0, 2], 5:], first=5, limit=60, methods=("baseline", "third"))
+    page = show(tmp_path / "runs")
+    lines = page.content["figures"]["setting-1-learning_curves"]["data"].splitlines()[1:]
+    baseline = page.content["methods"].index("baseline")
+    shown = [float(line.split(",")[2]) for line in lines if line.startswith(f"{baseline},")]
+    assert shown[0] == pytest.approx(counts[0, 5:20, 0].mean(), abs=0.006)
+
+
+def test_methods_that_were_tuned_on_a_setting_are_marked_there(runs: Path) -> None:
+    page = show(runs, tuned={"mine": "pets"})
+    marked = [name for name, table in page.tables.items() if "mine *" in [row[0] for row in table]]
+    assert marked == ["Leaderboard: pets, resnet50 (DEFAULT)"]
+    assert [text for text in page.texts if text.startswith("*")] == [
+        "* Hyperparameters of mine: on these validation photos."
+    ]
+
+
+def test_a_single_run_of_one_ordering_has_a_page(tmp_path: Path) -> None:
+    page = show(write_run(tmp_path / "run", TRACES[:, :1], limit=8))
+    assert page.tables["Best method of each setting"][1][1] == "mine"
