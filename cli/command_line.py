@@ -86,7 +86,11 @@ def run_function(function: Callable[..., object], args: Sequence[str] | None = N
 
 
 def load(home: str) -> Callable[..., Any]:
-    """Import the function of a command, `module:function`."""
-    module, name = home.split(":")
-    function: Callable[..., Any] = getattr(import_module(module), name)
+    """Import the function of a command.
+
+    Args:
+        home: Its home, as in `Command`.
+    """
+    module, _, name = home.partition(":")
+    function: Callable[..., Any] = getattr(import_module(f"headstart.{module}"), name or module.rpartition(".")[2])
     return function

@@ -12,7 +12,7 @@ class Command:
 
     Attributes:
         summary: What it does, in a few words.
-        home: Its function, `module:function`.
+        home: Its module in the suite; `module:function` if the function is not called like the module.
         extra: The optional extra that it needs.
         begins: Options that come before the user's.
     """
@@ -23,77 +23,52 @@ class Command:
     begins: tuple[str, ...] = ()
 
 
-TRAIN = "headstart.train:main"
+TRAIN = "train:main"
 COMMANDS = {
     "How few samples does a transfer method need?": {
         "demo": Command("compare three methods on drawings, offline", TRAIN, begins=("--config=demo.yaml",)),
         "train": Command("compare transfer methods, or train one model", TRAIN),
-        "sweep": Command("run many comparisons", "headstart.sweep:main"),
-        "sample-efficiency": Command(
-            "score one run again, by another criterion", "headstart.evaluation.sample_efficiency:sample_efficiency"
-        ),
-        "leaderboard": Command(
-            "rank methods over many runs", "headstart.evaluation.leaderboard.leaderboard:leaderboard"
-        ),
-        "report": Command("write a page about runs", "headstart.evaluation.report.report:report"),
+        "sweep": Command("run many comparisons", "sweep:main"),
+        "sample-efficiency": Command("score one run again, by another criterion", "evaluation.sample_efficiency"),
+        "leaderboard": Command("rank methods over many runs", "evaluation.leaderboard.leaderboard"),
+        "report": Command("write a page about runs", "evaluation.report.report"),
     },
     "How alike are the representations of two models?": {
-        "cka": Command("compare models on stimuli, or score a submission", "headstart.evaluation.alignment.cka:cka"),
-        "cka-search": Command(
-            "search a submission with a high score", "headstart.evaluation.alignment.cka_search:cka_search"
-        ),
-        "cka-registry": Command("write a model registry", "headstart.evaluation.alignment.cka_registry:cka_registry"),
-        "validate": Command("validate a submission", "headstart.scripts.validate_submission:main"),
+        "cka": Command("compare models on stimuli, or score a submission", "evaluation.alignment.cka"),
+        "cka-search": Command("search a submission with a high score", "evaluation.alignment.cka_search"),
+        "cka-registry": Command("write a model registry", "evaluation.alignment.cka_registry"),
+        "validate": Command("validate a submission", "scripts.validate_submission:main"),
         "submissions-report": Command(
-            "write a page about the scores of submissions",
-            "headstart.evaluation.alignment.submissions_report:submissions_report",
+            "write a page about the scores of submissions", "evaluation.alignment.submissions_report"
         ),
-        "portal": Command("serve a challenge; also worker, admin", "headstart.portal.serve:main", "portal"),
-        "portal worker": Command("", "headstart.portal.work.worker:main", "portal"),
-        "portal admin": Command("", "headstart.portal.admin:main", "portal"),
+        "portal": Command("serve a challenge; also worker, admin", "portal.serve:main", "portal"),
+        "portal worker": Command("", "portal.work.worker:main", "portal"),
+        "portal admin": Command("", "portal.admin:main", "portal"),
     },
     "Which source model should be transferred, and is that answer stable?": {
         "transferability": Command(
-            "score sources on targets by transferability metrics",
-            "headstart.evaluation.sources.transferability:transferability",
+            "score sources on targets by transferability metrics", "evaluation.sources.transferability"
         ),
-        "target-selection": Command(
-            "score targets for one source", "headstart.evaluation.target_selection.target_selection:target_selection"
-        ),
-        "performances": Command(
-            "collect the accuracies of runs in one table", "headstart.evaluation.performances:performances"
-        ),
-        "stability": Command("measure how stable rankings are", "headstart.evaluation.stability.stability:stability"),
-        "sources-report": Command(
-            "write a page about sources and metrics",
-            "headstart.evaluation.sources_report.sources_report:sources_report",
-        ),
-        "audit": Command("check published tables of metrics and accuracies", "headstart.evaluation.audit.audit:audit"),
+        "target-selection": Command("score targets for one source", "evaluation.target_selection.target_selection"),
+        "performances": Command("collect the accuracies of runs in one table", "evaluation.performances"),
+        "stability": Command("measure how stable rankings are", "evaluation.stability.stability"),
+        "sources-report": Command("write a page about sources and metrics", "evaluation.sources_report.sources_report"),
+        "audit": Command("check published tables of metrics and accuracies", "evaluation.audit.audit"),
     },
     "What is there?": {
-        "list": Command(
-            "what there is to name: methods, metrics, models, ...", "headstart.evaluation.listing:list_choices"
-        ),
-        "cache": Command("show and remove what is stored on this machine", "headstart.cli.cache:cache"),
-        "write-photos": Command("write photos of a data set as files", "headstart.scripts.write_photos:write_photos"),
-        "write-catalog": Command("write a stimuli catalog", "headstart.scripts.write_catalog:write_catalog"),
+        "list": Command("what there is to name: methods, metrics, models, ...", "evaluation.listing:list_choices"),
+        "cache": Command("show and remove what is stored on this machine", "cli.cache"),
+        "write-photos": Command("write photos of a data set as files", "scripts.write_photos"),
+        "write-catalog": Command("write a stimuli catalog", "scripts.write_catalog"),
     },
 }
 
 NAMED = {name: command for group in COMMANDS.values() for name, command in group.items()}
 # Commands whose required options are given without their names.
-POSITIONAL = {
-    "sample-efficiency",
-    "leaderboard",
-    "report",
-    "submissions-report",
-    "performances",
-    "list",
-    "write-photos",
-    "write-catalog",
-}
+POSITIONAL = {"sample-efficiency", "leaderboard", "report", "performances", "list"}
+POSITIONAL |= {"submissions-report", "write-photos", "write-catalog"}
 # The commands of `evaluate.py`.
-EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("headstart.evaluation.")}
+EVALUATIONS = {name: command for name, command in NAMED.items() if command.home.startswith("evaluation.")}
 
 COMPARISON = "comparison"
 # The command line of each task of `headstart train`.

@@ -1,16 +1,10 @@
-"""Where modules are imported from: the user's names never lead to files of the suite, nor the other way round."""
+"""Import paths: the user's names never lead to files of the suite, nor the suite's to files of the user."""
 
 from __future__ import annotations
 
 import sys
-from importlib.machinery import (
-    EXTENSION_SUFFIXES,
-    SOURCE_SUFFIXES,
-    ExtensionFileLoader,
-    FileFinder,
-    ModuleSpec,
-    SourceFileLoader,
-)
+from importlib import machinery
+from importlib.machinery import FileFinder, ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
@@ -44,7 +38,7 @@ OWN = frozenset(
 
 
 class _OwnFolder(FileFinder):
-    """Finds what lies in a folder of the suite, its own files only as parts of `headstart`."""
+    """Finds the suite's files in a folder as parts of `headstart` alone, and other files as usual."""
 
     def find_spec(self, fullname: str, target: ModuleType | None = None) -> ModuleSpec | None:
         """Find a module; None for a file of the suite by any other name than `headstart.…`."""
@@ -67,9 +61,11 @@ def hide_own_names() -> None:
 
 def _find_own_folder(path: str) -> _OwnFolder:
     if not (_is_own(path) and Path(path).is_dir()):
-        raise ImportError(path)  # by which Python asks the next hook
+        # Python asks the next hook then.
+        raise ImportError(path)
     folder = str(Path(path).resolve())
-    return _OwnFolder(folder, (ExtensionFileLoader, EXTENSION_SUFFIXES), (SourceFileLoader, SOURCE_SUFFIXES))
+    compiled = machinery.ExtensionFileLoader, machinery.EXTENSION_SUFFIXES
+    return _OwnFolder(folder, compiled, (machinery.SourceFileLoader, machinery.SOURCE_SUFFIXES))
 
 
 def _is_own(path: str) -> bool:

@@ -216,27 +216,15 @@ def test_command_in_another_thread() -> None:
 
 
 @pytest.fixture
-def two_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let `evaluate.py` have two sub-commands, of which one notes in a file that it was imported."""
-    (tmp_path / "light_command.py").write_text(
-        "def light(size: int, name: str = 'x', long_name: str = '') -> None:\n"
-        '    """Do something light.\n\n    Args:\n        size: How much.\n'
-        '        name: What.\n        long_name: More.\n    """\n'
-        "    print(f'{name}: {size}{long_name}')\n"
-    )
-    (tmp_path / "heavy_command.py").write_text(
-        f"from pathlib import Path\nPath({str(tmp_path / 'imported')!r}).touch()\n"
-        'def heavy() -> None:\n    """Do something heavy."""\n'
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    for name in ("light_command", "heavy_command"):
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    commands = {"light": "light_command:light", "he-avy": "heavy_command:heavy"}
+def two_commands(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Give `evaluate.py` two commands."""
+    commands = {"light": "tests.material.light_command", "he-avy": "tests.material.heavy_command"}
+    monkeypatch.delitem(sys.modules, "headstart.tests.material.heavy_command", raising=False)
     monkeypatch.setattr(evaluate, "EVALUATIONS", {name: Command(name, home) for name, home in commands.items()})
 
 
 @pytest.mark.usefixtures("two_commands")
-def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_the_command_that_is_named_is_imported(capsys: pytest.CaptureFixture[str]) -> None:
     evaluate.main(["light", "--size=3", "--name=y"])
     assert capsys.readouterr().out == "y: 3\n"
     mistakes = {
@@ -248,7 +236,7 @@ def test_only_the_sub_command_that_is_asked_for_is_imported(tmp_path: Path, caps
     for option, words in mistakes.items():
         command = partial(evaluate.main, ["light", "--size=3", option])
         assert words in error_line(capsys, command, code=2)
-    assert not (tmp_path / "imported").exists()
+    assert "headstart.tests.material.heavy_command" not in sys.modules
 
 
 @pytest.mark.usefixtures("two_commands")
@@ -293,7 +281,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("command", ["sample-efficiency", "cka", "cka-search", "stability", "sources-report", "audit"])
-def test_sub_commands_that_need_no_network_start_at_once(command: str) -> None:
+def test_commands_that_need_no_network_start_at_once(command: str) -> None:
     # The parser imports what it needs to resolve the types of options, too.
     heavy = ["lightning", "open_clip", "timm", "torch", "torchmetrics", "torchvision", "wandb"]
     script = (
