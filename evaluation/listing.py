@@ -1,4 +1,4 @@
-"""`headstart list`: what there is to name in options; each kind imports its own alone."""
+"""`headstart list`: names that options accept; each kind imports only its own modules."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BASE = "headstart.datamodules.photos.photo_source"
 
 
 def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
-    """List what there is to choose from: methods, metrics, measures, models, datasets or configs.
+    """List the names to choose from: methods, metrics, measures, models, datasets or configs.
 
     Args:
         kind: `methods` of headstart train, `metrics` of transferability, `measures` of similarity, `models` of the
@@ -29,12 +29,12 @@ def list_choices(kind: Kind, registry: str | None = None) -> dict[str, str]:
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
 
     Returns:
-        What each is, by its name.
+        Descriptions by name.
     """
-    found = _list_models(registry) if kind == "models" else LISTS[kind]()
-    width = max(map(len, found), default=0)
-    print_lines((f"{name:{width}}  {line}" for name, line in found.items()), indent=width + 2)
-    return found
+    choices = _list_models(registry) if kind == "models" else LISTS[kind]()
+    width = max(map(len, choices), default=0)
+    print_lines((f"{name:{width}}  {line}" for name, line in choices.items()), indent=width + 2)
+    return choices
 
 
 def _list_models(registry: str | None) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _list_configs() -> dict[str, str]:
 
 
 def _first_sentence(lines: list[str]) -> str:
-    """Give the first sentence of the comment that a file begins with; what is indented there is a command."""
+    """Return the first sentence of the comment at the top of a file, without indented commands."""
     comment = " ".join(line[2:] for line in takewhile(re.compile(r"# \S").match, lines))
     return re.split(r"(?<=\.) ", comment)[0].rstrip(":")
 

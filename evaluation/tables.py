@@ -1,4 +1,4 @@
-"""The CSV tables that one command writes and another reads."""
+"""CSV tables that one command writes and another reads."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ SOURCE_COLUMNS = (*SCORE_COLUMNS, "low", "high")
 
 
 def finite_number(text: str, name: str) -> float:
-    """Read a number in the column `name` of a CSV file; a ValueError where it is none, or not finite."""
+    """Return the number in the column `name` of a CSV file; a ValueError if it is not a finite number."""
     try:
         number = float(text)
     except ValueError:
@@ -28,7 +28,7 @@ def finite_number(text: str, name: str) -> float:
 
 
 def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Give the rows of a CSV file that are not empty, with their lines, header first; errors begin with the option."""
+    """Yield the line number and fields of each line of a CSV file that is not empty; errors begin with the option."""
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
             reader = csv.reader(file)
@@ -40,7 +40,7 @@ def read_csv(option: str, path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def require_fields(row: Sequence[str], header: Sequence[str]) -> None:
-    """Check that a row has a field for each column; else a ValueError says how many it has."""
+    """Raise a ValueError unless a line has a field for each column."""
     if len(row) != len(header):
         raise ValueError(f"{len(row)} fields where the first line has {len(header)}")
 
@@ -51,25 +51,26 @@ def read_performances(
     """Read known performances.
 
     Args:
-        path: CSV file with the columns source, target and performance; other columns and other pairs do not count.
+        path: CSV file with the columns source, target and performance; other columns and other pairs are ignored.
         sources: The source models.
         targets: The targets.
 
     Returns:
-        Performances by source and target, of those pairs that are known; none without a file.
+        Known performances by source and target; none without a file.
 
     Raises:
         UserError: The file cannot be read or has a wrong entry, a pair twice, or none of these pairs.
     """
     if path is None:
         return {}
-    rows = read_csv("performances", Path(path))
-    header = next(rows, (1, []))[1]
+    lines = read_csv("performances", Path(path))
+    header = next(lines, (1, []))[1]
     missing = [name for name in PERFORMANCE_COLUMNS if name not in header]
     if missing:
         raise UserError(f"performances: no column {' or '.join(missing)} in the first line of {path!r}")
+
     known: dict[tuple[str, str], float] = {}
-    for line, row in rows:
+    for line, row in lines:
         try:
             require_fields(row, header)
             source, target, text = (row[header.index(name)] for name in PERFORMANCE_COLUMNS)
@@ -79,10 +80,11 @@ def read_performances(
         if (source, target) in known:
             raise UserError(f"performances: line {line}: source {source!r} on target {target!r} once more")
         known[source, target] = value
-    found = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
-    if not found:
+
+    performances = {pair: value for pair, value in known.items() if pair[0] in sources and pair[1] in targets}
+    if not performances:
         raise UserError(
             f"performances: {path!r} has no pair of the sources {', '.join(sources)} "
             f"and the targets {', '.join(targets)}"
         )
-    return found
+    return performances

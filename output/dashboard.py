@@ -1,4 +1,4 @@
-"""The mirror of a result in Weights & Biases."""
+"""Runs of Weights & Biases that mirror results."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ Mode = Literal["auto", "online", "offline"]
 Tables = Mapping[str, tuple[Sequence[str], Sequence[Sequence[Any]]]]
 
 VARIABLE = "WANDB_MODE"
-# What wandb takes as its variable; the last two are older names.
+# Values that wandb accepts for the variable; the last two are older names.
 MODES = ("online", "offline", "shared", "disabled", "dryrun", "run")
-# Seconds for a server's answer, and for the beginning of a run where there is a way out.
-PATIENCE, INIT_TIMEOUT = 3.0, 20.0
-# What a proxy says of a server that it cannot reach.
+# Seconds to wait for a server's answer, and for the beginning of a run that may also go offline.
+TIMEOUT, INIT_TIMEOUT = 3.0, 20.0
+# Codes of a proxy for a server that it cannot reach.
 GATEWAY_ERRORS = (502, 503, 504)
 
 
@@ -38,9 +38,9 @@ class Dashboard:
 
     Args:
         project: Project in the dashboard.
-        entity: User or team that owns the project; the account's default where it is not given.
-        name: Name of the run; by default what was done, and with how much.
-        group: What lines up in the dashboard; by default nothing does.
+        entity: User or team that owns the project; by default that of the account.
+        name: Name of the run; by default the command and the sizes of its data.
+        group: Group of runs in the dashboard; none by default.
         tags: Tags of the run.
         mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
             environment variable WANDB_MODE wins over it.
@@ -56,15 +56,15 @@ class Dashboard:
 
 @dataclass(frozen=True)
 class Result:
-    """A result as the dashboard takes it.
+    """A result as the dashboard shows it.
 
     Attributes:
-        job_type: What was done; runs are told apart by it.
-        title: Name of the run where the options give none.
-        config: What it was done with.
+        job_type: Kind of the run.
+        title: Name of the run if the options have none.
+        config: What the result was made with.
         document: The result; its numbers, texts and truth values become the summary, nested ones as `outer/inner`.
         tables: Its tables.
-        files: Its files; PNG files are logged as pictures, too, under their names without the ending.
+        files: Its files; PNG files are also logged as images, under their names without the ending.
     """
 
     job_type: str
@@ -76,13 +76,13 @@ class Result:
 
 
 def check_dashboard(options: Dashboard) -> None:
-    """Check what can be told before a result is there, so that a long computation does not end in a refusal.
+    """Check the dashboard before a result is computed, so that a long computation does not end in an error.
 
     Args:
-        options: Where it is to be mirrored.
+        options: Where the result is to be mirrored.
 
     Raises:
-        UserError: wandb is not installed, WANDB_MODE is unknown, or online is asked for without an API key.
+        UserError: wandb is not installed, WANDB_MODE is unknown, or the mode is online without an API key.
     """
     require_wandb("logger")
     if not variable_decides() and options.mode == "online" and not _has_key():
@@ -90,16 +90,16 @@ def check_dashboard(options: Dashboard) -> None:
 
 
 def require_wandb(option: str) -> None:
-    """Check that wandb is installed; a UserError names the option that asks for it."""
+    """Raise a UserError that names the option that needs wandb, if it is not installed."""
     if find_spec("wandb") is None:
         raise UserError(f"{option}: wandb is not installed; pip install wandb, or go without: --{option}=false")
 
 
 def variable_decides() -> bool:
-    """Tell whether the environment variable WANDB_MODE chooses the mode.
+    """Whether the environment variable WANDB_MODE chooses the mode.
 
     Raises:
-        UserError: It is none of wandb's modes.
+        UserError: Its value is not one of wandb's modes.
     """
     variable = os.environ.get(VARIABLE)
     if variable is not None and variable not in MODES:
@@ -114,7 +114,7 @@ def _has_key() -> bool:
 
 
 def _resolve_mode(mode: Mode) -> str | None:
-    """Give the mode for `wandb.init`; None leaves it to WANDB_MODE, which wins."""
+    """Return the mode for `wandb.init`; None leaves it to WANDB_MODE, which wins."""
     if variable_decides():
         return None
     if mode != "auto":
@@ -131,41 +131,41 @@ def _resolve_mode(mode: Mode) -> str | None:
 
 
 def find_problem(url: str) -> str | None:
-    """Ask a server why it cannot be reached; None where it answers within seconds, whatever it says."""
-    found: list[str | None] = [f"no answer within {PATIENCE:g} seconds"]
+    """Return why a server cannot be reached; None if it answers within seconds, with whatever code."""
+    problem: list[str | None] = [f"no answer within {TIMEOUT:g} seconds"]
 
-    def ask() -> None:
+    def connect() -> None:
         try:
-            with urlopen(Request(url, method="HEAD"), timeout=PATIENCE):
-                found[0] = None
+            with urlopen(Request(url, method="HEAD"), timeout=TIMEOUT):
+                problem[0] = None
         except HTTPError as error:
-            found[0] = str(error) if error.code in GATEWAY_ERRORS else None
+            problem[0] = str(error) if error.code in GATEWAY_ERRORS else None
         except (OSError, HTTPException, ValueError) as error:
             reason = getattr(error, "reason", error)
             # wandb has certificates of its own.
-            found[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
+            problem[0] = None if isinstance(reason, ssl.SSLError) else str(reason) or type(reason).__name__
 
     # Looking up a name has no time limit of its own.
-    asked = Thread(target=ask, daemon=True)
-    asked.start()
-    asked.join(PATIENCE)
-    return found[0]
+    thread = Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(TIMEOUT)
+    return problem[0]
 
 
 def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - wandb's run, imported late
-    """Begin a run, and print where it is to be seen or how it is uploaded.
+    """Begin a run, and print its address, or how to upload it.
 
-    Where `auto` chose online and the server then does not answer, the run is logged offline.
+    If `auto` chose online and the server then does not answer, the run is logged offline.
 
     Args:
         mode: As chosen by the user.
         options: Further arguments of `wandb.init`.
 
     Returns:
-        The run; the dashboard's own summary stays off the terminal, where the command's output stands.
+        The run; wandb prints nothing itself.
 
     Raises:
-        wandb.Error: Weights & Biases refuses.
+        wandb.Error: Weights & Biases rejects the run.
     """
     import wandb
 
@@ -182,13 +182,11 @@ def begin_run(mode: Mode, options: Mapping[str, Any]) -> Any:  # noqa: ANN401 - 
             raise
         _warn_of_going_offline(str(error).partition("\n")[0])
         run = wandb.init(**{**options, "mode": "offline", "settings": wandb.Settings(silent=True)})
-    where = (
-        f"logs offline; to upload: wandb sync {shlex.quote(str(Path(run.dir).parent))}"
-        if run.offline
-        else f"logs to {run.url}"
-    )
-    if not run.disabled:
-        say(f"Weights & Biases {where}")
+
+    if run.offline and not run.disabled:
+        say(f"Weights & Biases logs offline; to upload: wandb sync {shlex.quote(str(Path(run.dir).parent))}")
+    elif not run.disabled:
+        say(f"Weights & Biases logs to {run.url}")
     return run
 
 
@@ -197,7 +195,7 @@ def _warn_of_going_offline(problem: str) -> None:
 
 
 def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> None:  # noqa: ANN401 - wandb's run
-    """Log tables, and files as an artifact of a kind; PNG files also as pictures, by their names without the ending."""
+    """Log tables, and files as an artifact of a kind; PNG files also as images, by their names without the ending."""
     import wandb
 
     logged = {
@@ -212,12 +210,12 @@ def log_files(run: Any, kind: str, tables: Tables, files: Sequence[Path]) -> Non
 
 
 def publish(options: Dashboard, result: Result, folder: Path) -> None:
-    """Log a result as a run; where Weights & Biases refuses, a warning says so: the result stands without its mirror.
+    """Log a result as a run; if Weights & Biases rejects it, print a warning, as the result is complete without it.
 
     Args:
-        options: Where it is mirrored, once `check_dashboard` has passed them.
+        options: Where it is mirrored, as `check_dashboard` accepted them.
         result: The result.
-        folder: Folder of the dashboard's own files.
+        folder: Folder of wandb's own files.
     """
     import wandb
 
@@ -234,7 +232,7 @@ def publish(options: Dashboard, result: Result, folder: Path) -> None:
 
 
 def _scalars(document: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Give the numbers, texts and truth values of a document by their paths."""
+    """Yield the numbers, texts and truth values of a document with their paths."""
     for key, value in document.items():
         if isinstance(value, Mapping):
             yield from _scalars(value, f"{prefix}{key}/")

@@ -1,4 +1,4 @@
-"""How pictures look: colours that everyone tells apart, names of any script printed as they are, one way to save."""
+"""The style of figures: colours that everyone can distinguish, names of any script as they are, one way to save."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from matplotlib.ticker import FuncFormatter
 INK, PALE, GREY, ALARM = "#333333", "#999999", "#8c8c8c", "#cc3311"
 DPI = 120
 LONGEST_NAME = 32
-# Common ones of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
+# Common fonts of Linux, macOS and Windows for Chinese, Japanese and Korean, and one that covers most of Unicode.
 FALLBACK_FONTS = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
@@ -37,12 +37,12 @@ FALLBACK_FONTS = (
 
 
 class LineStyle(NamedTuple):
-    """How one of several lines is drawn.
+    """Style of one of several lines.
 
     Attributes:
         colour: Its colour.
-        dashes: On and off, in line widths; empty for a solid line.
-        marker: What marks a point of it.
+        dashes: Lengths on and off, in line widths; empty for a solid line.
+        marker: Marker of its points.
     """
 
     colour: str
@@ -67,7 +67,7 @@ ON_DARK = ("#ffffff", "#aa4499", "#66ccee", "#228833", "#e69f00", "#7f7fff")
 
 @contextmanager
 def drawing() -> Iterator[None]:
-    """Draw in the common style within; texts are printed as they are, dollar signs included."""
+    """Plot in the common style within; texts are printed as they are, dollar signs included."""
     settings: Any = {
         "axes.edgecolor": PALE,
         "axes.labelcolor": INK,
@@ -82,11 +82,11 @@ def drawing() -> Iterator[None]:
         "xtick.labelcolor": INK,
         "ytick.color": PALE,
         "ytick.labelcolor": INK,
-        # Without it the identifiers within an SVG file are drawn by chance.
+        # Otherwise the identifiers within an SVG file are random.
         "svg.hashsalt": "headstart",
     }
     with matplotlib.rc_context(settings), warnings.catch_warnings():
-        # What measures a text before `make_legible` would be told of each character that is missing.
+        # Layouts before `make_legible` would warn of every missing character.
         warnings.filterwarnings("ignore", message="Glyph .* missing from font", category=UserWarning)
         yield
 
@@ -97,7 +97,7 @@ def save(figure: Figure, path: Path, form: str = "png") -> None:
     figure.set_dpi(DPI)
     make_legible(figure)
     canvas = get_registered_canvas_class(form)(figure)
-    # The canvas's own method draws once; `savefig` would draw twice.
+    # The canvas's own method renders once; `savefig` would render twice.
     with drawing():
         getattr(canvas, f"print_{form}")(path, metadata=times.get(form))
 
@@ -108,18 +108,18 @@ def writers(name: str, figure: Figure, formats: Iterable[str]) -> dict[str, Call
 
 
 def make_legible(figure: Figure) -> None:
-    """Write characters as Python's escapes that no installed font has, or that are not seen, but for line breaks."""
+    """Escape characters that no installed font has, or that are invisible, except line breaks."""
     for text in figure.findobj(Text):
         text.set_text(_legible(text.get_text()))
     for axis in figure.findobj(Axis):
-        # Drawing takes the labels of ticks from here again.
+        # Rendering formats the labels of ticks again.
         formatter = axis.get_major_formatter()
         if isinstance(formatter, FuncFormatter):
             formatter.func = partial(_legible_label, formatter.func)
 
 
-def _legible_label(label: Callable[..., str], *given: Any) -> str:
-    return _legible(label(*given))
+def _legible_label(label: Callable[..., str], *args: Any) -> str:
+    return _legible(label(*args))
 
 
 def _legible(text: str) -> str:
@@ -135,15 +135,15 @@ def _legible(text: str) -> str:
 def shorten(names: Sequence[str]) -> list[str]:
     """Leave out the middle of names longer than 32 characters: families share the beginning, variants the end.
 
-    Those that would look the same keep more of their characters, as many as tell them apart. Characters that no font
-    has are written as escapes, as `make_legible` does.
+    Names that would look the same keep as many characters as distinguish them. Characters that no font has are
+    escaped, as `make_legible` does.
     """
     names = [_legible(name) for name in names]
     longest = dict.fromkeys(names, LONGEST_NAME)
     while True:
-        short = {name: _without_middle(name, kept) for name, kept in longest.items()}
-        shown = Counter(short.values())
-        alike = [name for name in short if shown[short[name]] > 1]
+        short = {name: _without_middle(name, length) for name, length in longest.items()}
+        count = Counter(short.values())
+        alike = [name for name in short if count[short[name]] > 1]
         if not alike:
             return [short[name] for name in names]
         for name in alike:
@@ -153,19 +153,19 @@ def shorten(names: Sequence[str]) -> list[str]:
 def _without_middle(name: str, longest: int) -> str:
     if len(name) <= longest:
         return name
-    kept = longest - 1
-    return f"{name[: kept // 2]}…{name[-(kept - kept // 2) :]}"
+    start = (longest - 1) // 2
+    return f"{name[:start]}…{name[start + 1 - longest :]}"
 
 
 @cache
 def _characters() -> frozenset[int]:
-    """Give the characters that the fonts have."""
+    """Return the characters that the fonts have."""
     files = [font_manager.findfont(font_manager.FontProperties(family=[font])) for font in _fonts()]
     return frozenset().union(*(font_manager.get_font(file).get_charmap() for file in files))
 
 
 @cache
 def _fonts() -> list[str]:
-    """Give the fonts that names are written in: the usual one, then those for scripts that it lacks."""
+    """Return the fonts of names: the usual one, then those for scripts that it lacks."""
     installed = set(font_manager.get_font_names())
     return ["DejaVu Sans", *(font for font in FALLBACK_FONTS if font in installed)]

@@ -1,10 +1,9 @@
-"""Folders and files of results: checked before anything is computed, and each file complete or not there."""
+"""Folders and files of results: checked before anything is computed, and each file complete or absent."""
 
 from __future__ import annotations
 
 import glob
 import hashlib
-import json
 import os
 import secrets
 import shutil
@@ -14,7 +13,6 @@ from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import Any
 
 from filelock import FileLock, Timeout
 
@@ -30,14 +28,14 @@ PARTIAL = ".partial"
 
 
 def output_folder(option: str, chosen: str | Path) -> Path:
-    """Check that a folder can be written, without creating it: a command that fails later leaves none behind.
+    """Check that a folder can be written, without creating it: a command that fails later leaves no empty folder.
 
     Args:
-        option: What the folder is called in messages.
+        option: Name of the folder in messages.
         chosen: The folder.
 
     Raises:
-        UserError: Nothing is given, or the folder, or the closest one above it that exists, cannot be written.
+        UserError: The name is empty, or the folder, or the closest existing one above it, cannot be written.
     """
     if not str(chosen):
         raise UserError(f"{option}: nothing is given; name a folder")
@@ -45,40 +43,30 @@ def output_folder(option: str, chosen: str | Path) -> Path:
         path = Path(chosen).expanduser()
         with suppress(FileNotFoundError, NotADirectoryError):
             path.stat()
-        there = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
+        existing = next(folder for folder in (path, *path.absolute().parents) if folder.exists())
     except (OSError, RuntimeError, ValueError) as error:
-        # No permission to look, a name too long, no home of that user, a NUL.
+        # Permission is missing, the name is too long or has a NUL, or the user has no home.
         raise UserError(f"{option}: {str(chosen)!r} cannot be a folder ({reason_of(error)}); choose another") from error
     try:
-        # Permissions alone do not tell of read-only disks, nor of folders that only the system fills.
-        with TemporaryFile(dir=there):
+        # Permissions alone do not show that a disk is read-only, or that only the system fills a folder.
+        with TemporaryFile(dir=existing):
             return path
     except OSError as error:
         raise UserError(
-            f"{option}: {str(path)!r} cannot be written, because {str(there)!r} cannot; choose another folder"
+            f"{option}: {str(path)!r} cannot be written, because {str(existing)!r} cannot; choose another folder"
         ) from error
 
 
 def output_file(option: str, chosen: str | Path) -> Path:
-    """Check that a file can be written, as `output_folder` does the folder that it goes into; a UserError if not."""
+    """Check that a file can be written, and return its path; a UserError if its folder cannot be written."""
     folder, name = output_folder(option, Path(chosen).parent), Path(chosen).name
-    if not name or str(chosen).endswith(os.sep) or os.path.isdir(folder / name):  # noqa: PTH112 - of what cannot be, too
+    if not name or str(chosen).endswith(os.sep) or os.path.isdir(folder / name):  # noqa: PTH112 - Path.is_dir raises for impossible names
         raise UserError(f"{option}: {str(chosen)!r} is no file; name one")
     return folder / name
 
 
 def digest_file(path: Path) -> str:
-    """Digest the bytes of a file.
-
-    Args:
-        path: The file.
-
-    Returns:
-        Their SHA-256, hexadecimal.
-
-    Raises:
-        UserError: It cannot be read.
-    """
+    """Return the SHA-256 of a file, hexadecimal; a UserError if it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -88,11 +76,11 @@ def digest_file(path: Path) -> str:
 
 @contextmanager
 def alone_in(option: str, folder: Path) -> Iterator[None]:
-    """Keep other processes from a folder; the lock is the process's own, and goes with it.
+    """Keep other processes out of a folder, until this process leaves the context or ends.
 
     Args:
-        option: What the folder is called in messages.
-        folder: The folder, created where it is missing and removed where nothing was written.
+        option: Name of the folder in messages.
+        folder: The folder, created if it is missing and removed if nothing was written.
 
     Raises:
         UserError: Another process holds it.
@@ -108,7 +96,7 @@ def alone_in(option: str, folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        # Removed while it is held, so that nobody takes a lock that is about to go.
+        # Removed while the lock is held, so that nobody acquires a lock of a removed file.
         with suppress(OSError):
             (folder / LOCK).unlink()
         lock.release()
@@ -116,49 +104,12 @@ def alone_in(option: str, folder: Path) -> Iterator[None]:
             folder.rmdir()
 
 
-def refuse_other_results(files: Sequence[Path], made_from: Mapping[str, Any], overwrite: bool) -> None:
-    """Refuse to replace the results of another configuration; those of the same are written again.
-
-    Args:
-        files: The files that are to be written; the first is the JSON document that says what it was made from.
-        made_from: What decides the results: JSON values by their places in the document, such as `digests/catalog`;
-            None stands for a key that the document does not have, a list also for the keys of an object.
-        overwrite: Whether they are to be replaced all the same.
-
-    Raises:
-        UserError: One of the files is there, and the document is not or was made from something else.
-    """
-    there = [path for path in files if path.exists()]
-    if overwrite or not there:
-        return
-    try:
-        document = json.loads(files[0].read_text() if files[0].is_file() else "")
-        differing = ", ".join(place for place, value in made_from.items() if not _is(_look_up(document, place), value))
-    except (OSError, ValueError):
-        differing = f"no {files[0].name} says which"
-    if differing:
-        raise UserError(
-            f"output: {str(there[0])!r} holds results of another configuration ({differing}); choose another folder, "
-            "or replace them with --overwrite=true"
-        )
-
-
-def _is(found: Any, value: Any) -> bool:  # noqa: ANN401 - JSON
-    return bool((list(found) if isinstance(found, dict) and isinstance(value, list) else found) == value)
-
-
-def _look_up(document: Any, place: str) -> Any:  # noqa: ANN401 - JSON
-    for key in place.split("/"):
-        document = document.get(key) if isinstance(document, dict) else None
-    return document
-
-
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside a file, which takes the file's place once it is written.
+    """Return a temporary path beside a file, which replaces the file when the context ends.
 
-    After an exception the file is as it was, and nothing else is left; what a kill has left is removed by the next that
-    writes the file. Two processes that write the same file do not meet: one of them has the last word.
+    After an exception the file is unchanged, and the temporary file is removed; that of a killed process is removed by
+    the next writer of the file. Two processes may write the same file: the last one wins.
     """
     remove_partial(path)
     partial = _beside(path)
@@ -172,7 +123,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def restored_on_failure(paths: Sequence[Path]) -> Iterator[None]:
-    """Put files back that are replaced within, and remove new ones, where an exception ends it."""
+    """Restore files that are replaced within the context, and remove new ones, if an exception ends it."""
     before: dict[Path, Path] = {}
     try:
         for path in paths:
@@ -188,12 +139,12 @@ def restored_on_failure(paths: Sequence[Path]) -> Iterator[None]:
                 path.unlink(missing_ok=True)
         raise
     finally:
-        for kept in before.values():
-            kept.unlink(missing_ok=True)
+        for copy in before.values():
+            copy.unlink(missing_ok=True)
 
 
 def remove_partial(path: Path) -> None:
-    """Remove the temporary files of a file whose writers were killed; those that are being written stay."""
+    """Remove the temporary files of killed writers of a file, but not those that are being written."""
     for left in path.parent.glob(f"{glob.escape(path.name)}.*{PARTIAL}"):
         with suppress(OSError), left.open("rb") as file:
             if _lock(file.fileno()):
@@ -206,14 +157,14 @@ def _beside(path: Path) -> Path:
 
 @contextmanager
 def _held(partial: Path) -> Iterator[None]:
-    """Create a file and hold a lock on it, by which others see that it is being written; a kill lets it go."""
+    """Create a file and hold a lock on it, which shows others that it is being written; a kill releases it."""
     with partial.open("xb") as file:
         _lock(file.fileno())
         yield
 
 
 def _lock(descriptor: int) -> bool:
-    """Take the lock of an open file, unless another process has it; without locks every file is taken as held."""
+    """Whether the lock of an open file could be acquired; never on systems without such locks."""
     if fcntl is None:
         return False
     try:
@@ -224,7 +175,7 @@ def _lock(descriptor: int) -> bool:
 
 
 def _link(path: Path, other: Path) -> None:
-    """Give a file a second name, or a copy where the disk has no such thing."""
+    """Create a hard link to a file, or a copy if the disk has no hard links."""
     try:
         os.link(path, other)
     except OSError:
@@ -232,15 +183,18 @@ def _link(path: Path, other: Path) -> None:
 
 
 def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]) -> list[Path]:
-    """Write files that appear together, the last one last: none of them where one fails.
+    """Write files that appear together, the last one last; none of them if one fails.
 
     Args:
-        folder: Their folder, created where it is missing.
-        writers: What writes a file to the path that it is given, by file name.
+        folder: Their folder, created if it is missing.
+        writers: Functions that write a file to a path, by file name.
+
+    Returns:
+        The files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
-        # The stack is left from its end.
+        # The stack closes the contexts in reverse order.
         partial = {name: stack.enter_context(replacing(folder / name)) for name in reversed(list(writers))}
         for name, write in writers.items():
             write(partial[name])
@@ -248,8 +202,8 @@ def write_together(folder: Path, writers: Mapping[str, Callable[[Path], object]]
 
 
 def write_text(path: Path, text: str, overwrite: bool) -> None:
-    """Write the one file of an option `output`; a UserError where it holds something else and is to be kept."""
-    # A pipe would have whoever reads it wait.
+    """Write the one file of an option `output`; a UserError if it has other content and `overwrite` is not set."""
+    # Reading a pipe would block.
     if path.exists() and not overwrite and not (path.is_file() and path.read_bytes() == text.encode()):
         raise UserError(
             f"output: {str(path)!r} holds something else; choose another file, or replace it with --overwrite=true"
@@ -258,7 +212,7 @@ def write_text(path: Path, text: str, overwrite: bool) -> None:
 
 
 def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
-    """Write texts by file name, as `write_together` does; a UserError where the folder cannot be written."""
+    """Write texts by file name, as `write_together` does; a UserError if the folder cannot be written."""
     writers = {name: partial(Path.write_text, data=text, encoding="utf-8", newline="") for name, text in texts.items()}
     try:
         return write_together(folder, writers)
@@ -269,7 +223,7 @@ def write_texts(folder: Path, texts: Mapping[str, str]) -> list[Path]:
 
 
 def rewrite_text(path: Path, text: str) -> None:
-    """Write a file of the user's anew: where a symbolic link leads to, and with the permissions that it has."""
+    """Replace the text of a file of the user; its symbolic link and its permissions stay."""
 
     def write(temporary: Path) -> None:
         temporary.chmod(stat.S_IMODE(path.stat().st_mode))

@@ -22,39 +22,39 @@ LATEX = {
 
 
 def escape_markdown(text: str) -> str:
-    """Let Markdown show a text as it is, but for `|`, which `markdown_table` escapes, and line breaks."""
+    """Escape a text for Markdown, except `|`, which `markdown_table` escapes; line breaks become blanks."""
     return re.sub(r"([\\`*_{}\[\]<>#&$~!])", r"\\\1", " ".join(text.split()))
 
 
 def escape_names(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Let Markdown show the texts of a table as they are: the header, and the names, which come before the numbers."""
+    """Escape the texts of a table for Markdown: the header, and the first column, which has names."""
     return [list(map(escape_markdown, rows[0])), *([escape_markdown(name), *cells] for name, *cells in rows[1:])]
 
 
 def escape_latex(text: str) -> str:
-    """Let LaTeX show a text as it is, but for line breaks; a bracket in front is no option of the line above."""
+    """Escape a text for LaTeX; line breaks become blanks, and a first bracket is no option of the line above."""
     escaped = "".join(LATEX.get(mark, mark) for mark in " ".join(text.split()))
     return f"{{{escaped}}}" if escaped.startswith(("[", "*")) else escaped
 
 
 def escape_cell(value: Any) -> Any:  # noqa: ANN401 - of a table
-    """Keep a spreadsheet from taking a text for a formula."""
+    """Escape a text that a spreadsheet would interpret as a formula."""
     return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def csv_text(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Write a table as CSV, with numbers at full precision and None as an empty cell."""
+    """Return a table as CSV, with numbers at full precision and None as an empty cell."""
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([columns, *rows])
     return text.getvalue()
 
 
 def latex_tables(tables: Sequence[tuple[str, Sequence[Sequence[str]]]], fit: bool = False) -> str:
-    """Write tables in LaTeX with the rules of booktabs, one after the other.
+    """Return tables in LaTeX with the rules of booktabs, one after the other.
 
     Args:
-        tables: Captions, any texts, and rows: the header, then a name and numbers in each; escaped.
-        fit: Whether a table that is wider than the page is made smaller, by adjustbox.
+        tables: Captions, and escaped rows: the header, then a name and numbers in each.
+        fit: Whether adjustbox shrinks a table that is wider than the page.
     """
     lines = [f"% \\usepackage{{booktabs{', adjustbox' * fit}}}"]
     for caption, rows in tables:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from headstart.output.dashboard import Dashboard, Result, Tables, check_dashboard, publish
 from headstart.output.errors import UserError, reason_of
-from headstart.output.files import output_folder, refuse_other_results, write_together
+from headstart.output.files import output_folder, write_together
 from headstart.output.markup import csv_text
 from headstart.output.printable import print_written
 
@@ -58,7 +58,21 @@ class ResultsFolder:
         Raises:
             UserError: One of the files exists, and the document does not or was made from something else.
         """
-        refuse_other_results([self.path / name for name in self.names], made_from, self.overwrite)
+        existing = [path for path in (self.path / name for name in self.names) if path.exists()]
+        if self.overwrite or not existing:
+            return
+        path = self.path / self.names[0]
+        try:
+            # Reading a pipe would block.
+            document = json.loads(path.read_text() if path.is_file() else "")
+            differing = ", ".join(key for key, value in made_from.items() if not _has(document, key.split("/"), value))
+        except (OSError, ValueError):
+            differing = f"no {path.name} says which"
+        if differing:
+            raise UserError(
+                f"output: {str(existing[0])!r} holds results of another configuration ({differing}); choose another "
+                "folder, or replace them with --overwrite=true"
+            )
 
     def write(
         self,
@@ -152,3 +166,10 @@ class DashboardResults(ResultsFolder):
         """
         if self.dashboard is not None:
             publish(self.dashboard, Result(job_type, title, config, document, tables, self.written), self.path)
+
+
+def _has(document: Any, path: Sequence[str], value: Any) -> bool:  # noqa: ANN401 - JSON
+    """Whether a JSON document has a value at a path; a list also stands for the keys of an object."""
+    for key in path:
+        document = document.get(key) if isinstance(document, dict) else None
+    return bool((list(document) if isinstance(document, dict) and isinstance(value, list) else document) == value)

@@ -16,7 +16,7 @@ from rich.text import Text
 from headstart.output.markup import escape_markdown
 from headstart.output.printable import encodable, printable
 
-# Blanks between two columns, and the width of the names below which a table rather continues below itself.
+# Blanks between two columns, and the smallest width of names; narrower tables continue below.
 GAP = 2
 NARROWEST = 12
 
@@ -24,16 +24,15 @@ Cells = Sequence[Sequence[str]]
 
 
 def print_table(title: str, rows: Cells, caption: str = "") -> None:
-    """Print a table that fits the terminal, or 80 columns where the output is none, and breaks no number.
+    """Print a table that fits the terminal, or 80 columns if the output is none, and breaks no number.
 
-    Where it is too wide, headers and names are broken; columns that do not fit even so follow below, beside the names
-    again. Texts are printed as they are: what looks like markup is none. What a terminal would obey, or not show, is
-    printed as Python's escapes.
+    If it is too wide, headers and names are broken; columns that still do not fit follow below, beside the names
+    again. Texts are printed as they are, without markup, and control characters as Python's escapes.
 
     Args:
-        title: Stands above it, in one line or more.
+        title: Title above it, of one line or more.
         rows: The header, and the rows: a name, then numbers.
-        caption: Stands below it.
+        caption: Text below it.
     """
     console = Console(highlight=False)
     rows = [[encodable(printable(cell)) for cell in row] for row in rows]
@@ -43,6 +42,7 @@ def print_table(title: str, rows: Cells, caption: str = "") -> None:
         longest_words = [max(map(cell_len, header.split()), default=0) for header in rows[0]]
         bodies = zip(*([""] * len(rows[0]), *rows[1:]), strict=True)
         widths = [max(word, *map(cell_len, body)) for word, body in zip(longest_words, bodies, strict=True)]
+
     console.print(Text(f"\n{encodable(_shown(title))}", style="bold"))
     for part, columns in enumerate(_parts(widths, console.width)):
         room = console.width - sum(widths[column] + GAP for column in columns)
@@ -66,7 +66,7 @@ def _shown(title: str) -> str:
 
 
 def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
-    """Share out the columns but the first over as many parts as their widths need."""
+    """Distribute the columns except the first over as many parts as their widths need."""
     least = min(widths[0], NARROWEST)
     parts: list[list[int]] = [[]]
     for column in range(1, len(widths)):
@@ -77,7 +77,7 @@ def _parts(widths: Sequence[int], width: int) -> list[list[int]]:
 
 
 def _fold(name: str, width: int) -> str:
-    """Break a name where its parts end, as far as they are short enough."""
+    """Break a name between its parts, as far as they are short enough."""
     lines = [""]
     for part in re.findall(r".+?(?:[_./ -]|$)", name):
         if lines[-1] and cell_len(lines[-1] + part) > width:
@@ -109,8 +109,8 @@ def markdown_table(rows: Cells) -> list[str]:
 
 
 def format_number(value: float | None, form: str = ".4g") -> str:
-    """Write a number, or a dash where it is missing."""
-    # By z what is rounded to a negative 0 loses its sign.
+    """Format a number, or a dash if it is missing."""
+    # The z removes the sign of a negative 0.
     return "–" if value is None else format(value + 0.0, f"z{form}")
 
 
@@ -143,9 +143,9 @@ def print_scores(document: dict[str, Any]) -> None:
 
 
 def _accuracies(scores: dict[str, Any]) -> dict[str, float]:
-    """Give the mean accuracies of a method, by numbers of samples, where they are known of all orderings."""
+    """Return the mean accuracies of a method by numbers of samples, if all orderings have one."""
     if "accuracy_at" not in scores:
-        return {}  # of schema 1
+        return {}  # Schema 1 has no accuracies.
     return {number: sum(v) / len(v) for number, v in scores["accuracy_at"].items() if None not in v}
 
 

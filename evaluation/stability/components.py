@@ -39,17 +39,14 @@ def moves_most(study: Study) -> dict[str, Any] | None:
     first, second = sorted(means, key=means.__getitem__)[:2]
     without = study.setup_stability_without()
     others = np.array([without[name] for name in means if name != first])
+    changed = np.flatnonzero((others < without[first]).any(axis=0))
     difference = means[second] - means[first]
     return {
         "component": first,
         "next": second,
         "difference": difference,
         "ci95": [number(end) for end in jackknife_interval(difference, without[second] - without[first])],
-        "unless_without": [
-            target
-            for target, changes in zip(study.table.targets, (others < without[first]).any(axis=0), strict=True)
-            if changes
-        ],
+        "unless_without": [study.table.targets[i] for i in changed],
     }
 
 

@@ -1,4 +1,4 @@
-"""How numbers stand in the cells of a page."""
+"""The cells of a page's tables."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Interval = Sequence[float | None] | None
 
 
 def number(value: float | None, form: str = ".4g", interval: Interval = None) -> Cell:
-    """Write a number with its interval; a dash where it is missing, and for an end that is not bounded."""
+    """Format a number with its interval; a dash stands for a missing number or an unbounded end."""
     if value is None:
         return Cell("–")
     shown = format_number(value, form)
@@ -20,22 +20,22 @@ def number(value: float | None, form: str = ".4g", interval: Interval = None) ->
 
 
 def between(interval: Interval, form: str = ".4g") -> str:
-    """Write an interval in brackets."""
+    """Format an interval in brackets."""
     if interval is None or all(end is None for end in interval):
         return "[–]"
     return f"[{', '.join(format_number(end, form) for end in interval)}]"
 
 
 def share(value: float | None, form: str = ".1%") -> Cell:
-    """Write a share in per cent."""
+    """Format a share in per cent."""
     return number(value, form)
 
 
 def text(value: Any) -> Cell:  # noqa: ANN401 - whatever JSON holds
-    """Write a text, a dash where there is none."""
+    """Format a text, or a dash if there is none."""
     return Cell("–" if value in (None, "") else str(value))
 
 
 def p_value(value: float | None) -> Cell:
-    """Write a p value."""
+    """Format a p value."""
     return number(value, ".2g")

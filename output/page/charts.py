@@ -1,4 +1,4 @@
-"""The charts, each defined once: the page fills a definition with every setting's numbers, and so do the figures."""
+"""The charts, each defined once: the page and the figures fill a definition with the numbers of every setting."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ class Palette(NamedTuple):
     """The colours of a page or of a figure for papers; on the page they are variables of its style, for light and dark.
 
     Attributes:
-        lines: Of the lines, in the order of `LINE_STYLES`.
-        pale: Of what is left out of the choice, and of lines of reference.
+        lines: Colours of the lines, in the order of `LINE_STYLES`.
+        pale: Colour of methods that are not chosen, and of reference lines.
         legend: Whether charts have a legend of their own.
     """
 
@@ -30,10 +30,10 @@ class Palette(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """How a method is drawn, the same in all charts.
+    """Style of a method, the same in all charts.
 
     Attributes:
-        line: Place of its colour in `LINE_STYLES`.
+        line: Index of its colour in `LINE_STYLES`.
         dashes: Pixels on and off; none for a solid line.
     """
 
@@ -42,19 +42,19 @@ class Mark(NamedTuple):
 
 
 def marks(count: int) -> list[Mark]:
-    """Give so many methods their looks: those of one colour differ in their dashes, up to 36 methods."""
+    """Return a style for each method: those of one colour differ in their dashes, up to 36 methods."""
     styles = len(LINE_STYLES)
     return [
-        Mark(place % styles, [WIDTH * each for each in LINE_STYLES[(place + place // styles) % styles].dashes])
-        for place in range(count)
+        Mark(i % styles, [WIDTH * each for each in LINE_STYLES[(i + i // styles) % styles].dashes])
+        for i in range(count)
     ]
 
 
 def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     """Define all charts of a page.
 
-    Their numbers are tables by the chart's own name; `labels`, the names of methods by their numbers, and `shown`, the
-    numbers of those that are chosen, are parameters.
+    Their numbers are tables with the chart's own name; `labels`, the names of methods by their indices, and `shown`,
+    the indices of the chosen ones, are parameters.
 
     Args:
         count: Number of methods.
@@ -64,12 +64,12 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
         The charts, by name: `learning_curves`, `reached`, `improvement`, `aggregate`, and `stability`, whose labels are
         the parts of a setup.
     """
-    looks = marks(count)
-    chosen = alt.condition(_is_shown(), _colour(looks, palette._replace(legend=False)), alt.value(palette.pale))
+    styles = marks(count)
+    chosen = alt.condition(_is_shown(), _colour(styles, palette._replace(legend=False)), alt.value(palette.pale))
     relative, to_all = "improvement over the baseline, %", "samples, 1 being the mean of all methods"
     return {
-        "learning_curves": _learning_curves(looks, palette),
-        "reached": _reached(looks, palette),
+        "learning_curves": _learning_curves(styles, palette),
+        "reached": _reached(styles, palette),
         "improvement": _forest("improvement", "method", relative, 0, palette, chosen),
         "aggregate": _forest("aggregate", "method", to_all, 1, palette, chosen),
         "stability": _forest(
@@ -83,10 +83,10 @@ def definitions(count: int, palette: Palette) -> dict[str, alt.LayerChart]:
     }
 
 
-def _learning_curves(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+def _learning_curves(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     chosen = _chart("learning_curves", "method", "samples", "mean", "low", "high").transform_filter(_is_shown())
-    shared = {"x": _samples(), "color": _colour(looks, palette)}
-    dashes = _dashes(looks, palette)
+    shared = {"x": _samples(), "color": _colour(styles, palette)}
+    dashes = _dashes(styles, palette)
     accuracy = alt.Y("mean:Q", title="accuracy, %", scale=alt.Scale(domain=_between("lowest", "highest")))
     threshold = alt.Chart(alt.sequence(1)).transform_calculate(threshold="threshold")
     return _layered(
@@ -103,7 +103,7 @@ def _learning_curves(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     )
 
 
-def _reached(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
+def _reached(styles: Sequence[Mark], palette: Palette) -> alt.LayerChart:
     chosen = _chart("reached", "method", "samples", "share").transform_filter(_is_shown())
     share = alt.Y("share:Q", title="orderings that met the criterion, %", scale=alt.Scale(domain=[0, 100]))
     line = chosen.mark_line(interpolate="step-after", strokeWidth=WIDTH)
@@ -111,8 +111,8 @@ def _reached(looks: Sequence[Mark], palette: Palette) -> alt.LayerChart:
         line.encode(
             x=_samples(),
             y=share,
-            color=_colour(looks, palette),
-            strokeDash=_dashes(looks, palette),
+            color=_colour(styles, palette),
+            strokeDash=_dashes(styles, palette),
             tooltip=_name(),
         ),
         first=1,
@@ -125,13 +125,13 @@ def _forest(name: str, rows: str, title: str, reference: float, palette: Palette
     numbers = _chart(name, rows, "estimate", "low", "high")
     axis = alt.Axis(labelExpr="labels[datum.value]", labelLimit=alt.ExprRef("names_width"), ticks=False, domain=False)
     shared = {"y": alt.Y(f"{rows}:O", title=None, sort=None, axis=axis), "color": colour}
-    told = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
+    tooltip = [alt.Tooltip("name:N", title=rows), alt.Tooltip("estimate:Q", format=".4~g")]
     return _layered(
         alt.Chart(alt.sequence(1)).mark_rule(color=palette.pale).encode(x=alt.XDatum(reference, type="quantitative")),
         numbers.mark_rule(strokeWidth=WIDTH).encode(
-            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=told, **shared
+            x=alt.X("low:Q", title=title, scale=alt.Scale(zero=False)), x2="high:Q", tooltip=tooltip, **shared
         ),
-        numbers.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=told, **shared),
+        numbers.mark_point(filled=True, opacity=1, size=60).encode(x="estimate:Q", tooltip=tooltip, **shared),
         names_width=220,
     )
 
@@ -143,7 +143,7 @@ def _chart(name: str, *columns: str) -> alt.Chart:
 
 
 def _layered(*layers: alt.Chart, **parameters: float) -> alt.LayerChart:
-    """Put layers above each other, with the names of their parameters and what these are until they are filled."""
+    """Layer charts, with their parameters and the values of these until they are filled."""
     named = [alt.param(name=name, value=value) for name, value in {"labels": [], "shown": [], **parameters}.items()]
     return alt.LayerChart(layer=list(layers), width="container", height=HEIGHT).add_params(*named)
 
@@ -163,16 +163,16 @@ def _samples() -> alt.X:
 
 
 def _between(*parameters: str) -> list[Any]:
-    """Give an axis that stays as it is while methods come and go."""
+    """Return the domain of an axis that stays the same when methods are shown or hidden."""
     return [alt.ExprRef(name) for name in parameters]
 
 
-def _colour(looks: Sequence[Mark], palette: Palette) -> alt.Color:
-    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in looks]), legend=_legend(palette))
+def _colour(styles: Sequence[Mark], palette: Palette) -> alt.Color:
+    return alt.Color("method:N", scale=_scale([palette.lines[each.line] for each in styles]), legend=_legend(palette))
 
 
-def _dashes(looks: Sequence[Mark], palette: Palette) -> alt.StrokeDash:
-    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in looks]), legend=_legend(palette))
+def _dashes(styles: Sequence[Mark], palette: Palette) -> alt.StrokeDash:
+    return alt.StrokeDash("method:N", scale=_scale([each.dashes or [1, 0] for each in styles]), legend=_legend(palette))
 
 
 def _scale(values: list[Any]) -> alt.Scale:
@@ -180,10 +180,10 @@ def _scale(values: list[Any]) -> alt.Scale:
 
 
 def _legend(palette: Palette) -> alt.Legend | None:
-    look: Any = {
+    symbols: Any = {
         "labelExpr": "labels[datum.value]",
         "symbolType": "stroke",
         "symbolStrokeWidth": WIDTH,
         "symbolSize": 600,
     }
-    return alt.Legend(title=None, values=alt.ExprRef("shown"), symbolOpacity=1, **look) if palette.legend else None
+    return alt.Legend(title=None, values=alt.ExprRef("shown"), symbolOpacity=1, **symbols) if palette.legend else None

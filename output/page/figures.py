@@ -15,7 +15,7 @@ from headstart.output.page.layout import FONT, Figure, Page
 from headstart.output.results_folder import FigureFormat
 
 ON_PAPER = Palette([style.colour for style in LINE_STYLES], pale=PALE, legend=True)
-# Pixels, and how many dots each becomes in a PNG.
+# Width in pixels, and dots per pixel in a PNG.
 WIDTH, SCALE = 480, 3
 LINES = ("learning_curves", "reached")
 AXIS = {"labelFontSize": FONT, "titleFontSize": FONT, "titleFontWeight": "normal", "labelColor": INK, "titleColor": INK}
@@ -45,7 +45,7 @@ def _write(chart: dict[str, Any], form: FigureFormat, path: Path) -> None:
 
 
 def _fill(chart: dict[str, Any], page: Page, figure: Figure) -> dict[str, Any]:
-    """Put the numbers of a figure into its definition, as `draw` of page.js does."""
+    """Return the definition of a figure with its numbers, as `draw` of page.js fills it."""
     shown = page.shown if figure.chart in LINES else range(len(page.methods))
     values = {"labels": page.methods, "shown": list(shown), **figure.series.values}
     parameters = [{**each, "value": values.get(each["name"], each["value"])} for each in chart["params"]]

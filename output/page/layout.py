@@ -1,4 +1,4 @@
-"""What a page consists of, and how it becomes one HTML file that needs nothing else."""
+"""The parts of a page, and its rendering as one HTML file that needs nothing else."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from headstart.output.page.charts import HEIGHT, Palette, definitions, marks
 from headstart.output.version import describe_version
 
 # Variables of the page's style, which is light or dark.
-ON_PAGE = Palette([f"var(--line-{place})" for place in range(len(LINE_STYLES))], pale="var(--pale)", legend=False)
+ON_PAGE = Palette([f"var(--line-{i})" for i in range(len(LINE_STYLES))], pale="var(--pale)", legend=False)
 FONT = 12
 CONFIG = {
     "background": None,
@@ -33,11 +33,11 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        text: What is read.
-        value: What the column is sorted by; where it is None, the number that the text begins with, or the text.
-        mark: Number of the method whose line is drawn beside it.
+        text: Its text.
+        value: Sorting key of the column; by default the number that the text begins with, or the text.
+        mark: Index of the method whose line is drawn beside it.
         link: Identifier of the part that it leads to.
-        tint: How much it is coloured, in per cent.
+        tint: Strength of its background colour, in per cent.
     """
 
     text: str
@@ -53,8 +53,8 @@ class Column:
 
     Attributes:
         title: Its title.
-        hint: What is said of it where a pointer rests on it.
-        words: Whether it holds words, which stand at the left.
+        hint: Tooltip of the title.
+        words: Whether it holds words, which are aligned to the left.
     """
 
     title: str
@@ -64,7 +64,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table: its title, columns, rows, and what stands below it."""
+    """A table: its title, columns, rows, and the note below it."""
 
     title: str
     columns: Sequence[Column]
@@ -74,7 +74,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Series:
-    """What a chart is fed.
+    """Data of a chart.
 
     Attributes:
         data: Its numbers, CSV.
@@ -92,11 +92,11 @@ class Figure:
     """A chart with its numbers.
 
     Attributes:
-        name: Unlike that of all other figures; the page finds it by this, and files begin with it.
-        chart: One of those that `charts.definitions` gives.
-        caption: What is seen.
-        about: Of what it is seen, for who does not see the page around it.
-        series: What it is fed.
+        name: Unique name, by which the page finds it, and the beginning of its file names.
+        chart: Name of one of `charts.definitions`.
+        caption: Caption on the page.
+        about: Title of the file, which explains it without the page around it.
+        series: Its data.
     """
 
     name: str
@@ -108,7 +108,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Text:
-    """A text as it is, such as a command or a file, and what it is."""
+    """A literal text, such as a command or a file, with its title."""
 
     title: str
     text: str
@@ -116,7 +116,7 @@ class Text:
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a section; what it has not is left out."""
+    """A part of a section; empty parts of it are left out."""
 
     title: str = ""
     id: str = ""
@@ -143,10 +143,10 @@ class Page:
 
     Attributes:
         title: Its title.
-        protocol: The paragraphs that it begins with.
-        methods: Names of the methods; a method's number is its place.
-        shown: Numbers of those that are chosen when it is opened.
-        sections: What follows.
+        protocol: Its first paragraphs.
+        methods: Names of the methods, which are referred to by their indices.
+        shown: Indices of the methods that are chosen when it is opened.
+        sections: Its sections.
     """
 
     title: str
@@ -163,25 +163,23 @@ class Page:
 
 @cache
 def _library() -> str:
-    """Give the JavaScript that draws the charts, which nothing in it can end."""
+    """Return the JavaScript that draws the charts, without closing tags that would end it."""
     return javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
 
 
 def _without_empty_columns(table: Table) -> Table:
-    """Leave out columns that hold dashes alone, but for the first."""
-    kept = [
-        place for place in range(len(table.columns)) if not place or {row[place].text for row in table.rows} != {"–"}
-    ]
-    rows = [[row[place] for place in kept] for row in table.rows]
-    return replace(table, columns=[table.columns[place] for place in kept], rows=rows)
+    """Return a table without columns that hold only dashes; the first column stays."""
+    filled = [i for i in range(len(table.columns)) if i == 0 or {row[i].text for row in table.rows} != {"–"}]
+    rows = [[row[i] for i in filled] for row in table.rows]
+    return replace(table, columns=[table.columns[i] for i in filled], rows=rows)
 
 
 def render(page: Page) -> str:
-    """Give a page as HTML; whatever is read in it is escaped."""
+    """Return a page as HTML; all texts in it are escaped."""
     folder = FileSystemLoader(Path(__file__).parent)
     environment = Environment(loader=folder, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    # Quotes need no escaping between tags, and commands have many.
     environment.filters["filled"] = _without_empty_columns
+    # Quotes, of which commands have many, need no escaping between tags.
     environment.filters["plain"] = lambda text: Markup(escape(text, quote=False))
     charts = {figure.chart for figure in page.figures}
     content = {

@@ -14,12 +14,16 @@ import pytest
 from headstart.output.errors import UserError
 from headstart.output.files import (
     output_folder,
-    refuse_other_results,
     replacing,
     write_text,
     write_texts,
     write_together,
 )
+from headstart.output.results_folder import ResultsFolder
+
+
+def results(folder: Path, overwrite: bool = False) -> ResultsFolder:
+    return ResultsFolder("", ["result.json", "picture.png"], str(folder), overwrite)
 
 
 def test_file_appears_at_the_end(tmp_path: Path) -> None:
@@ -64,11 +68,11 @@ def test_folder_in_the_file_s_place(tmp_path: Path) -> None:
 
 
 def test_other_results_are_told_from_the_same(tmp_path: Path) -> None:
-    result, picture = tmp_path / "result.json", tmp_path / "picture.png"
     made_from = {"team": "red", "digests/catalog": "abc", "measure": None}
-    refuse_other_results([result, picture], made_from, overwrite=False)
+    result, folder = tmp_path / "result.json", results(tmp_path)
+    folder.check_configuration(made_from)
     result.write_text(json.dumps({"team": "red", "digests": {"catalog": "abc"}, "seconds": 3}))
-    refuse_other_results([result, picture], made_from, overwrite=False)
+    folder.check_configuration(made_from)
     for other, differing in (
         ({"team": "blue"}, "team"),
         ({"measure": "rbf"}, "measure"),
@@ -76,8 +80,8 @@ def test_other_results_are_told_from_the_same(tmp_path: Path) -> None:
         ({"team/name": "red"}, "team/name"),
     ):
         with pytest.raises(UserError, match=rf"^output: '.*result\.json' holds .* \({differing}\); choose another"):
-            refuse_other_results([result, picture], {**made_from, **other}, overwrite=False)
-        refuse_other_results([result, picture], {**made_from, **other}, overwrite=True)
+            folder.check_configuration({**made_from, **other})
+        results(tmp_path, overwrite=True).check_configuration({**made_from, **other})
 
 
 @pytest.mark.parametrize("content", [None, "{", "[1]"])
@@ -87,7 +91,7 @@ def test_results_of_unknown_origin_are_refused(tmp_path: Path, content: str | No
     if content is not None:
         result.write_text(content)
     with pytest.raises(UserError, match="holds results of another configuration"):
-        refuse_other_results([result, picture], {"team": "red"}, overwrite=False)
+        results(tmp_path).check_configuration({"team": "red"})
 
 
 def test_files_appear_together_and_the_last_one_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -133,7 +137,7 @@ def test_folder_that_can_be_written_is_not_made(tmp_path: Path) -> None:
 def test_pipe_in_place_of_results_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "score.json")
     with pytest.raises(UserError, match=r"no score.json says which"):
-        refuse_other_results([tmp_path / "score.json"], {"team": "red"}, overwrite=False)
+        ResultsFolder("", ["score.json"], str(tmp_path)).check_configuration({"team": "red"})
     with pytest.raises(UserError, match=r"holds something else"):
         write_text(tmp_path / "score.json", "{}", overwrite=False)
 
