@@ -1,4 +1,4 @@
-"""Checkpoints: the states of methods on disk, from which traces that were cut off are continued."""
+"""Checkpoints: states of methods on disk, from which traces that were cut off continue."""
 
 from __future__ import annotations
 
@@ -25,23 +25,22 @@ from headstart.store.json_digest import digest_of
 from headstart.store.ledger import TraceKey
 
 FOLDER = "checkpoints"
-# Where a process is killed, what it did in this time is done again, or more where writing would take more than a tenth.
+# A killed process repeats the work of this time, or of more if writing would take more than this share of the time.
 SECONDS_BETWEEN = 2.0
 SHARE = 0.1
-# What else unpickling depends on; the sources of methods and the version of torch are part of what is looked up.
+# Unpickling depends on these, too; sources of methods and the version of torch are part of the traces' keys.
 MADE_BY = {"format": 4, "lightning": lightning.__version__}
 
 
 @dataclass(frozen=True)
 class Pass:
-    """What is fed side by side, and where it begins.
+    """One pass over the stream: what is fed side by side, and where it begins.
 
     Attributes:
         fed: The traces, `[methods, orderings]`.
-        measured: Those of them that are missing; the others come along, because a method's state is that of all of its
-            orderings together.
-        known: The counts up to where they begin, `[evaluations, methods, orderings]`, as was known there; None at the
-            beginning.
+        measured: Traces of them that are missing; the others are fed because the state of a method is that of all of
+            its orderings together.
+        known: The counts up to where they begin, `[evaluations, methods, orderings]`; None at the beginning.
         states: The states of their methods then, by the methods' names; none at the beginning.
     """
 
@@ -52,18 +51,18 @@ class Pass:
 
 
 class Checkpoints:
-    """The checkpoints of one comparison's passes, each in one file that is there as a whole or not.
+    """The checkpoints of one comparison's passes, one complete file for each.
 
-    They are written with Python's pickle, so that only those of the same user are read.
+    They are written with Python's pickle, so only files of the same user are read.
 
     Args:
         ledger: Folder of the ledger.
         traces: The traces of the comparison.
         methods: Names of its methods.
-        start: What they start from.
+        start: Where they start.
 
     Attributes:
-        remarks: What could not be stored or read, and why.
+        remarks: Why checkpoints could not be stored or read.
     """
 
     def __init__(self, ledger: Path, traces: Traces, methods: list[str], start: Start) -> None:
@@ -71,13 +70,13 @@ class Checkpoints:
         self.traces, self.methods, self.start = traces, methods, start
         self.stream = traces.keys[0][0].stream
         digests = [keys[0].method for keys in traces.keys]
-        # The same method may be compared with itself.
-        self._digests = [f"{digest}-{digests[:place].count(digest)}" for place, digest in enumerate(digests)]
+        # A comparison may contain the same method several times.
+        self._digests = [f"{digest}-{digests[:index].count(digest)}" for index, digest in enumerate(digests)]
         self._orderings = np.array([key.ordering for key in traces.keys[0]])
         self.remarks: set[str] = set()
 
     def begin(self, claimed: NDArray[np.bool_], most: int) -> Pass:
-        """Choose what is fed next: what goes on from a checkpoint, else some orderings from the beginning.
+        """Choose the next pass: one that continues from a checkpoint, else some orderings from the beginning.
 
         Args:
             claimed: The missing traces that are this process's to measure, `[methods, orderings]`.
@@ -85,83 +84,91 @@ class Checkpoints:
         """
         first = claimed.copy()
         first[:, np.flatnonzero(claimed.any(0))[most:]] = False
-        self._passed, self._continued = Pass(first, first), None
+        self._pass, self._continued = Pass(first, first), None
         for file in () if self.traces.recompute else self._files():
-            # What is of no use here need not be read as a whole.
+            # Memory-mapped first, so that useless checkpoints are not read as a whole.
             if self._continue(self._read(file, mmap=True), claimed) is not None:
-                found = self._read(file, mmap=False)
-                passed = self._continue(found, claimed)
-                if passed is not None:
-                    # States of other methods may go on later.
-                    self._continued = file if len(passed.states) == len(found["methods"]) else None
-                    self._passed = passed
+                checkpoint = self._read(file, mmap=False)
+                continued = self._continue(checkpoint, claimed)
+                if continued is not None:
+                    # States of other methods may be continued later.
+                    self._continued = file if len(continued.states) == len(checkpoint["methods"]) else None
+                    self._pass = continued
                     break
-        members = {self._digests[place]: self._orderings[fed].tolist() for place, fed in enumerate(self._passed.fed)}
+
+        members = {
+            digest: self._orderings[fed].tolist() for digest, fed in zip(self._digests, self._pass.fed, strict=True)
+        }
         self._file = self.folder / f"{self.stream[:16]}-{digest_of(members)[:16]}.pt"
         self._due = time.monotonic() + SECONDS_BETWEEN
-        return self._passed
+        return self._pass
 
     def _files(self) -> list[Path]:
         return sorted(self.folder.glob(f"{self.stream[:16]}-*.pt"))
 
     def _continue(self, checkpoint: dict[str, Any], claimed: NDArray[np.bool_]) -> Pass | None:
-        """Take of a checkpoint the methods whose missing traces are claimed, and are those that led up to it."""
+        """Return a pass of the methods of a checkpoint that can continue, None if there is none.
+
+        The missing traces of such a method are claimed, and their counts are those that led to the checkpoint.
+        """
         if not checkpoint:
             return None
         fed, states = np.zeros_like(claimed), {}
         missing, known = self.traces.missing, self.traces.correct[: checkpoint["evaluations"]].copy()
-        for place, (name, digest) in enumerate(zip(self.methods, self._digests, strict=True)):
-            found = checkpoint["methods"].get(digest)
-            if found is None or not is_current(found["state"]):
+        for method, (name, digest) in enumerate(zip(self.methods, self._digests, strict=True)):
+            saved = checkpoint["methods"].get(digest)
+            if saved is None or not is_current(saved["state"]):
                 continue
-            own, recorded = (np.isin(self._orderings, found[key]) for key in ("orderings", "recorded"))
-            wanted = own & missing[place]
+
+            own, recorded = (np.isin(self._orderings, saved[key]) for key in ("orderings", "recorded"))
+            wanted = own & missing[method]
             if (
-                own.sum() == len(found["orderings"])
+                own.sum() == len(saved["orderings"])
                 and wanted.any()
-                and not (wanted & ~(recorded & claimed[place])).any()
-                and self._has_led_to(found["counts"], known[:, place, recorded])
+                and not (wanted & ~(recorded & claimed[method])).any()
+                and self._has_led_to(saved["counts"], known[:, method, recorded])
             ):
-                fed[place], states[name] = own, found["state"]
+                fed[method], states[name] = own, saved["state"]
                 # Lazy evaluation may have made earlier evaluations after the checkpoint was written.
-                known[:, place, recorded] = found["counts"]
+                known[:, method, recorded] = saved["counts"]
         return Pass(fed, fed & missing, known, states) if states else None
 
     @staticmethod
     def _has_led_to(then: NDArray[np.int64], now: NDArray[np.int64]) -> bool:
-        """Say whether counts agree with those of later, when more may be known."""
+        """Whether counts agree with later ones, when more may be known."""
         return then.shape == now.shape and bool(np.where(then == SKIPPED, now != NOT_EVALUATED, then == now).all())
 
     def _read(self, file: Path, mmap: bool) -> dict[str, Any]:
-        """Read a checkpoint; nothing where it is another user's, another version's or damaged."""
+        """Read a checkpoint; empty if it is another user's, another version's or damaged."""
         try:
             if file.stat().st_uid != os.getuid():
                 return {}
-            pickle_module = pickling(self.start)
-            found: dict[str, Any] = torch.load(file, self._place, pickle_module, weights_only=False, mmap=mmap)
+            checkpoint: dict[str, Any] = torch.load(
+                file, self._move, pickling(self.start), weights_only=False, mmap=mmap
+            )
         except FileNotFoundError:
             return {}
-        # Whatever a damaged pickle may raise.
+        # A damaged pickle may raise anything.
         except Exception as error:
             self.remarks.add(f"The checkpoint {file} cannot be read ({type(error).__name__}: {error}).")
             return {}
-        return found if found.get("made_by") == MADE_BY else {}
+        return checkpoint if checkpoint.get("made_by") == MADE_BY else {}
 
-    def _place(self, storage: Any, device: str) -> Any:  # noqa: ANN401 - torch has two classes of storage
+    def _move(self, storage: Any, device: str) -> Any:  # noqa: ANN401 - torch has two classes of storage
         return storage if device == "cpu" else storage.to(device=torch.device(self.start.device))
 
     def save_if_due(self, comparison: Comparison) -> None:
-        """Write a checkpoint where the last one is some time ago.
+        """Write a checkpoint if the last one is some time ago.
 
         Args:
             comparison: The methods, at the last evaluation.
         """
-        # What is measured again is not stored before it is finished, and would not be gone on with.
+        # Recomputed traces are not stored before they are finished, so they could not continue.
         if time.monotonic() >= self._due and not self.traces.recompute:
-            self.save(comparison, self._passed.measured & self.traces.running)
+            self.save(comparison, self._pass.measured & self.traces.running)
 
     def save(self, comparison: Comparison, wanted: NDArray[np.bool_]) -> None:
-        """Write a checkpoint; where that cannot be, there is none.
+        """Write a checkpoint; if that fails, there is none.
 
         Args:
             comparison: The methods, at the last evaluation.
@@ -170,26 +177,28 @@ class Checkpoints:
         began = time.monotonic()
         comparison.require_unspoilt()
         self.traces.write()
-        passed, methods = self._passed, {}
+
+        methods = {}
         evaluations = int(self.traces.lengths[wanted].min())
         for name, state in comparison.states().items():
-            place = self.methods.index(name)
+            method = self.methods.index(name)
             if reason := storage_problem(state):
                 self.remarks.add(f"{name} cannot be continued where it is cut off ({reason}).")
-            elif wanted[place].any():
-                recorded = passed.measured[place]
-                methods[self._digests[place]] = {
-                    "orderings": self._orderings[passed.fed[place]].tolist(),
+            elif wanted[method].any():
+                recorded = self._pass.measured[method]
+                methods[self._digests[method]] = {
+                    "orderings": self._orderings[self._pass.fed[method]].tolist(),
                     "recorded": self._orderings[recorded].tolist(),
-                    "counts": self.traces.correct[:evaluations, place, recorded],
+                    "counts": self.traces.correct[:evaluations, method, recorded],
                     "state": state,
                 }
+
         if methods:
             self._write({"made_by": MADE_BY, "evaluations": evaluations, "methods": methods})
         self._due = time.monotonic() + max(SECONDS_BETWEEN, (time.monotonic() - began) / SHARE)
 
     def _write(self, checkpoint: dict[str, Any]) -> None:
-        # Of its own name, so that what a killed process leaves is overwritten; only one measures these traces.
+        # Only one process measures these traces, so the next one overwrites the partial file of a killed one.
         partial = self._file.with_suffix(".partial")
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
@@ -200,7 +209,7 @@ class Checkpoints:
             self.remarks.add(f"The checkpoint {self._file} cannot be written ({reason_of(error)}).")
 
     def finish(self, comparison: Comparison, unmet: NDArray[np.bool_], aligned: bool) -> None:
-        """End a pass: keep a checkpoint of the traces that a higher limit would continue, and no other.
+        """End a pass: keep one checkpoint, of the traces that a higher limit would continue.
 
         Args:
             comparison: The methods.
@@ -214,15 +223,15 @@ class Checkpoints:
             if file is not None and not (keep and file == self._file):
                 _remove(file)
         for file in self._files():
-            if file != self._file and self._is_of_no_use(self._read(file, mmap=True)):
+            if file != self._file and self._is_obsolete(self._read(file, mmap=True)):
                 _remove(file)
 
-    def _is_of_no_use(self, checkpoint: dict[str, Any]) -> bool:
-        """Say whether the traces of a checkpoint have all been finished beyond it."""
+    def _is_obsolete(self, checkpoint: dict[str, Any]) -> bool:
+        """Whether the traces of a checkpoint have all been finished beyond it."""
         keys = {
             TraceKey(self.stream, digest.partition("-")[0], ordering)
-            for digest, found in checkpoint.get("methods", {}).items()
-            for ordering in found["recorded"]
+            for digest, saved in checkpoint.get("methods", {}).items()
+            for ordering in saved["recorded"]
         }
         stored = self.traces.ledger.read(keys)
         beyond = (not trace.open and len(trace.correct) > checkpoint["evaluations"] for trace in stored.values())

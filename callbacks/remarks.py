@@ -1,4 +1,4 @@
-"""What is said of a run besides its scores."""
+"""Remarks on a run that are printed below its scores."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from headstart.metrics.sample_efficiency.curves import NOT_EVALUATED, SKIPPED
 
 
 def remark_on_criterion(criterion: SampleEfficiency, grid: Grid, largest_class: int) -> list[str]:
-    """Say where the criterion says nothing.
+    """Warn if predicting the largest class alone meets the criterion.
 
     Args:
         criterion: The criterion.
-        grid: What it takes on this validation set.
+        grid: The evaluations of this validation set.
         largest_class: The count that predicting the largest class alone gives.
     """
     if largest_class < grid.required:
@@ -28,23 +28,24 @@ def remark_on_criterion(criterion: SampleEfficiency, grid: Grid, largest_class: 
 
 
 def remark_on_traces(traces: Traces, methods: Sequence[str], drew: Collection[str]) -> list[str]:
-    """Say what was stored, what came out differently, and which methods diverged or depend on what ran beside.
+    """Remark on stored and changed traces, and on methods that diverged or depend on traces beside them.
 
     Args:
         traces: The traces.
         methods: Names of the methods.
-        drew: Those that drew from a global generator while several orderings ran side by side.
+        drew: Methods that used a global generator while several orderings ran side by side.
     """
     remarks, reused = [], int((~traces.measured).sum())
-    left_out = traces.correct == SKIPPED
-    if left_out.any():
-        made = 1 - left_out.sum() / (traces.correct != NOT_EVALUATED).sum()
+    skipped = traces.correct == SKIPPED
+    if skipped.any():
+        made = 1 - skipped.sum() / (traces.correct != NOT_EVALUATED).sum()
         remarks.append(
             f"Evaluated lazily, {made:.0%} of the evaluations: no learning curves, no accuracies in between, no other "
             "criterion than this one."
         )
     if reused:
         remarks.append(f"{reused} of {traces.measured.size} traces were in the ledger, {traces.ledger.location}.")
+
     remarks += [
         f"WARNING: {name} drew from a global generator while several orderings ran side by side. Unless it drew "
         "the same for each, which dropout does not, its traces depend on which ran together; see docs/methods.md."
