@@ -1,4 +1,4 @@
-"""Which configurations give the same results."""
+"""Digests of configurations, which are the same if the results are."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ SEEDS, ORDERINGS = ("seed_everything",), ("seed", "orderings", "first_ordering")
 
 
 def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
-    """Digest a configuration: the same for those that give the same results.
+    """Return a digest that is the same for configurations with the same results.
 
     Args:
         config: The whole configuration, YAML.
-        over_seeds: Whether also those that differ in their seed and orderings alone are to have the same.
+        over_seeds: Whether it is also the same for configurations that differ in their seed and orderings alone.
 
     Returns:
         Eight hexadecimal digits.
@@ -27,14 +27,14 @@ def configuration_digest(config: str, *, over_seeds: bool = False) -> str:
     if registry is not None:
         content["registry_sha256"] = registry
     if over_seeds:
-        for part, keys in ((content, SEEDS), (_fed(content), ORDERINGS)):
+        for part, keys in ((content, SEEDS), (_data_options(content), ORDERINGS)):
             for key in keys:
                 part.pop(key, None)
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:8]
 
 
 def essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Give a configuration without what does not change its results: folders, what is logged, how photos are read.
+    """Return the options that change the results, without folders, loggers and the way in which photos are read.
 
     Args:
         config: The whole configuration, YAML.
@@ -47,28 +47,28 @@ def essence(config: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     for key in ("default_root_dir", "logger", "enable_progress_bar", "max_time"):
         content["trainer"].pop(key, None)
     for key in ("cache_dir", "num_workers"):
-        _fed(content).pop(key, None)
+        _data_options(content).pop(key, None)
     return content
 
 
 def registry_digest(config: str) -> str | None:
-    """Digest the registry that the backbone comes from.
+    """Return a digest of the backbone's registry.
 
     Args:
         config: The whole configuration, YAML.
 
     Returns:
-        SHA-256 of the file; None where the backbone comes from none.
+        SHA-256 of the file; None if the backbone comes from no registry.
     """
-    registry = _fed(yaml.safe_load(config)).get("backbone", {}).get("registry")
-    # Where it cannot be read, that is said with the option's name when its entry is needed.
+    registry = _data_options(yaml.safe_load(config)).get("backbone", {}).get("registry")
+    # A missing file raises an error with the option's name when its entry is needed.
     if registry is None or not (path := registry_path(registry)).is_file():
         return None
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def _fed(content: dict[str, Any]) -> dict[str, Any]:
-    """Give the options of what is fed: of a class that is chosen, or of the one that a task has."""
+def _data_options(content: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of the data, of a chosen class or of the one that a task has."""
     data: dict[str, Any] = content.get("data", {})
-    fed: dict[str, Any] = data.get("init_args", data)
-    return fed
+    options: dict[str, Any] = data.get("init_args", data)
+    return options

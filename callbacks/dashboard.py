@@ -16,7 +16,7 @@ from headstart.modules.method_contract import BASELINE
 from headstart.output.dashboard import Mode, begin_run, log_files, require_wandb, variable_decides
 from headstart.output.errors import UserError
 
-# What the dashboard takes of names and groups, and of tags.
+# Lengths of names and groups, and of tags, that the dashboard accepts.
 LONGEST, LONGEST_TAG = 128, 64
 
 
@@ -27,7 +27,7 @@ class DashboardLogger(WandbLogger):
         project: Project in the dashboard.
         entity: User or team that owns the project; the account's default where it is not given.
         name: Name of the run; by default the backbone, its weights, the methods, the batch size and the seed.
-        group: What lines up in the dashboard; by default the data set, the backbone and its weights, and a digest of
+        group: Group of runs in the dashboard; by default the data set, the backbone and its weights, and a digest of
             all else but seed and orderings: runs of one group differ in nothing that is compared.
         tags: Tags of the run; by default the data set, the backbone, its weights and the batch size.
         mode: `auto` logs online where an API key is set up and the server answers, and offline elsewhere; the
@@ -57,20 +57,20 @@ class DashboardLogger(WandbLogger):
             job_type="comparison",
             save_dir=save_dir,  # type: ignore[arg-type]  # none until `fill_in`
         )
-        # The base class passes on this setting, which wandb gave up and warns about.
+        # The base class passes on this setting, which wandb has deprecated.
         self._wandb_init.pop("anonymous", None)
 
     def fill_in(self, defaults: Mapping[str, Any], sweep: Mapping[str, str] = {}) -> None:
-        """Take what was not given, before the run begins.
+        """Fill in missing options before the run begins.
 
         Args:
             defaults: Name, group and tags of the run, and `dir`, the folder of the dashboard's own files.
-            sweep: What a sweep's file says: `group`, in place of the default one, `project` and `entity`.
+            sweep: Values of a sweep's file: `group`, in place of the default one, `project` and `entity`.
         """
         if "group" in sweep:
             defaults = {**defaults, "group": sweep["group"][:LONGEST]}
         self._wandb_init |= {key: self._wandb_init[key] or value for key, value in defaults.items()}
-        # As an agent does, whatever the logger is given.
+        # Like an agent of W&B, a sweep overrides these options of the logger.
         self._wandb_init |= {key: sweep[key] for key in ("project", "entity") if key in sweep}
         self._name, self._save_dir = self._wandb_init["name"], self._wandb_init["dir"]
         self._project = self._wandb_init["project"]
@@ -88,8 +88,8 @@ class DashboardLogger(WandbLogger):
         """
         import wandb
 
-        # The base class would begin the run with the optimiser's steps as the x axis of everything, and which of two
-        # patterns that fit one name holds is left to chance.
+        # The base class would begin the run with the optimiser's steps as the x axis of everything. Where two patterns
+        # match a name, it is undefined which one counts.
         try:
             Path(self._wandb_init["dir"]).mkdir(parents=True, exist_ok=True)
             run = self._experiment = self._experiment or begin_run(self.mode, self._wandb_init)
@@ -121,57 +121,61 @@ class DashboardLogger(WandbLogger):
 
 
 def _summary(document: dict[str, Any]) -> dict[str, Any]:
-    """Give the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`.
+    """Return the scores of every method under `samples_to_criterion/<method>` and `relative_improvement/<method>`.
 
-    With the number of orderings and standard errors, so that what the dashboard makes of many runs can be weighted.
+    The number of orderings and standard errors are among them, by which the dashboard can weight runs.
     """
     summary = {"complete": document["complete"], "stopped_because": document["stopped_because"]}
     limit = document["restricted_at"]
-    samples = {
-        name: np.array([limit if each is None else min(each, limit) for each in scores["samples_to_criterion"]], float)
-        for name, scores in document["methods"].items()
-    }
+    restricted: dict[str, NDArray[np.float64]] = {}
     for name, scores in document["methods"].items():
-        values = {key: scores[key] for key in ("median", "restricted_mean", "reached")}
-        values |= _uncertainty(samples[name], t_interval(samples[name]))
-        ends = median_interval(
-            np.array([np.inf if each is None else each for each in scores["samples_to_criterion"]], float)
-        )
-        values |= dict(zip(("median_low", "median_high"), map(_known, ends), strict=True))
-        values |= _share(scores["reached"], len(samples[name]))
+        reached = np.array([np.inf if each is None else each for each in scores["samples_to_criterion"]], float)
+        restricted[name] = np.minimum(reached, limit)
+        low, high = map(_finite, median_interval(reached))
+        values = {
+            **{key: scores[key] for key in ("median", "restricted_mean", "reached")},
+            **_uncertainty(restricted[name], t_interval(restricted[name])),
+            "median_low": low,
+            "median_high": high,
+            **_share_reached(scores["reached"], len(reached)),
+        }
         summary |= {f"samples_to_criterion/{name}/{key}": value for key, value in values.items()}
+
     for name, comparison in document["comparisons"].items():
         percent = comparison["relative_improvement_percent"]
-        # The delta method's, of the ratio of the means.
-        residuals = samples[name] - (1 - percent / 100) * samples[BASELINE]
+        # Residuals of the ratio of the means, by the delta method.
+        residuals = restricted[name] - (1 - percent / 100) * restricted[BASELINE]
         values = {"percent": percent, "p_value_holm": comparison["p_value_holm"]}
-        values |= _uncertainty(100 * residuals / samples[BASELINE].mean(), comparison["ci95"])
+        values |= _uncertainty(100 * residuals / restricted[BASELINE].mean(), comparison["ci95"])
         summary |= {f"relative_improvement/{name}/{key}": value for key, value in values.items()}
     return summary
 
 
 def _uncertainty(values: NDArray[np.float64], interval: Sequence[float | None]) -> dict[str, Any]:
-    """Give the number of values, the standard error of their mean and an interval; None for what is not known."""
+    """Return the number of values, the standard error of their mean and an interval; None for unknown numbers."""
     count = len(values)
     error = float(values.std(ddof=1)) / count**0.5 if count > 1 else None
-    low, high = map(_known, interval)
+    low, high = map(_finite, interval)
     return {"n": count, "standard_error": error, "low": low, "high": high}
 
 
-def _known(end: float | None) -> float | None:
+def _finite(end: float | None) -> float | None:
     return None if end is None or not np.isfinite(end) else end
 
 
-def _share(reached: int, count: int) -> dict[str, float]:
-    """Give the share of orderings that reached the criterion, its standard error and its 95 % interval by Wilson."""
-    share, ends = reached / count, stats.binomtest(reached, count).proportion_ci(0.95, method="wilson")
-    error = (share * (1 - share) / count) ** 0.5
-    values = {"": share, "_standard_error": error, "_low": float(ends.low), "_high": float(ends.high)}
-    return {f"reached_share{key}": value for key, value in values.items()}
+def _share_reached(reached: int, count: int) -> dict[str, float]:
+    """Return the share of orderings that met the criterion, its standard error and its 95 % Wilson interval."""
+    share, interval = reached / count, stats.binomtest(reached, count).proportion_ci(0.95, method="wilson")
+    return {
+        "reached_share": share,
+        "reached_share_standard_error": (share * (1 - share) / count) ** 0.5,
+        "reached_share_low": float(interval.low),
+        "reached_share_high": float(interval.high),
+    }
 
 
 def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
-    """Give one row per ordering: its number, then samples to criterion and onset of every method."""
+    """Return a table with one row per ordering: its number, then samples to criterion and onset of every method."""
     columns = ["ordering"]
     values: list[list[int | None]] = []
     for name, scores in document["methods"].items():
@@ -182,24 +186,26 @@ def _table(document: dict[str, Any]) -> tuple[list[str], list[list[Any]]]:
 
 
 def describe_run(config: Any, dataset: str, weights: str, comparison: str) -> dict[str, Any]:  # noqa: ANN401 - a namespace of options
-    """Give the defaults of a run's name, group and tags.
+    """Return the defaults of a run's name, group and tags.
 
     Args:
         config: The options of `headstart train`.
-        dataset: What the source of the photos calls them.
+        dataset: Name of the data set.
         weights: The backbone's weights: their name, or a file.
-        comparison: Digest of what the runs of a group have in common.
+        comparison: Digest of the options that the runs of a group have in common.
 
     Returns:
-        Name, group and tags, as short as the dashboard takes them.
+        Name, group and tags, shortened to the lengths that the dashboard accepts.
     """
     stream = config.data.init_args
     backbone = stream.backbone.name
     weights, batch = Path(weights).stem, f"batch {stream.batch_size}"
     rest = f"{batch}, seed {config.seed_everything}"
+
     methods = " + ".join(config.model.methods or {}) or "baseline alone"
     room = LONGEST - len(f"{backbone}, {weights}, , {rest}")
     shown = methods if len(methods) <= room else f"{methods[: max(room - 1, 0)]}…"
+
     return {
         "name": f"{backbone}, {weights}, {shown}, {rest}"[:LONGEST],
         "group": f"{f'{dataset}, {backbone}, {weights}'[: LONGEST - len(comparison) - 2]}, {comparison}",

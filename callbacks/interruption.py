@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM while Lightning trains, as the entries know them."""
+"""Ctrl-C and SIGTERM while Lightning trains, raised as the commands expect them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lightning.pytorch.utilities.exceptions import SIGTERMException
 from headstart.output.errors import Terminated
 
 
-class _Noted(Callback):
+class _ExceptionRecorder(Callback):
     exception: BaseException | None = None
 
     def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
@@ -20,27 +20,27 @@ class _Noted(Callback):
 
 @contextmanager
 def signals_of(trainer: Trainer) -> Iterator[None]:
-    """Raise what ended `trainer.fit` from outside as Python and the entries do.
+    """Raise the signal that ended `trainer.fit` within the block as Python and the commands do.
 
     Args:
-        trainer: The trainer that is used within.
+        trainer: The trainer.
 
     Raises:
         KeyboardInterrupt: It was interrupted.
         Terminated: It was terminated.
     """
-    noted = _Noted()
+    recorder = _ExceptionRecorder()
     callbacks: list[Callback] = trainer.callbacks  # type: ignore[attr-defined]
-    callbacks.append(noted)
+    callbacks.append(recorder)
     try:
         yield
     except SIGTERMException as error:
-        # Without a code of its own, it would end the process as if all were done.
+        # It has no exit code, so the process would end as if it had succeeded.
         raise Terminated from error
     except SystemExit as error:
-        # Lightning's own code for Ctrl-C is that of a mistake.
-        if isinstance(noted.exception, KeyboardInterrupt):
+        # Lightning turns Ctrl-C into the exit code of an error.
+        if isinstance(recorder.exception, KeyboardInterrupt):
             raise KeyboardInterrupt from error
         raise
     finally:
-        callbacks.remove(noted)
+        callbacks.remove(recorder)

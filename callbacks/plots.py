@@ -1,4 +1,4 @@
-"""The pictures of a comparison."""
+"""The figures of a comparison."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from headstart.callbacks.sample_efficiency import BAND
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.output.figures import ALARM, GREY, LINE_STYLES, LineStyle, drawing, shorten
 
-# With more methods, each custom one has a panel of its own, where the baseline is grey.
+# With more methods, each custom one has a panel of its own, in which the baseline is grey.
 MOST_IN_ONE_PANEL = len(LINE_STYLES)
 ALONE, BESIDE = LINE_STYLES[-1]._replace(dashes=(), marker="^"), LineStyle(GREY, (), "o")
-# Inches: the only panel and one of several, what stands beside them, between them, and a line of text.
+# Inches: sizes of a single panel and of one of several, margins, gaps between panels, and the height of a text line.
 ONE_PANEL, PANEL = (7.1, 3.8), (2.6, 1.6)
 LEFT, RIGHT, ACROSS, UP, LINE = 0.75, 0.2, 0.3, 0.5, 0.2
 # Columns of up to nine panels and of more.
@@ -32,28 +32,29 @@ Panel = tuple[Axes, list[tuple[int, LineStyle]]]
 
 
 def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
-    """Draw accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
+    """Plot accuracy against samples seen: mean, band over orderings, threshold, median samples to criterion.
 
     A line goes as far as every ordering of its method was evaluated.
 
     Args:
         curves: The traces.
-        title: Title of the picture.
-        complete: Whether nothing was left to measure; else that is stamped on it.
+        title: Title of the figure.
+        complete: Whether every trace was measured; otherwise the figure is stamped as incomplete.
 
     Returns:
-        The figure: one panel for up to six methods, else one for each custom method beside the baseline in grey.
+        The figure: one panel for up to six methods, else one for each custom method and the baseline in grey.
     """
     with drawing():
         figure, panels = _begin(curves, title, complete)
         medians, threshold = _medians(curves), 100 * curves.threshold
-        for axes, drawn in panels:
-            for depth, (method, style) in enumerate(reversed(drawn), 2):
-                _draw_accuracy(axes, curves, method, style, depth)
+        for axes, methods in panels:
+            for zorder, (method, style) in enumerate(reversed(methods), 2):
+                _plot_accuracy(axes, curves, method, style, zorder)
             axes.axhline(threshold, color=GREY, linestyle="--", linewidth=0.8, zorder=1)
             axes.set_ylim(None, 101)
-            for method, style, below in _stagger(medians, drawn, axes.get_xlim()[1]):
+            for method, style, below in _stagger(medians, methods, axes.get_xlim()[1]):
                 _mark(axes, (medians[method], threshold), style, below)
+
         orderings = len(curves.orderings)
         shown = f"mean, and {BAND[0]}th to {BAND[1]}th percentile, of {orderings} orderings"
         note = f"{shown if orderings > 1 else 'one ordering'}; marks on the threshold: median samples to criterion"
@@ -62,16 +63,16 @@ def plot_learning_curves(curves: Curves, title: str, complete: bool) -> Figure:
 
 
 def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure:
-    """Draw the share of orderings that have met the criterion, with arguments and panels of `plot_learning_curves`."""
+    """Plot the share of orderings that have met the criterion; arguments and panels as for `plot_learning_curves`."""
     with drawing():
         figure, panels = _begin(curves, title, complete)
         samples, _ = curves.samples_to_criterion()
-        for axes, drawn in panels:
-            for depth, (method, style) in enumerate(reversed(drawn), 2):
+        for axes, methods in panels:
+            for zorder, (method, style) in enumerate(reversed(methods), 2):
                 steps = np.sort(samples[method][np.isfinite(samples[method])])
                 share = 100 * np.arange(len(steps) + 1) / len(samples[method])
                 x, y = np.r_[0, steps, _end(curves)], np.r_[share, share[-1]]
-                axes.step(x, y, where="post", zorder=depth, **_look(style))
+                axes.step(x, y, where="post", zorder=zorder, **_look(style))
             axes.set_ylim(-2, 102)
         note = f"{len(curves.orderings)} orderings" if len(curves.orderings) > 1 else "one ordering"
         _explain(figure, curves, note, "orderings that met the criterion, %", marked=False)
@@ -79,92 +80,94 @@ def plot_criterion_reached(curves: Curves, title: str, complete: bool) -> Figure
 
 
 def _begin(curves: Curves, title: str, complete: bool) -> tuple[Figure, list[Panel]]:
-    """Make the panels, and say which methods each shows, and how."""
+    """Return a figure with its panels, each with the methods that it shows and their styles."""
     methods = range(len(curves.methods))
     shown = [list(zip(methods, LINE_STYLES, strict=False))]
     if len(methods) > MOST_IN_ONE_PANEL:
         shown = [[(method, ALONE), (0, BESIDE)] for method in methods[1:]]
-    across = min(len(shown), COLUMNS[len(shown) > COLUMNS[0] ** 2])
-    down = -(-len(shown) // across)
+    columns = min(len(shown), COLUMNS[len(shown) > COLUMNS[0] ** 2])
+    rows = -(-len(shown) // columns)
+
+    # Sizes in inches.
     panel = ONE_PANEL if len(shown) == 1 else PANEL
-    width = LEFT + across * panel[0] + (across - 1) * ACROSS + RIGHT
+    width = LEFT + columns * panel[0] + (columns - 1) * ACROSS + RIGHT
     lines = wrap(title, int(11 * width))
     above = (len(lines) + 0.5 + 2 * (len(shown) > 1)) * LINE
     below = (4.5 + -(-len(shown[0]) // 2)) * LINE
-    height = above + down * panel[1] + (down - 1) * UP + below
+    height = above + rows * panel[1] + (rows - 1) * UP + below
+
     figure = Figure(figsize=(width, height))
     figure.suptitle("\n".join(lines), fontsize="medium", y=1 - 0.3 * LINE / height, va="top")
-    sides = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - above / height, "bottom": below / height}
-    between = {"wspace": ACROSS / panel[0], "hspace": UP / panel[1]}
-    grid = figure.subplots(
-        down, across, sharex=True, sharey=True, squeeze=False, gridspec_kw={**sides, **between}
-    ).ravel()
-    for place, axes in enumerate(grid):
+    grid = {"left": LEFT / width, "right": 1 - RIGHT / width, "top": 1 - above / height, "bottom": below / height}
+    grid |= {"wspace": ACROSS / panel[0], "hspace": UP / panel[1]}
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False, gridspec_kw=grid).ravel()
+    for index, axes in enumerate(panels):
         axes.set_xlim(0, 1.01 * _end(curves))
-        # The lowest of its column.
-        if place < len(shown) <= place + across:
+        # The lowest panel of each column has the axis.
+        if index < len(shown) <= index + columns:
             axes.set_xlabel("samples seen")
             axes.tick_params(labelbottom=True)
-        if place >= len(shown):
+        if index >= len(shown):
             axes.set_axis_off()
+
     if not complete:
         stamp: dict[str, Any] = {"fontsize": 7 * width, "rotation": 25, "alpha": 0.25, "weight": "bold"}
-        written = figure.text(0.5, 0.5, "INCOMPLETE", ha="center", va="center", color=ALARM, zorder=99, **stamp)
-        written.set_in_layout(False)
-    return figure, list(zip(grid, shown, strict=False))
+        figure.text(0.5, 0.5, "INCOMPLETE", ha="center", va="center", color=ALARM, zorder=99, **stamp)
+    return figure, list(zip(panels, shown, strict=False))
 
 
-def _draw_accuracy(axes: Axes, curves: Curves, method: int, style: LineStyle, depth: int) -> None:
+def _plot_accuracy(axes: Axes, curves: Curves, method: int, style: LineStyle, zorder: int) -> None:
     accuracy = 100 * curves.accuracy[method]
-    # Where only some orderings go on, their mean would be that of the slow ones.
+    # If only some orderings continue, their mean is that of the slow ones.
     seen = ~np.isnan(accuracy).any(0)
     accuracy, samples_seen = accuracy[:, seen], curves.samples_seen[seen]
     # A single evaluation makes no line.
     marker = style.marker if len(samples_seen) == 1 else ""
-    axes.plot(samples_seen, accuracy.mean(axis=0), marker=marker, zorder=depth, **_look(style))
+    axes.plot(samples_seen, accuracy.mean(axis=0), marker=marker, zorder=zorder, **_look(style))
     if len(curves.orderings) > 1:
         low, high = np.percentile(accuracy, BAND, axis=0)
         axes.fill_between(samples_seen, low, high, color=style.colour, alpha=0.12, linewidth=0)
 
 
 def _stagger(
-    medians: NDArray[np.float64], drawn: list[tuple[int, LineStyle]], end: float
+    medians: NDArray[np.float64], methods: list[tuple[int, LineStyle]], end: float
 ) -> Iterator[tuple[int, LineStyle, int]]:
-    """Give the methods with a median, and how many marks lower than the threshold its mark is to stand."""
+    """Yield the methods with a median, and by how many marks the mark of each is below the threshold."""
     last, below = -np.inf, 0
-    for method, style in sorted(drawn, key=lambda pair: float(medians[pair[0]])):
+    for method, style in sorted(methods, key=lambda pair: float(medians[pair[0]])):
         if np.isfinite(medians[method]):
             below = below + 1 if medians[method] - last < CLOSE * end else 0
             last = medians[method]
             yield method, style, below
 
 
-def _mark(axes: Axes, place: tuple[float, float], style: LineStyle, below: int) -> None:
+def _mark(axes: Axes, position: tuple[float, float], style: LineStyle, below: int) -> None:
     figure = axes.get_figure()
     shifted = offset_copy(axes.transData, figure, y=-MARK * below, units="points")  # type: ignore[arg-type]
     look: dict[str, Any] = {"color": style.colour, "markeredgecolor": "white", "markeredgewidth": 0.6}
-    axes.plot(*place, style.marker, markersize=MARK, transform=shifted, clip_on=False, zorder=98, **look)
+    axes.plot(*position, style.marker, markersize=MARK, transform=shifted, clip_on=False, zorder=98, **look)
 
 
 def _explain(figure: Figure, curves: Curves, note: str, ylabel: str, *, marked: bool) -> None:
-    """Write below the panels what the lines are, and above them which methods they show."""
+    """Add the legend below the panels, and the titles above them."""
     sides = figure.subplotpars
     figure.supylabel(ylabel, fontsize="medium", y=(sides.bottom + sides.top) / 2)
-    names, medians = shorten(curves.methods), _medians(curves)
-    told = [f"median {median:g}" if np.isfinite(median) else "median not reached" for median in medians]
-    labels = [f"{name} ({median})" for name, median in zip(names, told, strict=True)]
+    names = shorten(curves.methods)
+    medians = [f"median {median:g}" if np.isfinite(median) else "median not reached" for median in _medians(curves)]
+    labels = [f"{name} ({median})" for name, median in zip(names, medians, strict=True)]
     styles: tuple[LineStyle, ...] = LINE_STYLES
     if len(names) > MOST_IN_ONE_PANEL:
-        for axes, name, median in zip(figure.axes, names[1:], told[1:], strict=False):
+        for axes, name, median in zip(figure.axes, names[1:], medians[1:], strict=False):
             axes.set_title(f"{name}\n{median}", fontsize="small")
         labels, styles = [labels[0], "method named above the panel"], (BESIDE, ALONE)
+
     handles = [
         Line2D([], [], marker=style.marker if marked else "", **_look(style))
         for style, _ in zip(styles, labels, strict=False)
     ]
-    place: dict[str, Any] = {"loc": "lower center", "ncols": 2, "handlelength": 3.5}
-    legend = figure.legend(handles, ["" for _ in labels], title=note, title_fontsize="small", fontsize="small", **place)
-    # Given at once, a label that begins with an underscore would be hidden.
+    layout: dict[str, Any] = {"loc": "lower center", "ncols": 2, "handlelength": 3.5, "fontsize": "small"}
+    legend = figure.legend(handles, [""] * len(labels), title=note, title_fontsize="small", **layout)
+    # `legend` would hide a label that begins with an underscore.
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(label)
 

@@ -27,12 +27,12 @@ from headstart.output.files import output_file, replacing
 
 WEIGHTS = "weights.safetensors"
 REGISTRY = "registry.json"
-# Bytes of the number in front of the header of safetensors, which is a multiple of as many.
+# A safetensors file starts with the length of its header in so many bytes, and pads the header to a multiple of them.
 LENGTH = 8
 
 
 def half_precision(network: nn.Module) -> dict[str, Tensor]:
-    """Give the weights and statistics of a network by name, in half precision wherever its range suffices.
+    """Return the weights and statistics of a network by name, in half precision wherever its range suffices.
 
     Args:
         network: The network; its integer buffers, which count batches, are left out.
@@ -46,15 +46,15 @@ def half_precision(network: nn.Module) -> dict[str, Tensor]:
 
 
 def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
-    """Give the content of the file of weights, safetensors in half precision.
+    """Return the content of the file of weights, safetensors in half precision.
 
     Args:
         network: The network.
-        metadata: What the file is to say of it.
+        metadata: Metadata of the file.
     """
     content = save(half_precision(network))
     length = int.from_bytes(content[:LENGTH], "little")
-    # The library's own way with metadata orders them by chance, and no two files of one model would be equal.
+    # The library writes metadata in random order, so files of the same model would differ.
     header = {"__metadata__": dict(sorted(metadata.items())), **json.loads(content[LENGTH : LENGTH + length])}
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % LENGTH)
@@ -62,7 +62,7 @@ def weights_bytes(network: nn.Module, metadata: Mapping[str, str]) -> bytes:
 
 
 def describe_architecture(spec: NetworkSpec, model: object) -> str:
-    """Name an architecture for people: the library, the model and its arguments but for the number of classes.
+    """Return a description of an architecture: the library, the model and its arguments without the number of classes.
 
     Args:
         spec: The network.
@@ -75,16 +75,16 @@ def describe_architecture(spec: NetworkSpec, model: object) -> str:
 def registry_entry(
     name: str, weights: str, spec: NetworkSpec, model: object, preprocessing: Preprocessing, width: int, notes: str
 ) -> dict[str, Any]:
-    """Give the entry of a source model, as the evaluation contract has it.
+    """Return the entry of a source model, in the form of the evaluation contract.
 
     Args:
-        name: What the model is called.
+        name: Name of the model.
         weights: Its file of weights, relative to the registry's folder.
         spec: The network.
         model: The library's name for it.
         preprocessing: How photos are prepared for it.
         width: Number of features that enter its classifier.
-        notes: What people are to know.
+        notes: Notes for readers.
     """
     argument = "model_name" if spec.library == "timm" else "name"
     return {
@@ -102,7 +102,7 @@ def registry_entry(
 
 
 def registry_file(chosen: str | None, folder: Path) -> Path:
-    """Give the file that an entry goes into: the one that is chosen, else one in the run's folder.
+    """Return the registry that an entry is added to: the chosen one, else one in the run's folder.
 
     Raises:
         UserError: It cannot be written.
@@ -111,24 +111,23 @@ def registry_file(chosen: str | None, folder: Path) -> Path:
 
 
 def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite: bool) -> None:
-    """Add the entry of a source model to a registry, or write one of it alone.
+    """Add the entry of a source model to a registry, which is created if it is missing.
 
     Args:
         registry: The registry's file. Other processes may add to it at the same time.
-        entry: The entry, whose weights are named here relative to the registry.
+        entry: The entry; its path of the weights becomes relative to the registry.
         weights: The file of weights.
         overwrite: Replace an entry of the same name that names other weights.
 
     Raises:
         UserError: The file cannot be read or written, or has another model of that name.
     """
-    own = {**entry, "weights": Path(os.path.relpath(weights.absolute(), registry.absolute().parent)).as_posix()}
     try:
         registry.parent.mkdir(parents=True, exist_ok=True)
-        # Where the run's own folder holds the registry, it is the run's alone.
-        alone = nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock")
-        with alone:
-            others = _others(registry, str(own["model_name"]), str(own["weights"]), overwrite)
+        # A registry in the run's own folder is the run's alone.
+        with nullcontext() if registry.parent == weights.parent else FileLock(f"{registry}.lock"):
+            others = other_entries(registry, str(entry["model_name"]), weights, overwrite)
+            own = {**entry, "weights": _relative_path(weights, registry)}
             document = {"contract_version": CONTRACT_VERSION, "models": [*others, own]}
             with replacing(registry) as partial:
                 partial.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
@@ -140,25 +139,29 @@ def add_entry(registry: Path, entry: Mapping[str, Any], weights: Path, overwrite
 
 
 def require_name(name: str) -> None:
-    """Check before training that a registry takes a name; a UserError if not."""
+    """Raise a UserError before training if a registry does not accept a name."""
     if not re.fullmatch(MODEL_PATTERN, name):
         raise UserError(
             f"results.name: {name!r} cannot be a model's name in a registry; it {PATTERN_RULES[MODEL_PATTERN]}"
         )
 
 
-def require_free(registry: Path, name: str, weights: Path, overwrite: bool) -> None:
-    """Check before training that a registry has no other model of a name; errors as of `add_entry`."""
-    path = Path(os.path.relpath(weights.absolute(), registry.absolute().parent)).as_posix()
-    _others(registry, name, path, overwrite)
+def other_entries(registry: Path, name: str, weights: Path, overwrite: bool) -> Sequence[Mapping[str, Any]]:
+    """Return the entries of other models in a registry, as they are written; none if the file is missing.
 
+    Args:
+        registry: The registry's file.
+        name: Name of the model.
+        weights: Its file of weights.
+        overwrite: Whether an entry of the same name may name other weights.
 
-def _others(registry: Path, name: str, weights: str, overwrite: bool) -> Sequence[Mapping[str, Any]]:
-    """Give the entries of other models, as they are written."""
+    Raises:
+        UserError: The file cannot be read, or has another model of that name.
+    """
     if not registry.exists():
         return []
     known = read_registry(registry).entries
-    if name in known and known[name].weights != weights and not overwrite:
+    if name in known and known[name].weights != _relative_path(weights, registry) and not overwrite:
         raise UserError(
             f"results.name: {name!r} is another model in {str(registry)!r}, with the weights {known[name].weights!r}; "
             "give another name, or replace it with --results.overwrite=true"
@@ -166,3 +169,7 @@ def _others(registry: Path, name: str, weights: str, overwrite: bool) -> Sequenc
     document = json.loads(registry.read_text(encoding="utf-8"))
     models = document if isinstance(document, list) else document["models"]
     return [entry for entry in models if entry["model_name"] != name]
+
+
+def _relative_path(weights: Path, registry: Path) -> str:
+    return Path(os.path.relpath(weights.absolute(), registry.absolute().parent)).as_posix()

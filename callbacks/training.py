@@ -1,4 +1,4 @@
-"""Training for some epochs, which goes on where it was cut off."""
+"""Training for some epochs, which continues where it was cut off."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from headstart.modules.photo_training import PhotoTraining
 
 Loader = DataLoader[tuple[Tensor, Tensor]]
 
-# Where a process is killed, epochs that took less in all are trained again.
+# A killed process repeats epochs that took less time in all.
 SECONDS_BETWEEN = 2.0
 
 
 class EpochCheckpoint(Checkpoint):
-    """Keeps the state of training at the end of an epoch, in one file that is there as a whole or not.
+    """Writes the state of training at the end of an epoch to one file, which is complete or missing.
 
     Args:
         file: The file.
@@ -36,18 +36,18 @@ class EpochCheckpoint(Checkpoint):
         self.trained = 0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Begin to measure time."""
+        """Start measuring time."""
         self._saved = time.monotonic()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Write the file, unless training has just begun or is at its end."""
+        """Write the file, unless training has just begun or is finished."""
         if not trainer.fit_loop.epoch_loop.batch_progress.is_last_batch:
-            # Cut short by an option of the trainer.
+            # An option of the trainer cut the epoch short.
             return
         self.trained = trainer.current_epoch + 1
         if self.trained == trainer.max_epochs or time.monotonic() - self._saved < SECONDS_BETWEEN:
             return
-        # Of its own name, so that what a killed process leaves is overwritten; one process alone writes to the folder.
+        # Only one process writes to the folder, so the next one overwrites the partial file of a killed one.
         partial = self.file.with_suffix(".partial")
         try:
             trainer.save_checkpoint(partial)
@@ -62,26 +62,25 @@ class EpochCheckpoint(Checkpoint):
 def train(
     trainer: Trainer, model: PhotoTraining, file: Path, batches: Loader, validation: Loader | None = None
 ) -> bool:
-    """Train to the last epoch, from where the file says or from the beginning.
+    """Train to the last epoch, from the checkpoint if there is one.
 
     Args:
         trainer: The trainer.
-        model: What is trained.
-        file: The checkpoint, which is removed by whoever has written what it led to.
-        batches: What it is trained on.
-        validation: What the accuracy is measured on after every epoch, if it is.
+        model: The model.
+        file: The checkpoint; the caller removes it when the results are written.
+        batches: The training photos.
+        validation: The photos on which the accuracy is measured after every epoch, if it is.
 
     Returns:
-        Whether all epochs were trained to their end; an option of the trainer may have ended it before.
+        Whether all epochs were trained to their end; an option of the trainer may have ended training before.
 
     Raises:
         UserError: The loss is not finite, or the file cannot be written.
         KeyboardInterrupt: It was interrupted.
         Terminated: It was terminated.
     """
-    kept = EpochCheckpoint(file)
-    trainer.callbacks.append(kept)  # type: ignore[attr-defined]
-    before = str(file) if file.is_file() else None
+    checkpoint = EpochCheckpoint(file)
+    trainer.callbacks.append(checkpoint)  # type: ignore[attr-defined]
     with signals_of(trainer):
-        trainer.fit(model, batches, validation, ckpt_path=before)
-    return kept.trained == trainer.max_epochs
+        trainer.fit(model, batches, validation, ckpt_path=str(file) if file.is_file() else None)
+    return checkpoint.trained == trainer.max_epochs

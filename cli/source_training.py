@@ -15,9 +15,9 @@ from headstart.callbacks.source_files import (
     WEIGHTS,
     add_entry,
     describe_architecture,
+    other_entries,
     registry_entry,
     registry_file,
-    require_free,
     require_name,
     weights_bytes,
 )
@@ -91,7 +91,8 @@ class SourceTrainingCLI(TrainingCLI):
         require_name(self.name)
         self.registry = registry_file(self.results.registry, self.folder)
         if self.results.registry:
-            require_free(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
+            # Raises an error before training if the name is taken.
+            other_entries(self.registry, self.name, self.folder / WEIGHTS, self.results.overwrite)
 
     def use_ledger(self, open_ledger: Callable[[], RunLedger], known: str) -> None:
         """Do nothing: the run's folder alone decides whether the model is trained again."""

@@ -191,5 +191,5 @@ def test_progress_tells_samples_and_runs_that_met_the_criterion(script: Script) 
 
     watched = Watched(SampleEfficiency())
     script([[[20] * 6, [0] * 6]], consecutive=3, batch_size=8, max_samples=43, callbacks=(watched,))
-    assert watched.shown is not None
-    assert (watched.shown.done, watched.shown.total, watched.shown.note) == (43, 43, "criterion met 1/2")
+    assert watched.progress is not None
+    assert (watched.progress.done, watched.progress.total, watched.progress.note) == (43, 43, "criterion met 1/2")
