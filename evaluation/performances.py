@@ -10,10 +10,18 @@ import numpy as np
 from jsonargparse.typing import PositiveInt
 from numpy.typing import NDArray
 
-from headstart.evaluation.accuracies import TASK, Trained, read_accuracies, task_of
 from headstart.evaluation.runs import BASELINE, Run, find_folders, read_runs
 from headstart.evaluation.tables import PERFORMANCE_COLUMNS
-from headstart.evaluation.transfer_results import PairedResults, TransferResult, name_source, pair_results
+from headstart.evaluation.transfer_results import (
+    TASK,
+    PairedResults,
+    Trained,
+    TransferResult,
+    name_source,
+    pair_results,
+    read_accuracies,
+    task_of,
+)
 from headstart.metrics.sample_efficiency.scores import restricted
 from headstart.output.errors import UserError
 from headstart.output.files import output_file, write_text
@@ -113,9 +121,8 @@ def _read_comparisons(
             reason = run.document["stopped_because"]
             raise UserError(f"runs: {str(run.folder)!r} is incomplete ({reason}); leave it out, or run it to its end")
         if method not in run.curves.methods:
-            raise UserError(
-                f"method: {method!r} is not in {str(run.folder)!r}, which has {', '.join(run.curves.methods)}"
-            )
+            methods = ", ".join(run.curves.methods)
+            raise UserError(f"method: {method!r} is not in {str(run.folder)!r}, which has {methods}")
 
     at = min(int(run.curves.samples_seen[-1]) for run in runs) if samples is None else int(samples)
     titles = {

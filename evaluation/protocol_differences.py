@@ -128,6 +128,5 @@ def find_method(methods: Iterable[str], provenances: Mapping[str, Mapping[str, A
     if len(matches) == 1:
         return matches[0]
     listed = ", ".join(map(repr, matches or names))
-    raise UserError(
-        f"{option}: {query!r} is {f'{len(matches)} methods; give one of' if matches else 'none of'} {listed}"
-    )
+    kind = f"{len(matches)} methods; give one of" if matches else "none of"
+    raise UserError(f"{option}: {query!r} is {kind} {listed}")

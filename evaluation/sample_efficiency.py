@@ -10,9 +10,8 @@ from typing import Any
 
 from jsonargparse.typing import PositiveInt
 
-from headstart.evaluation.joined_runs import in_common, join, limit_to_known, provenances_of
 from headstart.evaluation.protocol_differences import find_method
-from headstart.evaluation.runs import Run, read_runs, require_same
+from headstart.evaluation.runs import Run, in_common, join, limit_to_known, provenances_of, read_runs, require_same
 from headstart.evaluation.stored_traces import choose_stream, is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import TraceOptions
 from headstart.metrics.sample_efficiency.curves import Curves

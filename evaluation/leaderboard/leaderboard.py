@@ -11,9 +11,8 @@ from headstart.evaluation.leaderboard.entries import describe
 from headstart.evaluation.leaderboard.files import FILES, print_leaderboard, write_leaderboard
 from headstart.evaluation.leaderboard.over_settings import describe_over_settings
 from headstart.evaluation.leaderboard.read_settings import read_settings
-from headstart.evaluation.leaderboard.sensitivity import describe_sensitivity, read_grid
+from headstart.evaluation.leaderboard.robustness import describe_sensitivity, describe_setup_stability, read_grid
 from headstart.evaluation.leaderboard.settings import Setting
-from headstart.evaluation.leaderboard.setup_stability import describe_setup_stability
 from headstart.evaluation.leaderboard.variants import remark_on_variants
 from headstart.evaluation.protocol_differences import describe_differences
 from headstart.evaluation.trace_options import LeaderboardOptions

@@ -12,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from headstart.evaluation.joined_runs import in_common, join, limit_to_known, provenances_of
 from headstart.evaluation.leaderboard.settings import STREAM, TUNED, Setting
 from headstart.evaluation.leaderboard.variants import choose_families, name_variants
 from headstart.evaluation.protocol_differences import distinguishing_keys, find_method, flatten, select_where, show
-from headstart.evaluation.runs import BASELINE, FILES, Run, read_runs
+from headstart.evaluation.runs import BASELINE, FILES, Run, in_common, join, limit_to_known, provenances_of, read_runs
 from headstart.evaluation.stored_traces import describe_stream, is_ledger, open_ledger, read_stream
 from headstart.evaluation.trace_options import LeaderboardOptions
 from headstart.metrics.sample_efficiency.curves import Curves
@@ -41,20 +40,23 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     Raises:
         UserError: There are no runs, or no setting can be scored.
     """
-    folders, ledgers = _find_folders(patterns)
+    folders = _find_folders(patterns)
     left_out: LeftOut = []
     groups: dict[str, list[Run]] = {}
     for folder in folders:
+        if is_ledger(folder):
+            continue
         try:
-            [run] = read_runs(escape(folder))
+            [run] = read_runs(escape(str(folder)))
         except UserError as error:
-            left_out.append({"setting": folder, "reason": str(error)})
+            left_out.append({"setting": str(folder), "reason": str(error)})
         else:
             run = replace(run, curves=replace(run.curves, **options.criterion))
             groups.setdefault(digest_of(_identity(run)), []).append(run)
     groups = name_variants(groups)
-    for path in ledgers:
-        _add_ledger(groups, path, options)
+    for folder in folders:
+        if is_ledger(folder):
+            _add_ledger(groups, folder, options)
 
     protocols = {key: _protocol(runs[0]) for key, runs in groups.items()}
     chosen = select_where(protocols, options.where)
@@ -76,27 +78,21 @@ def read_settings(patterns: Sequence[str], options: LeaderboardOptions) -> tuple
     return choose_families(settings, options), [*left_out, *unscored]
 
 
-def _find_folders(patterns: Sequence[str]) -> tuple[list[str], list[Path]]:
-    """Return the folders of runs and those of ledgers that match patterns, or lie below a match.
+def _find_folders(patterns: Sequence[str]) -> list[Path]:
+    """Return the folders of runs and of ledgers that match patterns, or lie below a match.
 
     Other files and folders are ignored, because the shell may have expanded a pattern to them.
     """
-    runs: dict[str, None] = {}
-    ledgers: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     for pattern in patterns:
         matches = [pattern] if Path(pattern).exists() else sorted(glob(pattern))  # noqa: PTH207 - takes absolute ones
         if not matches:
             raise UserError(f"runs: there is no {pattern!r}; name folders that headstart train wrote")
-
-        for folder in (below for match in matches for below in _below(match)):
-            if is_ledger(folder):
-                ledgers[folder] = None
-            else:
-                runs[str(folder)] = None
-    if not runs and not ledgers:
+        folders |= dict.fromkeys(folder for match in matches for folder in _below(match))
+    if not folders:
         given = ", ".join(map(repr, patterns))
         raise UserError(f"runs: there is no run and no ledger in {given}; name folders that headstart train wrote")
-    return list(runs), list(ledgers)
+    return list(folders)
 
 
 def _below(folder: str) -> Iterator[Path]:

@@ -72,9 +72,7 @@ def find_material(folders: Sequence[str]) -> Material:
 
     if not (material.has_traces or material.documents):
         given = f"{', '.join(map(repr, folders))} {'holds' if len(folders) == 1 else 'hold'}"
-        raise UserError(
-            f"folder: {given} no run of headstart train, no ledger and no results of its commands; give another"
-        )
+        raise UserError(f"folder: {given} no run of headstart train, no ledger and no results of its commands")
     return material
 
 

@@ -102,7 +102,5 @@ def _write_figures(folder: Path, writers: Mapping[str, Callable[[Path], object]]
     try:
         written = write_together(folder, writers)
     except OSError as error:
-        raise UserError(
-            f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another folder"
-        ) from error
+        raise UserError(f"figures: {str(folder)!r} cannot be written ({reason_of(error)}); choose another") from error
     print_lines([f"wrote {len(written)} figures into {folder}"])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.scores import sign_patterns
 
+Values = NDArray[np.float64]
 LEVEL, POWER = 0.05, 0.8
 # Most sign patterns of the tests of all pairs; up to 13 orderings have fewer.
 PATTERNS = 9_999
@@ -29,11 +30,11 @@ class AllPairs(NamedTuple):
             `[methods - 1]`: that of a normal variable for the critical value of the pair's step.
     """
 
-    p_values: NDArray[np.float64]
-    levels: NDArray[np.float64]
+    p_values: Values
+    levels: Values
 
 
-def compare_all_pairs(values: NDArray[np.float64]) -> AllPairs:
+def compare_all_pairs(values: Values) -> AllPairs:
     """Test all pairs of methods for a difference of their means, two-sided, adjusted for testing all of them.
 
     The signs of all pairs' differences are flipped together, ordering by ordering. Each pair's difference, over the
@@ -89,7 +90,7 @@ def _patterns(orderings: int) -> tuple[NDArray[np.float32 | np.int8], bool]:
     return patterns[np.random.default_rng(SEED).choice(len(patterns), PATTERNS, replace=False)], True
 
 
-def rank_intervals(means: NDArray[np.float64], apart: NDArray[np.bool_]) -> NDArray[np.int64]:
+def rank_intervals(means: Values, apart: NDArray[np.bool_]) -> NDArray[np.int64]:
     """Return simultaneous intervals of the ranks of all methods, with the coverage of the tests.
 
     A method's rank is at least one more than the number of better methods, and at most the number of methods less the
@@ -136,7 +137,7 @@ def maximal_groups(apart: NDArray[np.bool_]) -> list[list[int]]:
     return sorted(sorted(group) for group in groups)
 
 
-def orderings_needed(differences: NDArray[np.float64], levels: NDArray[np.float64]) -> list[int | None]:
+def orderings_needed(differences: Values, levels: Values) -> list[int | None]:
     """Return the numbers of orderings with which pairs would differ significantly, by simulation.
 
     Experiments of n orderings are sampled with replacement from the observed differences, whose mean stands for the
@@ -164,7 +165,7 @@ def _simulated() -> list[int]:
     return [*dict.fromkeys(round(FEWEST * STEP**k) for k in range(steps + 1)), MOST]
 
 
-def _power(differences: NDArray[np.float64], levels: NDArray[np.float64], orderings: int) -> NDArray[np.float64]:
+def _power(differences: Values, levels: Values, orderings: int) -> Values:
     """Return the share of experiments of so many orderings in which each pair differs significantly, `[pairs]`."""
     counts = _counts(len(differences), orderings).astype(np.float64)
     mean = counts @ differences / orderings
@@ -182,7 +183,7 @@ def _counts(observed: int, orderings: int) -> NDArray[np.int16]:
     return generator.multinomial(orderings, np.full(observed, 1 / observed), SIMULATED).astype(np.int16)
 
 
-def _first_above(power: NDArray[np.float64]) -> int | None:
+def _first_above(power: Values) -> int | None:
     """Return the number of orderings from which on the simulated power `[numbers]` stays above `POWER`."""
     below = np.flatnonzero(power < POWER)
     numbers = _simulated()

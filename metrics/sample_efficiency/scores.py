@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from headstart.metrics.sample_efficiency.curves import Curves
 
+Values = NDArray[np.float64]
 PERMUTATIONS = 99_999
 PERMUTATION_SEED = 0
 # Sign patterns that are sampled and multiplied at once.
@@ -44,7 +45,7 @@ class PairedComparison:
     p_value: float
 
 
-def restricted(samples: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
+def restricted(samples: Values, limit: int) -> Values:
     """Return samples to criterion T, infinite where censored, cut at the sample limit L: `min(T, L)`.
 
     Their mean is the restricted mean at L.
@@ -52,7 +53,7 @@ def restricted(samples: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
     return np.minimum(samples, limit)
 
 
-def t_interval(differences: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+def t_interval(differences: Values, level: float = 0.95) -> tuple[float, float]:
     """Return the t interval of the mean of differences `[orderings]`: lower and upper end.
 
     The ends are NaN with fewer than two values, and both the mean if all values are equal.
@@ -69,9 +70,7 @@ def t_half_width(error: float, freedom: int, level: float = 0.95) -> float:
     return float(scipy.special.stdtrit(freedom, (1 + level) / 2)) * error
 
 
-def relative_interval(
-    baseline: NDArray[np.float64], custom: NDArray[np.float64], level: float = 0.95
-) -> tuple[float, float]:
+def relative_interval(baseline: Values, custom: Values, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the relative improvement `1 - R` with `R = E[custom] / E[baseline]`.
 
     Both means are estimated from the same orderings. The interval of the ratio holds every R for which a t test does
@@ -104,7 +103,7 @@ def relative_interval(
     return float(1 - (b + half) / a), float(1 - (b - half) / a)
 
 
-def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[float, float]:
+def median_interval(samples: Values, level: float = 0.95) -> tuple[float, float]:
     """Return the interval of the median of samples to criterion `[orderings]` that holds for every distribution.
 
     The ends are the order statistics between which the median lies with at least that probability, by the binomial
@@ -130,7 +129,7 @@ def median_interval(samples: NDArray[np.float64], level: float = 0.95) -> tuple[
     return float(ordered[k - 1]), float(ordered[count - k])
 
 
-def sign_flip_p_values(differences: NDArray[np.float64]) -> NDArray[np.float64]:
+def sign_flip_p_values(differences: Values) -> Values:
     """Return p values of the two-sided test whether paired differences are symmetric about 0, by flipping their signs.
 
     Up to `PERMUTATIONS` sign patterns are enumerated; of more, that many are sampled by a generator seeded with
@@ -178,7 +177,7 @@ def sign_patterns(count: int) -> NDArray[np.float32 | np.int8]:
     return np.concatenate([(2 * each - 1).astype(kind) for each in bits])[:PERMUTATIONS]
 
 
-def compare(baseline: NDArray[np.float64], custom: NDArray[np.float64], limit: int) -> list[PairedComparison]:
+def compare(baseline: Values, custom: Values, limit: int) -> list[PairedComparison]:
     """Compare the restricted means of custom methods and the baseline over the same orderings.
 
     Args:
@@ -249,9 +248,7 @@ def score(curves: Curves, accuracy_at: Sequence[int]) -> dict[str, Any]:
     }
 
 
-def _describe(
-    pair: PairedComparison, p_holm: float, baseline: NDArray[np.float64], custom: NDArray[np.float64]
-) -> dict[str, Any]:
+def _describe(pair: PairedComparison, p_holm: float, baseline: Values, custom: Values) -> dict[str, Any]:
     description = {
         "relative_improvement_percent": pair.relative_improvement,
         "ci95": [finite(end) for end in pair.relative_interval],
