@@ -83,6 +83,7 @@ def _read_dataset(source: str, document: str, max_bytes: int) -> bytes:
         if len(splits) != 1:
             names = ", ".join(map(printable, splits))
             raise ContractError.of(document, f"has the splits {names}; a submission has one")
+
         (split,) = splits.values()
         columns = [str(name) for name in split.column_names or next(iter(split), {})]
         return _write(iter(split), _team_of(columns, document), document, max_bytes)

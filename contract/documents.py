@@ -240,6 +240,7 @@ def read_catalog(path: Path, max_bytes: int = CATALOG_MAX_BYTES) -> Catalog:
         digest.update(line)
         if not line.strip():
             continue
+
         stimulus, violations = _read_line(line)
         if stimulus is not None:
             if stimulus.dataset_name not in datasets:

@@ -254,12 +254,17 @@ RegistryForm = Annotated[
 CATALOG_LINE: TypeAdapter[Stimulus] = TypeAdapter(Stimulus)
 
 
+# Rules by the kind of pydantic's error; the words in braces are values of the error's context and those of `_rule`.
 _RULES = {
     "missing": "is required",
     "model_type": "must be an object",
     "dict_type": "must be an object",
     "tuple_type": "must be a list",
     "string_too_short": "must not be empty",
+    "extra_forbidden": "is not a field of {name}",
+    "too_short": "must have at least {min_length} items, not {length}",
+    "too_long": "must have at most {max_length} items, not {length}",
+    "value_error": "{error}",
 }
 
 
@@ -296,16 +301,11 @@ def _describe(detail: ErrorDetails, name: str) -> Problem:
 
 def _rule(detail: ErrorDetails, name: str) -> str:
     kind, context = detail["type"], detail.get("ctx", {})
-    if kind == "extra_forbidden":
-        return f"is not a field of {name}"
-    if kind == "too_short":
-        return f"must have at least {context['min_length']} items, not {len(detail['input'])}"
-    if kind == "too_long":
-        return f"must have at most {context['max_length']} items, not {len(detail['input'])}"
+    if kind in _RULES:
+        length = len(detail["input"]) if kind.startswith("too_") else 0
+        return _RULES[kind].format(name=name, length=length, **context)
     if kind == "string_pattern_mismatch":
         return PATTERN_RULES[context["pattern"]]
     if kind == "union_tag_invalid":
         return f"must be {context['expected_tags'].replace(', ', ' or ')}".replace("'", "")
-    if kind == "value_error":
-        return str(context["error"])
-    return _RULES.get(kind) or re.sub(r"^\w+ should ", "must ", detail["msg"])
+    return re.sub(r"^\w+ should ", "must ", detail["msg"])

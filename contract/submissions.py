@@ -115,7 +115,9 @@ def check_submission(
     if team not in (None, actual_team):
         rule = f"this is a {actual_team.title()} Team submission, and one of the {str(team).title()} Team is asked for"
         problems.insert(0, Problem(f"/{key}", "", rule))
+
     if isinstance(entries, list):
+        # Values that break the schema need no second problem.
         broken = {problem.pointer for problem in problems}
         if actual_team == "blue":
             problems += _check_models(entries, registry, broken)

@@ -31,10 +31,10 @@ class Settings:
         challenge: Challenge that is hosted: a YAML file, or the name of one in configs/challenge.
         registry: Model registry; by default the file in HACKATHON_MODEL_REGISTRY, else configs/model_registry.json.
         catalog: Stimuli catalog; by default the file in HACKATHON_STIMULI_CATALOG, else configs/stimuli_catalog.jsonl.
-        held_out_registry: Models that nobody is told of, for the held-out score of the Red Team; none by default.
-        held_out_catalog: Stimuli that nobody is told of, for the held-out score of the Blue Team; none by default.
+        held_out_registry: Models that are not published, for the held-out score of the Red Team; none by default.
+        held_out_catalog: Stimuli that are not published, for the held-out score of the Blue Team; none by default.
         datasets: Folder of the data sets by their names; by default that of HACKATHON_DATASET_ROOT.
-        data: Folder of what the portal itself keeps.
+        data: Folder of the portal's own data.
         database: URL of the database, such as postgresql+psycopg://portal@localhost/portal; by default an SQLite file
             in `data`.
         host: Address that is listened at; 0.0.0.0 for all of the machine's.
@@ -44,10 +44,10 @@ class Settings:
         show_submissions: Whether everybody may see the page of a scored submission, or its team alone.
         show_matrix: Whether the page of a submission shows the similarity of all pairs of models.
         max_submission_bytes: Larger submissions are refused.
-        submissions_per_minute: Submissions that are looked at per minute and team; beyond, it is told to wait.
+        submissions_per_minute: Submissions that are accepted per minute and team; further ones have to wait.
         validations_per_minute: Documents that are validated per minute and address, without being handed in.
-        scoring_minutes: A scoring that takes longer fails, and the process that is at it is started again.
-        demonstration: Whether missing stimuli are drawn, and a team `demo` is added, so that all can be tried.
+        scoring_minutes: A scoring that takes longer fails, and its process is started again.
+        demonstration: Whether to draw missing stimuli and to add a team `demo`, so that all can be tried.
         extraction: How embeddings are computed.
     """
 

@@ -70,6 +70,7 @@ def _submissions(session: Session) -> Iterator[str]:
     )
     for row, team in session.execute(query).yield_per(100):
         scorings = select(ScoringRow).where(ScoringRow.submission_id == row.id).options(undefer(ScoringRow.document))
+
         submission = {
             "id": row.id,
             "participant": team,

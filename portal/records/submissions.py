@@ -159,13 +159,15 @@ def _read(session: Session, query: Select[SubmissionRow, str, ScoringRow], with_
 
     records = []
     for submission, team, scoring in rows:
-        latest = scoring or ScoringRow(note="", scores=Scores())
+        # A submission that was refused on arrival has no scoring.
+        latest = scoring or ScoringRow(state="refused", note="", scores=Scores())
+
         record = Record(
             id=submission.id,
             team=team,
             track=submission.track,
             received=submission.received,
-            state="refused" if submission.is_refused or scoring is None else scoring.state,
+            state="refused" if submission.is_refused else latest.state,
             position=positions.get(latest.id),
             note=latest.note,
             problems=json.loads(submission.refused or "[]") if with_problems else [],

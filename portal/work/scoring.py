@@ -29,7 +29,7 @@ TRANSIENT = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENFILE, 
 
 
 class TransientError(Exception):
-    """The cause that kept a submission from being scored may be over later."""
+    """The reason why a submission could not be scored may be over later."""
 
 
 class Scorer:

@@ -51,8 +51,8 @@ def blue(*models: Any) -> dict[str, Any]:
     return {"models": list(models)}
 
 
-def red(*places: int) -> dict[str, Any]:
-    stimuli = [{"dataset_name": f"set{i // 4}", "image_identifier": f"{i}.png"} for i in places]
+def red(*indices: int) -> dict[str, Any]:
+    stimuli = [{"dataset_name": f"set{i // 4}", "image_identifier": f"{i}.png"} for i in indices]
     return {"differentiating_images": stimuli}
 
 

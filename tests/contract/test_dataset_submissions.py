@@ -161,17 +161,17 @@ def test_names_on_the_hub(read: Read, source: str, words: str) -> None:
 
 
 def test_name_and_revision_reach_the_hub(tmp_path: Path, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[tuple[str, str | None]] = []
+    requests: list[tuple[str, str | None]] = []
 
     def load(name: str, revision: str | None, streaming: bool) -> Any:
         assert streaming
-        asked.append((name, revision))
+        requests.append((name, revision))
         return datasets.IterableDatasetDict({"train": datasets.Dataset.from_list(RED).to_iterable_dataset()})
 
     monkeypatch.setattr(datasets, "load_dataset", load)
     for source in ("hf://team/entry", "hf://datasets/team/entry@v2"):
         assert [each.image_identifier for each in read(source).stimuli] == ["4.png", "0.png", "2.png"]
-    assert asked == [("team/entry", None), ("team/entry", "v2")]
+    assert requests == [("team/entry", None), ("team/entry", "v2")]
 
 
 def test_folder_without_data(tmp_path: Path, read: Read) -> None:

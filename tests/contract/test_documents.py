@@ -22,8 +22,8 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 
 def entry(name: str, **changes: Any) -> dict[str, Any]:
     preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "resize": 64, "crop": 64}
-    place = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
-    return {"model_name": name, **place, "input_size": [64, 64], "preprocess": preprocess, **changes}
+    fields = {"source": "timm", "weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
+    return {"model_name": name, **fields, "input_size": [64, 64], "preprocess": preprocess, **changes}
 
 
 def stimulus(identifier: str, dataset: str = "photos") -> str:

@@ -24,9 +24,9 @@ KEYS += ["dataset_name", "image_identifier", "x/~\x1b"]
 def is_valid(path: Path) -> bool:
     """Read a submission and tell whether it is valid; any error but the contract's fails the test."""
     preprocess = Preprocess(mean=(0, 0, 0), std=(1, 1, 1), resize=8, crop=8)
-    place: dict[str, Any] = {"weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
+    fields: dict[str, Any] = {"weights": None, "layer": "head", "embedding": "pool", "output_dim": 8}
     entries = {
-        name: ModelEntry(model_name=name, source="timm", input_size=(8, 8), preprocess=preprocess, **place)
+        name: ModelEntry(model_name=name, source="timm", input_size=(8, 8), preprocess=preprocess, **fields)
         for name in MODELS
     }
     catalog = Catalog(path, tuple(Stimulus(**stimulus) for stimulus in STIMULI), "")
@@ -49,7 +49,7 @@ def random_value(source: random.Random, depth: int = 0) -> Any:
 
 
 def random_entries(source: random.Random) -> Any:
-    """Give one to four entries, most of them right."""
+    """Return one to four entries, most of them valid."""
     good: list[Any] = [*MODELS, *({"model_name": name, "source": "timm"} for name in MODELS)]
     key = source.choice(["models", "differentiating_images"])
     choices = good if key == "models" else STIMULI

@@ -60,7 +60,7 @@ def read(documents: tuple[Registry, Catalog], tmp_path: Path) -> Read:
 
 @pytest.fixture
 def refuse(read: Read) -> Refuse:
-    """Give the problems of a submission, each of which can be printed anywhere."""
+    """Return the problems of a submission, and check that each can be printed anywhere."""
 
     def run(content: Any, **options: Any) -> list[Problem]:
         with pytest.raises(ContractError, match=r"^submission \S+entry\.json: \d+ problems?: ") as caught:
@@ -183,8 +183,8 @@ def test_wrong_entries_of_the_blue_team(refuse: Refuse, entry: Any, pointer: str
 def test_unknown_model_with_the_closest(refuse: Refuse, name: str, closest: str | None, long: bool) -> None:
     (problem,) = refuse({"models": ["caf\u00e9", {"model_name": name} if long else name]})
     hint = f' (closest: "{closest}")' if closest else ""
-    place = "/models/1/model_name" if long else "/models/1"
-    assert problem == Problem(place, json.dumps(name), f"not in the model registry{hint}")
+    pointer = "/models/1/model_name" if long else "/models/1"
+    assert problem == Problem(pointer, json.dumps(name), f"not in the model registry{hint}")
 
 
 @pytest.mark.parametrize(
@@ -192,12 +192,12 @@ def test_unknown_model_with_the_closest(refuse: Refuse, name: str, closest: str 
 )
 def test_models_that_come_twice(refuse: Refuse, spelling: Any) -> None:
     found = refuse({"models": ["caf\u00e9", "resnet50", spelling]})
-    place = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
+    pointer = "/models/2/model_name" if isinstance(spelling, dict) else "/models/2"
     twice = [problem for problem in found if "unique" in problem.rule]
     assert [(problem.pointer, problem.rule) for problem in twice] == [
-        (place, "the same model as /models/0; models must be unique")
+        (pointer, "the same model as /models/0; models must be unique")
     ]
-    assert {problem.pointer for problem in found} == {place}
+    assert {problem.pointer for problem in found} == {pointer}
 
 
 def test_layers_are_named_since_version_1_1(read: Read, refuse: Refuse) -> None:

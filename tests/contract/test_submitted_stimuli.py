@@ -22,7 +22,7 @@ CATALOG = Catalog(Path("catalog"), tuple(Stimulus(dataset_name=d, image_identifi
 
 @pytest.fixture
 def refuse(tmp_path: Path) -> Refuse:
-    """Give the problems of a submission."""
+    """Return the problems of a submission."""
 
     def run(content: Any) -> list[Problem]:
         path = tmp_path / "entry.json"

@@ -48,8 +48,8 @@ def blue(*models: str) -> bytes:
     return json.dumps({"models": models}).encode()
 
 
-def red(*places: int) -> bytes:
-    return json.dumps({"differentiating_images": [STIMULI[place] for place in places]}).encode()
+def red(*indices: int) -> bytes:
+    return json.dumps({"differentiating_images": [STIMULI[index] for index in indices]}).encode()
 
 
 class ValidatorHere:

@@ -48,7 +48,7 @@ def postgresql() -> Iterator[Server]:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give the URL of an empty database of either kind."""
+    """Return the URL of an empty database of either kind."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path / 'portal.sqlite3'}"
     server: Server = request.getfixturevalue("postgresql")

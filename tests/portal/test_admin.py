@@ -98,7 +98,7 @@ def test_a_held_out_score_that_failed_is_computed_again(open_site: OpenSite, adm
     assert finish(site.database, job, stub_score(job))
     assert fail_next(site) == (2, "public")
     assert fail_next(site) == (1, "held_out")
-    # The other held-out one waits, and keeps its place.
+    # The other held-out one waits, and keeps its position.
     assert "2 submissions are in the queue again" in admin("rescore", "--failed", **held_out)
     assert [(job.submission_id, job.kind) for job in site.work()] == [
         (1, "public"),
@@ -187,7 +187,7 @@ def test_export(open_site: OpenSite, admin: Admin, tmp_path: Path) -> None:
         ("1", "Owls", 1 / len(blue("owl", "lark")))
     ]
     records = [json.loads(line) for line in (tmp_path / "out" / "submissions.jsonl").read_text().splitlines()]
-    assert [json.loads(records[place]["document"]) for place in (0, 2)] == [
+    assert [json.loads(records[index]["document"]) for index in (0, 2)] == [
         json.loads(blue("owl", "lark")),
         json.loads(red(0, 1)),
     ]
@@ -239,10 +239,10 @@ def test_others_on_the_machine_see_nothing(admin: Admin, tmp_path: Path) -> None
     ],
 )
 def test_databases_that_cannot_be_used(site: Site, admin: Admin, database: str, says: str) -> None:
-    told = admin("status", database=database)
-    assert says in told
-    assert told.count("\n") == 1
-    assert "secret" not in told
+    message = admin("status", database=database)
+    assert says in message
+    assert message.count("\n") == 1
+    assert "secret" not in message
 
 
 def test_a_database_of_another_version(site: Site, admin: Admin) -> None:

@@ -154,9 +154,9 @@ def test_a_team_that_asks_too_often_is_told_to_wait(open_site: OpenSite) -> None
 def test_bodies_are_measured_before_they_are_read(open_site: OpenSite) -> None:
     site = open_site(max_submission_bytes=100)
     assert site.submit(b" " * 101).status_code == 413
-    told = "A submission of Owls (Blue Team): refused, has 101 bytes, beyond 100"
-    assert read_whole_log(site.database, 1)[0].text == told
-    assert told not in site.client.get("/api/log").text
+    message = "A submission of Owls (Blue Team): refused, has 101 bytes, beyond 100"
+    assert read_whole_log(site.database, 1)[0].text == message
+    assert message not in site.client.get("/api/log").text
     assert site.submit(b" " * 20_000).status_code == 413
     assert site.read("/api/submissions") == []
 

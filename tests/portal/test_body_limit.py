@@ -46,10 +46,10 @@ def scope(site: Site) -> Scope:
     }
 
 
-def ask(scope: Scope, sizes: list[int], said: int | None, ends: bool = True) -> tuple[int, int, int]:
-    """Give the status, the parts that were read, and the bytes that reached the application."""
+def ask(scope: Scope, sizes: list[int], declared: int | None, ends: bool = True) -> tuple[int, int, int]:
+    """Return the status, the number of parts that were read, and the bytes that reached the application."""
     reached, status, parts = 0, 0, Parts(sizes, ends)
-    length = [] if said is None else [(b"content-length", str(said).encode())]
+    length = [] if declared is None else [(b"content-length", str(declared).encode())]
 
     async def app(scope: Scope, receive: Receive, send: Send) -> None:
         nonlocal reached
@@ -68,10 +68,10 @@ def ask(scope: Scope, sizes: list[int], said: int | None, ends: bool = True) -> 
     return status, parts.read, reached
 
 
-@pytest.mark.parametrize("said", [LIMIT, None])
+@pytest.mark.parametrize("declared", [LIMIT, None])
 @pytest.mark.parametrize("sizes", [[LIMIT], [0], [40, 60], [LIMIT, 0]])
-def test_what_is_within_the_limit_is_taken(scope: Scope, sizes: list[int], said: int | None) -> None:
-    assert ask(scope, sizes, said) == (200, len(sizes), sum(sizes))
+def test_what_is_within_the_limit_is_taken(scope: Scope, sizes: list[int], declared: int | None) -> None:
+    assert ask(scope, sizes, declared) == (200, len(sizes), sum(sizes))
 
 
 @pytest.mark.parametrize("sizes", [[101], [60, 41], [60, 41, 0], [60, 41, 1000, 1000]])
@@ -91,13 +91,13 @@ def test_far_more_is_not_even_thrown_away(scope: Scope, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("sizes", "said", "status"), [([10], None, 408), ([10], 100, 408), ([], 50, 408), ([10], 500, 413)]
+    ("sizes", "declared", "status"), [([10], None, 408), ([10], 100, 408), ([], 50, 408), ([10], 500, 413)]
 )
 def test_what_never_ends_is_not_waited_for(
-    scope: Scope, monkeypatch: pytest.MonkeyPatch, sizes: list[int], said: int | None, status: int
+    scope: Scope, monkeypatch: pytest.MonkeyPatch, sizes: list[int], declared: int | None, status: int
 ) -> None:
     monkeypatch.setattr(middleware, "MAX_SECONDS", 0.05)
-    assert ask(scope, sizes, said, ends=False)[0] == status
+    assert ask(scope, sizes, declared, ends=False)[0] == status
 
 
 def test_an_answer_may_take_longer_than_its_request(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +121,7 @@ def test_an_answer_may_take_longer_than_its_request(scope: Scope, monkeypatch: p
     assert seen == ["http.request", "http.disconnect"]
 
 
-@pytest.mark.parametrize("said", ["-5", "1e3", ""])
-def test_lengths_that_are_none(site: Site, said: str) -> None:
-    answer = site.client.post("/api/validate?team=blue", content=b"{}", headers={"Content-Length": said})
+@pytest.mark.parametrize("declared", ["-5", "1e3", ""])
+def test_lengths_that_are_none(site: Site, declared: str) -> None:
+    answer = site.client.post("/api/validate?team=blue", content=b"{}", headers={"Content-Length": declared})
     assert answer.status_code == 413

@@ -33,7 +33,7 @@ for name, module in list(sys.modules.items()):
 
 
 def copied() -> list[tuple[list[str], str]]:
-    """Give what is copied, and to where."""
+    """Return the copied sources and their targets."""
     return [(line.split()[1:-1], line.split()[-1]) for line in LINES if line.startswith("COPY ")]
 
 

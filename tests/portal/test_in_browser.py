@@ -59,18 +59,18 @@ def address(site: Site) -> Iterator[str]:
 
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
-    """Open a page, and check at the end that nothing was refused by its rules, or asked of another site."""
+    """Open a page, and check at the end that its rules blocked nothing and that it requested nothing elsewhere."""
     with browser.new_context(base_url=address, viewport={"width": 1100, "height": 800}) as context:
         context.set_default_timeout(15_000)
         page = context.new_page()
-        said: list[str] = []
-        asked: list[str] = []
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: asked.append(request.url))
+        messages: list[str] = []
+        urls: list[str] = []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: urls.append(request.url))
         yield page
-        assert [text for text in said if not EXPECTED.search(text)] == []
-        assert [url for url in asked if not url.startswith(address)] == []
+        assert [text for text in messages if not EXPECTED.search(text)] == []
+        assert [url for url in urls if not url.startswith(address)] == []
 
 
 def log_in(page: Page, token: str) -> None:
@@ -126,8 +126,8 @@ def test_all_that_is_wrong_with_a_file_is_named(page: Page, site: Site, tmp_path
     path.write_bytes(blue("owl", "lark", "wren"))
     page.get_by_label("A file").dispatch_event("change")
     page.wait_for_selector("#verdict >> text='The file was changed or moved since it was chosen; choose it again.'")
-    for place, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
-        path = tmp_path / f"{place}.json"
+    for index, content in enumerate((b"\x89PNG", blue("owl", "Owl", "crow", "<b>lark</b>"), red(0, 1))):
+        path = tmp_path / f"{index}.json"
         path.write_bytes(content)
         found = site.client.post("/api/validate?team=blue", content=content).json()["problems"]
         page.get_by_label("A file").set_input_files(path)
@@ -253,7 +253,7 @@ def test_pages_are_told_by_ear(page: Page, site: Site) -> None:
 
 
 def unnamed(page: Page) -> list[str]:
-    """Give what can be used and has no name, by the browser's accessibility tree."""
+    """Return the controls without a name in the browser's accessibility tree."""
     session = page.context.new_cdp_session(page)
     nodes: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
     session.detach()

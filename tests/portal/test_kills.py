@@ -83,7 +83,7 @@ def serving(folder: Path, url: str, workers: int) -> Iterator[tuple[Processes, s
 
 
 def send_until_taken(address: str, token: str, number: int, stop: Event) -> int:
-    """Hand one submission in, again and again until it is said to be taken, and give its number."""
+    """Hand one submission in, again and again until the server confirms it, and return its number."""
     content = blue(*MODELS[: 2 + number % 3]) + b" " * number
     headers = {"Authorization": f"Bearer {token}", "Idempotency-Key": f"{number}"}
     while not stop.is_set():
@@ -146,7 +146,7 @@ def wait_until_all_are_scored(database: Database) -> None:
 def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
     with database.reading() as session:
         rows = session.scalars(select(SubmissionRow)).all()
-        # What was said to be taken is there, once.
+        # Every confirmed submission is there, once.
         by_key = {int(row.key): row.id for row in rows}
         assert len(by_key) == len(rows)
         assert all(by_key[number] == submission for number, submission in taken if number != 10_000)
@@ -157,8 +157,8 @@ def check_records(database: Database, taken: list[tuple[int, int]]) -> None:
         scores = dict(session.execute(select(ScoringRow.submission_id, ScoringRow.scores)).all())
         assert {number: each.score for number, each in scores.items()} == {row.id: 1 / len(row.content) for row in rows}
         for kind in ("received", "scored"):
-            said = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
-            assert said == Counter(row.id for row in rows)
+            logged = Counter(session.scalars(select(EventRow.submission_id).where(EventRow.kind == kind)))
+            assert logged == Counter(row.id for row in rows)
 
 
 @pytest.mark.slow

@@ -18,6 +18,6 @@ def test_make_portal_hands_its_options_on() -> None:
     assert '`make portal ARGS="--port 8000"`' in readme
     # As it would be run, in a checkout whose environment is ready, and not by the make above this test.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
-    asked = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
-    done = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
+    command = ["make", "--just-print", "--old-file=.venv/.ready", "portal", "ARGS=--port 8000"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, env=environment)
     assert done.stdout.splitlines()[-1] == ".venv/bin/headstart portal --port 8000"

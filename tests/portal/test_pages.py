@@ -1,4 +1,4 @@
-"""The pages over HTTP: forms, what others may not see, what browsers are told."""
+"""The pages over HTTP: forms, what others may not see, headers for browsers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PAGES = ("/", "/blue", "/red", "/submissions", "/leaderboard", "/log", "/login")
 
 
 def hidden(page: str) -> dict[str, str]:
-    """Give what a form sends without being asked."""
+    """Return the hidden fields of a form."""
     return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', page.partition("<main")[2]))
 
 
@@ -176,8 +176,8 @@ def test_rules_are_those_of_the_challenge(open_site: OpenSite) -> None:
     }
     site = open_site(rules)
     page = " ".join(site.client.get("/").text.split())
-    for said in ("exactly 3 of 4 models", "7 submissions of each participant", "singers: lark, wren", "Europe/Berlin"):
-        assert said in page
+    for text in ("exactly 3 of 4 models", "7 submissions of each participant", "singers: lark, wren", "Europe/Berlin"):
+        assert text in page
     assert "Red Team" not in page
     assert site.client.get("/red").status_code == 404
 

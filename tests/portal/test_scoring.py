@@ -1,4 +1,4 @@
-"""Real scores, public and held out: those of the evaluation, and what of them is told before the deadline and after."""
+"""Real scores, public and held out: those of the evaluation, and what is published before and after the deadline."""
 
 from __future__ import annotations
 
@@ -103,10 +103,10 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
             hosted.score(red, hosted.secret, hosted.shown)["score"],
         ]
         site.log_in()
-        told = [site.client.get(path).text for path in PAGES]
-        told += [site.client.get(path, headers=site.headers()).text for path in OTHERS]
+        texts = [site.client.get(path).text for path in PAGES]
+        texts += [site.client.get(path, headers=site.headers()).text for path in OTHERS]
         secrets = ["secret", "city-scenes", "held_out_score", *(f"{value:.6f}" for value in held_out)]
-        assert [secret for secret in secrets if any(secret in text for text in told)] == []
+        assert [secret for secret in secrets if any(secret in text for text in texts)] == []
     after = Site(hosted.settings(deadline=(datetime.now(UTC) - timedelta(days=1)).isoformat()), site.token)
     with after.client:
         boards = [after.read(f"/api/leaderboard?team={track}") for track in ("blue", "red")]
@@ -114,8 +114,8 @@ def test_public_and_held_out_scores(hosted: Hosted) -> None:
         page = after.client.get("/leaderboard").text
         assert all(f"{value:.6f}" in page for value in held_out)
         # The models and stimuli stay unnamed.
-        told = [after.client.get(path, headers=after.headers()).text for path in (*PAGES, *OTHERS)]
-        assert [secret for secret in ("_secret", "city-scenes") if any(secret in text for text in told)] == []
+        texts = [after.client.get(path, headers=after.headers()).text for path in (*PAGES, *OTHERS)]
+        assert [secret for secret in ("_secret", "city-scenes") if any(secret in text for text in texts)] == []
 
 
 def test_the_held_out_score_decides_the_order(open_site: Callable[..., Site]) -> None:

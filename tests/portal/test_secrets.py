@@ -72,13 +72,13 @@ class Crawl:
         sent = "" if content is None else content.decode(errors="replace")
         text = answer.content.decode(errors="replace")
         if "heron-7" in sent or "marsh" in sent or "heron-7" in path:
-            # What was asked for may stand in the answer; that it is there or not there may not.
+            # The answer may repeat the request, but must not reveal whether there is such a name.
             text = text.replace("heron-7", "").replace("marsh", "").replace("reed.png", "")
         self.answers[f"{path}{more}"] = f"{answer.status_code} {dict(answer.headers)}\n{text}"
 
 
 def write_held_out(folder: Path) -> dict[str, Any]:
-    """Write models and stimuli that nobody is told of, and say so in settings."""
+    """Write held-out models and stimuli, and return the settings that name them."""
     entries = [make_entry(name, "fc", "flatten", 8) for name in ("heron-7", "egret-9")]
     (folder / "heldmodels.json").write_text(json.dumps(entries))
     stimuli = [{"dataset_name": "marsh", "image_identifier": name} for name in ("reed.png", "rush.png")]
@@ -139,7 +139,7 @@ def test_nothing_that_is_held_back_is_told(scene: Scene, visitor: str | None) ->
         (what, path) for what, secret in scene.secrets.items() for path, text in crawl.answers.items() if secret in text
     ]
     assert found == []
-    # What the participant is told is there, so that a crawl of nothing does not pass.
+    # A public score is found, so an empty crawl does not pass.
     assert any(f"{1 / len(blue('owl', 'lark')):.6f}" in text for text in crawl.answers.values())
 
 
@@ -152,7 +152,7 @@ def test_documents_are_for_their_participant(scene: Scene) -> None:
         for path in (f"/submissions/{number}", f"/api/submissions/{number}"):
             assert own[path].startswith("200"), path
             assert others[path].startswith("404"), path
-            # That it is another's is told no otherwise than that there is none.
+            # The answer is the same as for a submission that does not exist.
             assert others[path].partition("\n")[2] == others[path.replace(str(number), "99")].partition("\n")[2]
 
 

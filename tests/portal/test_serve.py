@@ -44,7 +44,7 @@ def started(folder: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str]
 
 
 def workers(process: subprocess.Popen[str]) -> list[int]:
-    """Give the processes that score."""
+    """Return the ids of the processes that score."""
     found = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
     lines = [line.split(maxsplit=2) for line in found.splitlines()[1:]]
     return [int(pid) for pid, parent, args in lines if int(parent) == process.pid and "portal worker" in args]
@@ -92,7 +92,7 @@ def test_the_embedded_default(tmp_path: Path) -> None:
 
 
 def run(folder: Path, *options: str, code: str = "pass") -> str:
-    """Give the one line by which `headstart portal` refuses."""
+    """Return the error line of `headstart portal`."""
     command = [sys.executable, "-c", f"import sys; {code}; from headstart.__main__ import main; main()", "portal"]
     done = subprocess.run([*command, *options], cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode in (1, 2)

@@ -60,8 +60,8 @@ def test_a_document_that_takes_too_long_holds_up_no_other_for_good(
 
     async def use() -> list[object]:
         documents = [(long, False), (blue("owl", "lark"), True), (blue("owl", "crow"), False)]
-        asked = [validator.find_problems(content, "blue", handed_in) for content, handed_in in documents]
-        return await asyncio.gather(*asked, return_exceptions=True)
+        tasks = [validator.find_problems(content, "blue", handed_in) for content, handed_in in documents]
+        return await asyncio.gather(*tasks, return_exceptions=True)
 
     failed, none, one = asyncio.run(use())
     assert isinstance(failed, ValidatorError)
@@ -92,5 +92,5 @@ def test_what_is_handed_in_waits_for_one_check_at_most(documents: tuple[Path, Pa
 def test_of_very_many_problems_the_first_are_named(validator: Validator) -> None:
     names = [f"crow{number}" for number in range(1500)]
     found = asyncio.run(validator.find_problems(blue(*names), "blue", handed_in=True))
-    assert [problem["pointer"] for problem in found[:1000]] == [f"/models/{place}" for place in range(1000)]
+    assert [problem["pointer"] for problem in found[:1000]] == [f"/models/{index}" for index in range(1000)]
     assert [problem["rule"] for problem in found[1000:]] == ["and 500 more problems"]

@@ -1,5 +1,5 @@
 "use strict";
-// All pages work without this: here documents are checked while they are written, and states are shown as they change.
+// All pages work without this script. It checks documents while they are written, and updates states as they change.
 
 const WAIT = 500;
 const COLUMNS = ["Where", "What stands there", "Rule"];
@@ -22,13 +22,13 @@ function listProblems(problems, most) {
   for (const problem of problems.slice(0, most)) {
     const row = body.insertRow();
     const contents = [problem.pointer || "the document", problem.value, problem.rule];
-    contents.forEach((text, place) => {
+    contents.forEach((text, index) => {
       const cell = row.insertCell();
-      cell.dataset.label = COLUMNS[place];
-      const inside = document.createElement(place < 2 ? "code" : "span");
+      cell.dataset.label = COLUMNS[index];
+      const inside = document.createElement(index < 2 ? "code" : "span");
       inside.textContent = text;
       cell.append(inside);
-      if (place) cell.className = "text";
+      if (index) cell.className = "text";
     });
   }
   const region = document.createElement("div");
@@ -61,7 +61,7 @@ function watchForm(form) {
   let latest = 0;
 
   async function check() {
-    const asked = ++latest;
+    const number = ++latest;
     if (!file.files.length && !text.value.trim()) {
       verdict.replaceChildren();
       return;
@@ -71,25 +71,25 @@ function watchForm(form) {
       return;
     }
     say(verdict, "", "Checking …");
-    let content, answer, found;
+    let content, answer, result;
     try {
       content = file.files.length ? await file.files[0].arrayBuffer() : text.value;
     } catch {
-      if (asked === latest) say(verdict, "wrong", "The file was changed or moved since it was chosen; choose it again.");
+      if (number === latest) say(verdict, "wrong", "The file was changed or moved since it was chosen; choose it again.");
       return;
     }
     try {
       answer = await fetch(form.dataset.validate, { method: "POST", body: content, credentials: "same-origin" });
-      found = await answer.json();
+      result = await answer.json();
     } catch {
-      if (asked === latest) say(verdict, "wrong", "The document cannot be checked: the portal does not answer.");
+      if (number === latest) say(verdict, "wrong", "The document cannot be checked: the portal does not answer.");
       return;
     }
-    // An answer about a text that has been changed meanwhile.
-    if (asked !== latest) return;
-    if (!answer.ok) say(verdict, "wrong", found.error);
-    else if (found.valid) say(verdict, "right", "Valid. It is not handed in yet.");
-    else verdict.replaceChildren(listProblems(found.problems, Number(verdict.dataset.shown)));
+    // This answer is about an earlier text.
+    if (number !== latest) return;
+    if (!answer.ok) say(verdict, "wrong", result.error);
+    else if (result.valid) say(verdict, "right", "Valid. It is not handed in yet.");
+    else verdict.replaceChildren(listProblems(result.problems, Number(verdict.dataset.shown)));
   }
 
   function soon() {
@@ -97,13 +97,13 @@ function watchForm(form) {
     timer = setTimeout(check, WAIT);
   }
 
-  // Browsers put back what was in a form that is gone back to; an example is in it from the beginning.
+  // Browsers restore the content of a form when the user goes back to it; an example is there from the beginning.
   window.addEventListener("pageshow", () => {
     if (!verdict.textContent.trim()) soon();
   });
   text.addEventListener("input", soon);
   file.addEventListener("change", soon);
-  // Else browsers would not tell that the same file, changed meanwhile, is chosen again.
+  // Otherwise browsers would not report that the user chose the same file again after a change.
   file.addEventListener("click", () => {
     file.value = "";
   });
@@ -113,14 +113,14 @@ function states(live) {
   return [...live.querySelectorAll("[data-state]")].map((each) => each.dataset.state);
 }
 
-// Who reads by ear is told what has changed alone, and nobody loses the place at which they are.
+// Screen readers announce only the changes, and the focus stays.
 function replace(live, next) {
   const before = new Set(states(live));
   const changed = states(next).filter((each) => !before.has(each));
-  const places = "a, summary, [tabindex]";
-  const place = [...live.querySelectorAll(places)].indexOf(document.activeElement);
+  const focusable = "a, summary, [tabindex]";
+  const index = [...live.querySelectorAll(focusable)].indexOf(document.activeElement);
   live.replaceChildren(...next.childNodes);
-  if (place >= 0) live.querySelectorAll(places)[place]?.focus();
+  if (index >= 0) live.querySelectorAll(focusable)[index]?.focus();
   if (changed.length) document.getElementById("said").textContent = changed.join(". ");
 }
 
@@ -132,7 +132,7 @@ function watchState(live) {
       const answer = await fetch(location.href, { credentials: "same-origin" });
       if (answer.ok) next = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("live");
     } catch {
-      // The next time it may answer.
+      // The next request may succeed.
     }
     if (next === null) {
       watchState(live);

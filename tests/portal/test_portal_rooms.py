@@ -1,0 +1,24 @@
+"""The portal's rooms: records are below work, work is below web, and commands are above all."""
+
+from __future__ import annotations
+
+from headstart.tests.test_rooms import imports
+
+# From the ground up; a room imports from lower floors and itself alone.
+FLOORS = {"settings": 0, "records": 1, "work": 2, "web": 3, "serve": 4, "admin": 4}
+PREFIX = "headstart.portal."
+
+
+def room(module: str) -> str:
+    return module.removeprefix(PREFIX).partition(".")[0]
+
+
+def test_imports_run_downwards() -> None:
+    arrows = {
+        (room(name), room(other))
+        for name, others in imports().items()
+        for other in others
+        if name.startswith(PREFIX) and other.startswith(PREFIX) and room(name) != room(other)
+    }
+    assert ("web", "records") in arrows
+    assert [(upper, lower) for upper, lower in sorted(arrows) if FLOORS[upper] <= FLOORS[lower]] == []
