@@ -24,7 +24,7 @@ from torch.utils.data import DataLoader, Dataset
 
 from headstart.benchmarks.command import run, timed
 from headstart.cli.comparison import ComparisonCLI
-from headstart.datamodules.draws import draw_ordering, draw_validation
+from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
@@ -72,7 +72,7 @@ def plain(train: Photos, validation: Photos, backbone: Backbone, boundary: str, 
     trained = [each for name, each in network.named_parameters() if _stage(name) >= _stage(boundary)]
     both = torch.optim.Adam([*trained, *head.parameters()], lr=RATE)
     probe = torch.optim.Adam(head.parameters(), lr=1e-3)
-    order, samples, streak = draw_ordering(len(train), 0, SEED), Decoded(train, backbone), 0
+    order, samples, streak = sample_ordering(len(train), 0, SEED), Decoded(train, backbone), 0
     for seen in range(0, LIMIT, BATCH):
         images, labels = zip(*(samples[int(place)] for place in order[seen : seen + BATCH]), strict=True)
         optimizer = probe if seen < probed else both
@@ -137,7 +137,7 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
         made = {name: scores["evaluations"][0] for name, scores in document["methods"].items()}
     source = CatsAndDogs(str(root))
     train, validation = source.train(), source.validation()
-    validation = validation.subset(draw_validation(validation.labels, VALIDATED, SEED))
+    validation = validation.subset(sample_validation(validation.labels, VALIDATED, SEED))
     backbone = build_backbone(BackboneSpec("mobilenet_v2", str(weights)).network(SEED))
     loops: dict[str, Callable[[], int]] = {
         name: lambda probed=probed: plain(train, validation, backbone, boundary, probed)  # type: ignore[misc]

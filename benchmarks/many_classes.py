@@ -11,7 +11,7 @@ import torch
 from headstart import modules
 from headstart.benchmarks.command import timed
 from headstart.datamodules.feature_stream import LOGITS
-from headstart.datamodules.held_samples import ValidationSet
+from headstart.datamodules.sample_stream import ValidationSet
 from headstart.modules.comparison import Comparison
 from headstart.modules.method import Start
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.benchmarks.command import timed
-from headstart.datamodules.draws import draw_ordering, draw_validation
+from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.store.row_store import RowStore, StoredRows
 
 PHOTOS, ORDERINGS, LIMIT = 100_000, 1_000, 500
@@ -54,10 +54,10 @@ def _orderings() -> None:
     tracemalloc.start()
     orders = np.empty((ORDERINGS, LIMIT), dtype=np.int64)
     for order, number in zip(orders, range(ORDERINGS), strict=True):
-        order[:] = draw_ordering(PHOTOS, number, 0)[:LIMIT]
+        order[:] = sample_ordering(PHOTOS, number, 0)[:LIMIT]
     kept, peak = (size / 1e6 for size in tracemalloc.get_traced_memory())
     tracemalloc.stop()
-    whole = ORDERINGS * draw_ordering(PHOTOS, 0, 0).nbytes / 1e6
+    whole = ORDERINGS * sample_ordering(PHOTOS, 0, 0).nbytes / 1e6
     print(
         f"{ORDERINGS} orderings of {LIMIT} of {PHOTOS} photos: {kept:.1f} MB, {peak:.1f} MB while they are drawn; "
         f"whole permutations {whole:.0f} MB"
@@ -72,7 +72,7 @@ def _subsets(store: RowStore) -> None:
         return store.get({"validation": True}, chosen.tolist(), lambda places: Noise(places, FEATURES))
 
     def part(seed: int) -> NDArray[np.str_]:
-        return names[draw_validation(labels, SUBSET, seed)]
+        return names[sample_validation(labels, SUBSET, seed)]
 
     print(f"rows of {SUBSET} of {VALIDATION} validation photos computed: {find(part(0)).computed}, ", end="")
     print(f"by another seed {find(part(1)).computed}, ", end="")

@@ -25,7 +25,7 @@ from headstart.callbacks.training import train
 from headstart.callbacks.training_files import TrainingFiles
 from headstart.cli.training_cli import TrainingCLI, TrainingParser
 from headstart.datamodules.chosen_backbone import read_network
-from headstart.datamodules.draws import draw_epoch
+from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches
 from headstart.datamodules.photo_data import PhotoData
 from headstart.modules.networks.build import choose_model
@@ -165,7 +165,7 @@ class SourceTrainingCLI(TrainingCLI):
 
     def _made_from(self, spec: NetworkSpec, preprocessing: Preprocessing) -> dict[str, Any]:
         """Return everything that decides the weights, as JSON values."""
-        sources = [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, draw_epoch, build_classifier]
+        sources = [PhotoData, PhotoBatches, TrainingCLI, SourceTrainingCLI, sample_epoch, build_classifier]
         return {
             **self.decided_by(spec, preprocessing),
             "training": describe(self.model, {"init_args": yaml.safe_load(self.config_text)["model"]}),

@@ -17,10 +17,9 @@ from headstart.callbacks.training import train
 from headstart.callbacks.training_files import TrainingFiles, remove_checkpoint
 from headstart.cli.training_cli import TrainingCLI, TrainingParser
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.draws import draw_epoch
-from headstart.datamodules.photo_batches import PhotoBatches
+from headstart.datamodules.orderings import sample_epoch
+from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.datamodules.photo_data import PhotoData
-from headstart.datamodules.target_batches import TargetBatches
 from headstart.modules.method import draw_head
 from headstart.modules.networks.backbone import RANDOM
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
@@ -108,7 +107,7 @@ class TargetAccuracyCLI(TrainingCLI):
         if self.head_alone:
             # Features are computed of photos that are not augmented.
             del options["augmentation"]
-        sources = [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, draw_epoch]
+        sources = [PhotoData, PhotoBatches, TargetBatches, TrainingCLI, TargetAccuracyCLI, sample_epoch]
         self.training = {
             **describe(self.model, {"init_args": options}),
             "code": source_digests(sources),

@@ -16,7 +16,7 @@ from headstart.datamodules.sample_stream import SampleStream
 from headstart.modules.method import Start
 from headstart.store.row_store import StoredRows
 
-# Bytes of the logits of one method for all orderings that are held at once.
+# Bytes of the logits of one method in all orderings at once.
 LOGITS = 64 * 2**20
 
 
@@ -37,23 +37,23 @@ class FeatureStream(SampleStream):
         return max(1, LOGITS // (4 * len(self.fed) * len(self.classes)))
 
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Find or compute the features of one split and thumbnails behind them, `[samples, features + 64]`."""
+        """Return the features of one split with thumbnails behind them, `[samples, features + 64]`."""
         self.arithmetic = best_precision(self.device) if self.precision == "auto" else self.precision
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return rows(self.spec, [], photos, policy, resources)
 
-    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
-        """Tell the features from the thumbnails."""
-        features, thumbnails = torch.from_numpy(found.rows).tensor_split([self.backbone.width], dim=1)
+    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
+        """Split rows into features and thumbnails."""
+        features, thumbnails = torch.from_numpy(stored.rows).tensor_split([self.backbone.width], dim=1)
         return features, thumbnails
 
     def trainable_backbone(self) -> None:
-        """Give none: the methods see features only."""
+        """Return None: the methods see features only."""
 
     def start(self) -> Start:
-        """Give what every method starts from, with the features of all training samples if they are on its device."""
-        there = self.train_inputs.device.type == self.device.type
-        return replace(super().start(), samples=self.train_inputs if there else None)
+        """Return what every method starts from, with all training features if they are on its device."""
+        on_device = self.train_inputs.device.type == self.device.type
+        return replace(super().start(), samples=self.train_inputs if on_device else None)
 
     def protocol(self) -> dict[str, Any]:
         """Describe what was fed, with the arithmetic of the features."""

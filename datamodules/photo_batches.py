@@ -1,27 +1,26 @@
-"""Labelled photos in batches, epoch by epoch, as plain training takes them."""
+"""Labelled photos, or their features by a frozen source, in batches and epochs, as plain training takes them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Any, Literal
 
 import torch
-from jsonargparse.typing import PositiveInt
+from jsonargparse.typing import NonNegativeInt, PositiveInt
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, Sampler
 
-from headstart.datamodules.draws import draw_epoch
-from headstart.datamodules.held_samples import hold
-from headstart.datamodules.photo_data import PhotoData
-from headstart.datamodules.photos.duplicates import find_duplicates, require_none
-from headstart.datamodules.photos.photo_source import Photos, Pictures
-from headstart.datamodules.row_policy import Resources
-from headstart.datamodules.rows import label_maps, pixels
+from headstart.datamodules.orderings import sample_epoch, sample_seed
+from headstart.datamodules.photo_data import PhotoData, digest_splits
+from headstart.datamodules.photos.photo_source import Photos
+from headstart.datamodules.row_computation import best_precision
+from headstart.datamodules.row_policy import Policy, Precision
+from headstart.datamodules.rows import label_maps, pixels, rows
 from headstart.modules.arithmetic import settle_arithmetic
 from headstart.modules.networks.preprocessing import Preprocessing
+from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.errors import prefix_errors
 from headstart.store.cache import cache_folder
-from headstart.store.row_store import StoredRows
 
 # Samples in one step of an evaluation, or pixels where each has a class.
 VALIDATED_AT_ONCE = 250
@@ -29,7 +28,7 @@ PIXELS_AT_ONCE = 2**20
 
 
 class EpochBatches(Sampler[Tensor]):
-    """Places of the samples in batches, in an order that the seed and the number of the epoch decide.
+    """Indices of the samples in batches, in an order that the seed and the number of the epoch decide.
 
     A single sample that is left over joins the batch before: batch norm cannot be trained on it alone.
 
@@ -44,31 +43,31 @@ class EpochBatches(Sampler[Tensor]):
         self.epoch = 0
 
     def set_epoch(self, epoch: int) -> None:
-        """Take the number of the epoch, which Lightning tells before it begins."""
+        """Set the number of the epoch, as Lightning does before it begins."""
         self.epoch = epoch
 
     def __len__(self) -> int:
-        """Give the number of batches."""
+        """Return the number of batches."""
         whole, rest = divmod(self.samples, self.batch_size)
         return max(1, whole + (rest > 1 or (rest == 1 and self.batch_size == 1)))
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Give the places of each batch."""
-        order = torch.from_numpy(draw_epoch(self.samples, self.epoch, self.seed))
+        """Yield the indices of each batch."""
+        order = torch.from_numpy(sample_epoch(self.samples, self.epoch, self.seed))
         last = len(self) - 1
         for batch in range(last + 1):
             yield order[batch * self.batch_size : (batch + 1) * self.batch_size if batch < last else None]
 
 
 class _Samples(Dataset[tuple[Tensor, Tensor]]):
-    """Inputs and labels, by a tensor of places."""
+    """Inputs and labels, by a tensor of indices."""
 
     def __init__(self, inputs: Tensor, labels: Tensor) -> None:
         self.inputs, self.labels = inputs, labels
 
-    def __getitem__(self, places: Tensor) -> tuple[Tensor, Tensor]:
-        places = places.to(self.inputs.device)
-        return self.inputs[places], self.labels[places]
+    def __getitem__(self, indices: Tensor) -> tuple[Tensor, Tensor]:
+        indices = indices.to(self.inputs.device)
+        return self.inputs[indices], self.labels[indices]
 
 
 class PhotoBatches(PhotoData):
@@ -97,9 +96,7 @@ class PhotoBatches(PhotoData):
             for photos in (self.train_photos, self.validation_photos):
                 photos.digests(cache_folder(self.cache_dir))
         self.classes = self.train_photos.classes
-        self.duplicates = find_duplicates(self.train_photos, self.validation_photos)
-        if self.on_duplicates == "stop":
-            require_none(self.duplicates)
+        self.check_duplicates(self.train_photos, self.validation_photos)
 
     @property
     def of_pixels(self) -> bool:
@@ -112,78 +109,136 @@ class PhotoBatches(PhotoData):
         return 10**9 if self.of_pixels else len(self.validation_labels)
 
     def fingerprints(self) -> dict[str, str]:
-        """Digest both splits: contents, names, labels and order of the photos."""
-        return {
-            "train_photos_sha256": self.train_photos.fingerprint(),
-            "validation_photos_sha256": self.validation_photos.fingerprint(),
-        }
+        """Return digests of both splits: contents, names, labels and order of the photos."""
+        return digest_splits(self.train_photos, self.validation_photos)
 
-    def load_photos(self, preprocessing: Preprocessing, device: torch.device) -> None:
-        """Draw, decode or find the prepared photos, uint8 `[photos, 3, crop, crop]`.
-
-        Args:
-            preprocessing: How they are prepared.
-            device: Where they are to be, if its memory suffices.
-        """
-        self.load(lambda photos, resources: pixels(preprocessing, photos, resources), preprocessing, device)
-
-    def load(
-        self, find: Callable[[Pictures, Resources], StoredRows], preprocessing: Preprocessing, device: torch.device
+    def load_photos(
+        self,
+        preprocessing: Preprocessing,
+        device: torch.device,
+        source: NetworkSpec | None = None,
+        policy: Policy | None = None,
     ) -> None:
-        """Find or compute what is fed of both splits.
+        """Load the prepared photos of both splits, uint8 `[photos, 3, crop, crop]`, or a network's rows of them.
 
         Args:
-            find: Gives the rows of photos.
-            preprocessing: How photos are prepared, and with them their label maps.
-            device: Where they are to be, if its memory suffices.
+            preprocessing: How they are prepared, and with them their label maps.
+            device: Where they are moved to, if its memory suffices.
+            source: The network, whose rows are fed instead of the photos.
+            policy: Settings that change its rows.
 
         Raises:
             UserError: The cache cannot be used, or photos cannot be decoded.
         """
-        train = self._load(find, self.train_photos, preprocessing, "training")
-        validation = self._load(find, self.validation_photos, preprocessing, "validation")
-        held = hold(device, (*train, *validation))
-        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = held
+        self.train_inputs, self.train_labels = self._load(
+            self.train_photos, "training", preprocessing, source, policy or Policy()
+        )
+        self.validation_inputs, self.validation_labels = self._load(
+            self.validation_photos, "validation", preprocessing, source, policy or Policy()
+        )
+        self.move_samples(device)
 
     def _load(
-        self,
-        find: Callable[[Pictures, Resources], StoredRows],
-        photos: Photos,
-        preprocessing: Preprocessing,
-        split: str,
+        self, photos: Photos, split: str, preprocessing: Preprocessing, source: NetworkSpec | None, policy: Policy
     ) -> tuple[Tensor, Tensor]:
-        found, readable = self.find_rows(lambda resources: find(photos, resources), photos, split)
-        inputs, labels = torch.from_numpy(found.rows), torch.from_numpy(photos.labels)
-        if (maps := photos.maps) is not None:
-            drawn, mapped = self.find_rows(lambda resources: label_maps(preprocessing, maps, resources), maps, split)
-            labels = torch.from_numpy(drawn.rows)
+        """Load the inputs and labels of the readable photos."""
+        resources = self.resources(split)
+        with self.explain_row_errors(photos):
+            if source is None:
+                stored = pixels(preprocessing, photos, resources)
+            else:
+                stored = rows(source, [], photos, policy, resources)
+        readable = self.find_readable(photos, stored, split)
+        inputs, labels = torch.from_numpy(stored.rows), torch.from_numpy(photos.labels)
+
+        if photos.maps is not None:
+            with self.explain_row_errors(photos.maps):
+                stored = label_maps(preprocessing, photos.maps, resources)
+            mapped = self.find_readable(photos.maps, stored, split)
+            labels = torch.from_numpy(stored.rows)
             readable = mapped if readable is None else readable if mapped is None else readable & mapped
+
         if readable is not None:
             inputs, labels = inputs[readable], labels[readable]
-        if maps is None:
+        if photos.maps is None:
             self.require_readable(self.classes, labels, split)
         return inputs, labels
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Feed the batches of an epoch: inputs and labels."""
+        """Return a loader of the batches of an epoch: inputs and labels."""
         batches = EpochBatches(len(self.train_labels), self.batch_size, self.order_seed)
         return load_batches(self.train_inputs, self.train_labels, batches)
 
     def val_dataloader(self) -> DataLoader[tuple[Tensor, Tensor]]:
-        """Feed the validation set in batches, in one order."""
+        """Return a loader of the validation set in batches, in one order."""
         labels = self.validation_labels
         at_once = max(1, PIXELS_AT_ONCE // labels[0].numel()) if self.of_pixels else VALIDATED_AT_ONCE
-        places = torch.arange(len(labels)).split(at_once)
-        return load_batches(self.validation_inputs, labels, places)
+        return load_batches(self.validation_inputs, labels, torch.arange(len(labels)).split(at_once))
 
 
 def load_batches(inputs: Tensor, labels: Tensor, batches: Iterable[Tensor]) -> DataLoader[tuple[Tensor, Tensor]]:
-    """Give a loader of inputs and labels.
+    """Return a loader of inputs and labels.
 
     Args:
         inputs: `[samples, ...]`.
         labels: `[samples]`, or `[samples, height, width]` of pixels.
-        batches: The places of the samples of each batch.
+        batches: The indices of the samples of each batch.
     """
-    # The loader would draw from the generator that others share.
+    # With a generator of its own, because the default one is shared with other code.
     return DataLoader(_Samples(inputs, labels), sampler=batches, batch_size=None, generator=torch.Generator())
+
+
+class TargetBatches(PhotoBatches):
+    """Feeds a target's training photos, or their features, in batches, and its validation photos.
+
+    Args:
+        orderings: How often training is repeated, from heads and in orders of their own.
+        first_ordering: Number of the first of them. Ordering k is the same whichever others there are.
+        precision: Arithmetic of the frozen source where the head alone is trained; `auto` takes bfloat16 where the
+            processor or GPU gains from it.
+    """
+
+    def __init__(
+        self,
+        orderings: PositiveInt = 1,
+        first_ordering: NonNegativeInt = 0,
+        precision: Literal["auto", "float32", "bfloat16"] = "auto",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.orderings = range(first_ordering, first_ordering + orderings)
+        self.precision = precision
+
+    def choose(self, ordering: int) -> int:
+        """Choose the ordering that is fed.
+
+        Args:
+            ordering: Its number.
+
+        Returns:
+            The seed of everything random in its training.
+        """
+        self.order_seed = sample_seed(ordering, self.seed)
+        return self.order_seed
+
+    def arithmetic(self, device: torch.device) -> Precision:
+        """Return the arithmetic of the frozen source on a device."""
+        return best_precision(device) if self.precision == "auto" else self.precision
+
+    def load_features(self, source: NetworkSpec, width: int, device: torch.device) -> None:
+        """Load the features, float32 `[photos, features]`: the rows that a comparison is fed.
+
+        Where every pixel has a class, they are of pixels, `[photos, height, width, features]`.
+
+        Args:
+            source: The source, with its preprocessing.
+            width: Number of features.
+            device: Where it runs.
+        """
+        with_thumbnails = not self.of_pixels
+        policy = Policy(self.arithmetic(device), True, "remark", str(device), with_thumbnails)
+        assert source.preprocessing is not None
+        self.load_photos(source.preprocessing, device, source, policy)
+        if with_thumbnails:
+            # They follow the features.
+            self.train_inputs, self.validation_inputs = self.train_inputs[:, :width], self.validation_inputs[:, :width]

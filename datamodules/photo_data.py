@@ -1,8 +1,10 @@
-"""The photos that a run is about: its two splits, and the rows that are found or computed of them."""
+"""The photos of a run: its two splits, checked, and their stored rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import torch
@@ -10,10 +12,12 @@ from jsonargparse.typing import NonNegativeInt
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
+from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource, require_classes
 from headstart.datamodules.row_policy import Resources
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.output.errors import UserError, prefix_errors
+from headstart.output.printable import say
 from headstart.store.cache import cache_folder
 from headstart.store.row_store import StoredRows
 from headstart.store.segments import StoreError
@@ -32,13 +36,18 @@ class PhotoData(LightningDataModule):
         cache_dir: Folder of what is computed of photos and of downloads; by default that in the environment variable
             HEADSTART_CACHE, else a folder in the user's cache directory.
         num_workers: Processes that decode photos; by default one per processor that the run may use.
-        seed: Seed of all that is drawn: orders, heads and random weights; taken from `seed_everything`.
+        seed: Seed of all that is random: orders, heads and random weights; taken from `seed_everything`.
     """
 
     # Whether it feeds photos with a class for every pixel as well.
     takes_maps = False
-    # Whether what is not stored of the photos' rows raises NotStoredError.
+    # Whether missing rows raise NotStoredError instead of being computed.
     only_stored = False
+    # What is fed, once it is loaded.
+    train_inputs: Tensor
+    train_labels: Tensor
+    validation_inputs: Tensor
+    validation_labels: Tensor
 
     def __init__(
         self,
@@ -79,52 +88,111 @@ class PhotoData(LightningDataModule):
                     require_classes(photos, split)
         return train, validation
 
-    def find_rows(
-        self, find: Callable[[Resources], StoredRows], photos: Photos, split: str
-    ) -> tuple[StoredRows, Tensor | None]:
-        """Find or compute the rows of one split.
+    def check_duplicates(self, train: Photos, validation: Photos) -> None:
+        """Find readable photos that are in both splits or in two classes; a UserError names them unless they are kept.
 
         Args:
-            find: Gives them, for each photo or for each view of all photos in turn.
-            photos: The photos.
-            split: What the split is called.
+            train: The training photos.
+            validation: The validation photos.
+        """
+        self.duplicates = find_duplicates(train, validation, self.unreadable)
+        if self.on_duplicates == "stop":
+            require_none(self.duplicates)
 
-        Returns:
-            The rows, and which photos are readable, `[photos]`; None where all are.
+    def resources(self, split: str) -> Resources:
+        """Return the resources with which rows of a split are computed."""
+        return Resources(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
+
+    @contextmanager
+    def explain_row_errors(self, photos: Photos) -> Iterator[None]:
+        """Name the option in errors that computing rows of photos raises.
+
+        Args:
+            photos: The photos, whose files are digested first.
 
         Raises:
-            UserError: The cache cannot be used, or photos cannot be decoded.
+            UserError: The cache cannot be used, or the network or the photos are wrong.
         """
-        resources = Resources(cache_folder(self.cache_dir), f"{split} photos", self.num_workers, self.only_stored)
         try:
             with prefix_errors("data.photos"):
-                photos.digests(resources.cache)
+                photos.digests(cache_folder(self.cache_dir))
             with (
                 prefix_errors("data", about="num_workers: "),
                 prefix_errors("data.backbone", about="model "),
                 prefix_errors("data.photos", about=photos.kind),
             ):
-                found = find(resources)
+                yield
         except StoreError as error:
             raise UserError(f"data.cache_dir: {error}; choose another folder") from error
-        bad = {photos.names[place % len(photos)]: reason for place, reason in found.remarks.items()}
-        if bad and self.on_bad_image == "stop":
+
+    def find_readable(self, photos: Photos, stored: StoredRows, split: str) -> Tensor | None:
+        """Find the photos that can be decoded, and remember the others in `unreadable`.
+
+        Args:
+            photos: The photos.
+            stored: Their rows, for each photo or for each view of all photos in turn.
+            split: What the split is called.
+
+        Returns:
+            Which photos are readable, `[photos]`; None where all are.
+
+        Raises:
+            UserError: Photos cannot be decoded, and are not to be skipped.
+        """
+        bad = {photos.names[index % len(photos)]: reason for index, reason in stored.remarks.items()}
+        if not bad:
+            return None
+        if self.on_bad_image == "stop":
             listed = ", ".join(f"{name} ({reason})" for name, reason in bad.items())
             raise UserError(
                 f"data.photos: {len(bad)} of {len(photos)} {split} photos cannot be decoded: {listed}; "
                 "mend or remove them, or leave them out with data.on_bad_image=skip"
             )
         self.unreadable.update(bad)
-        return found, torch.tensor([name not in bad for name in photos.names]) if bad else None
+        return torch.tensor([name not in bad for name in photos.names])
 
-    def require_readable(self, classes: tuple[str, ...], labels: Tensor, split: str) -> None:
-        """Refuse a class of which no photo can be decoded.
+    def require_readable(self, classes: Sequence[str], labels: Tensor, split: str) -> None:
+        """Check that some photo of every class can be decoded.
 
         Args:
             classes: Names of the classes.
-            labels: Of the readable photos.
+            labels: Labels of the readable photos.
             split: What the split is called.
+
+        Raises:
+            UserError: There is none of some class.
         """
         lost = [name for label, name in enumerate(classes) if label not in labels]
         if lost:
             raise UserError(f"data.photos: none of the {split} photos of class {', '.join(lost)} can be decoded")
+
+    def move_samples(self, device: torch.device) -> None:
+        """Move the samples of both splits to the device of the methods; if its memory is short, say so instead.
+
+        Args:
+            device: The device.
+        """
+        samples = (self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels)
+        needed, spare = sum(tensor.nbytes for tensor in samples), _spare_bytes(device)
+        if needed > spare:
+            say(
+                f"{device} can spare {spare / 1e9:.1f} GB of memory for {needed / 1e9:.1f} GB of samples; "
+                "they stay in main memory, and every batch is copied"
+            )
+            return
+        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = (
+            tensor.to(device) for tensor in samples
+        )
+
+
+def digest_splits(train: Photos, validation: Photos) -> dict[str, str]:
+    """Return digests of both splits, by key of the results: contents, names, labels and order of the photos."""
+    return {
+        "train_photos_sha256": train.fingerprint(),
+        "validation_photos_sha256": validation.fingerprint(),
+    }
+
+
+def _spare_bytes(device: torch.device) -> float:
+    """Return how many bytes of a device samples may fill: half of the free memory of a GPU, whose rest is for training."""
+    return torch.cuda.mem_get_info(device)[0] / 2 if device.type == "cuda" else math.inf

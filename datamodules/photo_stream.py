@@ -23,7 +23,7 @@ from headstart.modules.networks.trainable_backbone import TrainableBackbone
 from headstart.output.errors import UserError, prefix_errors
 from headstart.store.row_store import StoredRows
 
-# Of which thumbnails are made, in a processor's cache.
+# Photos of which thumbnails are computed at once, in a processor's cache.
 PHOTOS_AT_ONCE = 16
 WHOLE = "all"
 # On a processor, larger passes through a tail gain nothing.
@@ -46,7 +46,7 @@ class PhotoStream(SampleStream):
             those of each batch (`trained`), which takes batches of 16 samples or more to be no noise.
         dropout: Whether dropout is on while the backbone is trained.
         views: Views of each training photo: the photo as it is, and so many less one that are augmented, a random
-            resized crop and flip each. Which of them an ordering feeds is drawn.
+            resized crop and flip each. Which of them an ordering feeds is random.
     """
 
     trainer_precisions = ("32-true", "bf16-mixed")
@@ -81,7 +81,7 @@ class PhotoStream(SampleStream):
 
     @property
     def arithmetic(self) -> Precision:
-        """Of the frozen part and of evaluations."""
+        """The arithmetic of the frozen part and of evaluations."""
         return best_precision(self.device) if self.precision == "auto" else self.precision
 
     @cached_property
@@ -98,8 +98,8 @@ class PhotoStream(SampleStream):
         return min(chunk, max(whole, MOST_AT_ONCE)) if self.device.type == "cpu" else chunk
 
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Find or prepare the photos of one split, or find or compute their activations at the freeze boundary."""
-        # First, lest a part that cannot be trained be found out after photos were decoded.
+        """Return the prepared photos of one split, or their activations at the freeze boundary."""
+        # First, so that a part that cannot be trained raises an error before photos are decoded.
         with prefix_errors("data"):
             self.trainable_backbone()
         if self._cut is None:
@@ -107,11 +107,11 @@ class PhotoStream(SampleStream):
         policy = Policy(self.arithmetic, folded=True, unreadable="remark", device=str(self.device), thumbnails=True)
         return activations(self.spec, self.trainable_from, photos, policy, resources)
 
-    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
-        """Tell activations from thumbnails, or make the thumbnails of the photos."""
-        rows = torch.from_numpy(found.rows)
+    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
+        """Split rows into activations and thumbnails, or compute the thumbnails of the photos."""
+        rows = torch.from_numpy(stored.rows)
         if self._cut is not None:
-            return unpack(rows, found.notes)
+            return unpack(rows, stored.notes)
         return rows, torch.cat([thumbnails(photos) for photos in rows.split(PHOTOS_AT_ONCE)])
 
     @cached_property
@@ -122,11 +122,11 @@ class PhotoStream(SampleStream):
         return TrainableBackbone(network, normalize, self.arithmetic, self.batch_norm, self.dropout)
 
     def trainable_backbone(self) -> TrainableBackbone:
-        """Give the backbone, or the part behind the boundary, of which every method makes its own copy."""
+        """Return the backbone, or the part behind the boundary, of which every method makes its own copy."""
         return self._trainable
 
     def start(self) -> Start:
-        """Give what every method starts from."""
+        """Return what every method starts from."""
         return replace(super().start(), sample_dims=self.train_inputs.dim() - 1)
 
     def protocol(self) -> dict[str, Any]:

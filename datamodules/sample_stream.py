@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any, ClassVar
@@ -14,12 +14,10 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from headstart.datamodules.chosen_backbone import build_chosen
-from headstart.datamodules.draws import draw_fed, draw_validation
-from headstart.datamodules.held_samples import ValidationSet, hold
 from headstart.datamodules.near_duplicates import warn_of_near_duplicates
-from headstart.datamodules.photo_data import PhotoData
+from headstart.datamodules.orderings import sample_fed, sample_validation
+from headstart.datamodules.photo_data import PhotoData, digest_splits
 from headstart.datamodules.photos.class_folders import tell_left_out
-from headstart.datamodules.photos.duplicates import find_duplicates, require_none
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_policy import Resources
@@ -34,12 +32,30 @@ from headstart.store.row_store import StoredRows
 
 # To be raised whenever the same protocol feeds something else, or starts from another head.
 STREAM_VERSION = 1
-# What a stream is called, which has no part in its identity.
+# Names, which are no part of a stream's identity.
 NAMES = ("dataset", "backbone", "weights")
-# What else the protocol tells for readers, or has no part in what a single trace is.
+# Entries of the protocol that are for readers only, or on which a single trace does not depend.
 BESIDE_THE_STREAM = {*NAMES, "orderings", "first_ordering", "max_samples"} | {
     f"{kind}_photos" for kind in ("unreadable", "duplicate", "near_duplicate")
 }
+
+
+class ValidationSet:
+    """The validation set, in chunks and always in one order.
+
+    Args:
+        inputs: `[samples, ...]`.
+        labels: `[samples]`.
+        chunk: Samples that are predicted at once.
+    """
+
+    def __init__(self, inputs: Tensor, labels: Tensor, chunk: int) -> None:
+        # The same tensors in every evaluation, so that methods can reuse what they compute of them.
+        self.chunks = list(zip(inputs.split(chunk), labels.split(chunk), strict=True))
+
+    def __iter__(self) -> Iterator[tuple[Tensor, Tensor]]:
+        """Iterate over inputs and labels of each chunk."""
+        return iter(self.chunks)
 
 
 class SampleStream(PhotoData):
@@ -54,7 +70,7 @@ class SampleStream(PhotoData):
             by default.
     """
 
-    # Of methods, as the trainer names them.
+    # Precisions of methods, as the trainer names them.
     trainer_precisions: ClassVar[tuple[str, ...]] = ("32-true",)
     # Views of each training photo that are fed; the first is the photo as it is.
     views = 1
@@ -79,7 +95,7 @@ class SampleStream(PhotoData):
 
     @property
     def device(self) -> torch.device:
-        """Where the methods run."""
+        """The device on which the methods run."""
         assert self.trainer is not None
         return self.trainer.strategy.root_device
 
@@ -90,7 +106,7 @@ class SampleStream(PhotoData):
 
     @abstractmethod
     def rows(self, photos: Pictures, resources: Resources) -> StoredRows:
-        """Find or compute the rows of one split.
+        """Return the rows of one split, from the store or computed.
 
         Args:
             photos: The split's photos, or their views.
@@ -101,11 +117,11 @@ class SampleStream(PhotoData):
         """
 
     @abstractmethod
-    def split(self, found: StoredRows) -> tuple[Tensor, Tensor]:
-        """Tell what is fed from what photos are compared by.
+    def split(self, stored: StoredRows) -> tuple[Tensor, Tensor]:
+        """Split rows into what is fed and the thumbnails by which photos are compared.
 
         Args:
-            found: The rows of one split.
+            stored: The rows of one split.
 
         Returns:
             What is fed, and the thumbnails, `[samples, 64]`.
@@ -113,25 +129,19 @@ class SampleStream(PhotoData):
 
     @abstractmethod
     def trainable_backbone(self) -> TrainableBackbone | None:
-        """Give the backbone that the methods train, None where the stream feeds frozen features."""
+        """Return the backbone that the methods train, None where the stream feeds frozen features."""
 
     def setup(self, stage: str) -> None:
-        """Check the photos, compute or open the rows of both splits and move them to the device; once for all calls."""
+        """Check the photos, load the rows of both splits and move them to the device; once for all calls."""
         if self.fingerprints:
             return
         settle_arithmetic()
         train, validation = self.read_splits()
         self.left_out = tell_left_out({**train.left_out, **validation.left_out})
-        self._require("data.max_samples", self.max_samples, len(train), "training")
-        if self.validation_size is not None:
-            self._require("data.validation_size", self.validation_size, len(validation), "validation")
-            if self.validation_size < len(validation.classes):
-                raise UserError(
-                    f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
-                    f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
-                )
+        self._require_sizes(train, validation)
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)
+
         self.classes = train.classes
         self.train_inputs, self.train_labels, thumbnails = self._load(train, "training")
         validation, held_out = self._load_validation(validation)
@@ -139,48 +149,54 @@ class SampleStream(PhotoData):
         self.require_readable(self.classes, self.train_labels, "training")
         self.require_readable(self.classes, self.validation_labels, "validation")
         self._require("data.max_samples", self.max_samples, len(self.train_labels), "readable training")
-        self.duplicates = find_duplicates(train, validation, self.unreadable)
-        if self.on_duplicates == "stop":
-            require_none(self.duplicates)
-        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out_thumbnails)
-        self.fingerprints = {
-            f"{split}_photos_sha256": photos.fingerprint()
-            for split, photos in (("train", train), ("validation", validation))
-        }
-        self._hold_on_device()
 
-    def _hold_on_device(self) -> None:
-        held = self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels
-        self.train_inputs, self.train_labels, self.validation_inputs, self.validation_labels = hold(self.device, held)
+        self.check_duplicates(train, validation)
+        self.near_duplicates = warn_of_near_duplicates(train, validation, thumbnails, held_out_thumbnails)
+        self.fingerprints = digest_splits(train, validation)
+        self.move_samples(self.device)
+
+    def _require_sizes(self, train: Photos, validation: Photos) -> None:
+        self._require("data.max_samples", self.max_samples, len(train), "training")
+        if self.validation_size is None:
+            return
+        self._require("data.validation_size", self.validation_size, len(validation), "validation")
+        if self.validation_size < len(validation.classes):
+            raise UserError(
+                f"data.validation_size: {self.validation_size} photos cannot hold one of each of the "
+                f"{len(validation.classes)} classes; ask for {len(validation.classes)} or more"
+            )
 
     def _load_validation(self, photos: Photos) -> tuple[Photos, tuple[Tensor, Tensor, Tensor]]:
-        """Load all validation photos, or the part that is asked for, drawn from those that are readable."""
+        """Load all validation photos, or a sample of the requested size from the readable ones."""
         if self.validation_size is None:
             return photos, self._load(photos, "validation")
         without: set[int] = set()
         while True:
-            places = draw_validation(photos.labels, self.validation_size, self.seed, without)
-            self._require("data.validation_size", self.validation_size, len(places), "readable validation")
-            loaded = self._load(part := photos.subset(places), "validation")
+            indices = sample_validation(photos.labels, self.validation_size, self.seed, without)
+            self._require("data.validation_size", self.validation_size, len(indices), "readable validation")
+            loaded = self._load(part := photos.subset(indices), "validation")
             if len(loaded[1]) == self.validation_size:
                 return part, loaded
-            without |= {int(place) for place, name in zip(places, part.names, strict=True) if name in self.unreadable}
+            without |= {int(i) for i, name in zip(indices, part.names, strict=True) if name in self.unreadable}
 
     def _load(self, photos: Photos, split: str) -> tuple[Tensor, Tensor, Tensor]:
         """Load what is fed of the readable photos, view by view, their labels, and the thumbnails of all photos."""
         views = self.views if split == "training" else 1
         pictures = Views(photos, views, self.seed, self.backbone.preprocessing) if views > 1 else photos
-        found, readable = self.find_rows(lambda resources: self.rows(pictures, resources), photos, split)
-        inputs, thumbnails = self.split(found)
+        with self.explain_row_errors(photos):
+            stored = self.rows(pictures, self.resources(split))
+        readable = self.find_readable(photos, stored, split)
+
+        inputs, thumbnails = self.split(stored)
         labels = torch.from_numpy(photos.labels)
         if readable is not None:
             inputs, labels = inputs[readable.repeat(views)], labels[readable]
         return inputs, labels, thumbnails[: len(photos)]
 
     @staticmethod
-    def _require(option: str, wanted: int, there: int, kind: str) -> None:
-        if wanted > there:
-            raise UserError(f"{option}: {wanted} asked for, but there are {there} {kind} photos")
+    def _require(option: str, wanted: int, available: int, kind: str) -> None:
+        if wanted > available:
+            raise UserError(f"{option}: {wanted} asked for, but there are {available} {kind} photos")
 
     def feed(self, numbers: Sequence[int], samples_seen: int = 0) -> None:
         """Choose the orderings that are fed, of those of the comparison.
@@ -192,7 +208,7 @@ class SampleStream(PhotoData):
         self.fed, self.skipped = numbers, samples_seen
 
     def held(self) -> dict[str, Tensor]:
-        """Give what no method may change, beside what the start holds."""
+        """Return what no method may change, besides what the start holds."""
         return {
             "the validation inputs": self.validation_inputs,
             "the validation labels": self.validation_labels,
@@ -200,7 +216,7 @@ class SampleStream(PhotoData):
         }
 
     def start(self) -> Start:
-        """Give what every method of the comparison starts from."""
+        """Return what every method of the comparison starts from."""
         return Start(
             features=self.backbone.width,
             classes=len(self.classes),
@@ -214,20 +230,20 @@ class SampleStream(PhotoData):
         )
 
     def train_dataloader(self) -> DataLoader[tuple[Tensor, Tensor, Tensor]]:
-        """Feed batch b of every ordering at once: inputs, labels and their places among the training samples.
+        """Return a loader of batch b of every ordering at once: inputs, labels and indices of the training samples.
 
         The last is smaller where the batches do not divide the samples.
         """
-        cut = slice(self.skipped, self.max_samples)
-        drawn = draw_fed(len(self.train_labels), self.fed, cut, self.seed, self.views)
-        batches: Any = torch.from_numpy(drawn).to(self.train_inputs.device).split(self.batch_size, dim=2)
+        part = slice(self.skipped, self.max_samples)
+        indices = sample_fed(len(self.train_labels), self.fed, part, self.seed, self.views)
+        batches: Any = torch.from_numpy(indices).to(self.train_inputs.device).split(self.batch_size, dim=2)
         return DataLoader(batches, batch_size=None, collate_fn=lambda batch: self._gather(*batch))
 
-    def _gather(self, places: Tensor, chosen: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        return self.train_inputs[chosen], self.train_labels[places], places
+    def _gather(self, samples: Tensor, views: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        return self.train_inputs[views], self.train_labels[samples], samples
 
     def val_dataloader(self) -> DataLoader[ValidationSet]:
-        """Feed the validation set as a whole, which gives its chunks as often as it is evaluated."""
+        """Return a loader of the whole validation set, which yields its chunks in every evaluation."""
         whole: Any = [ValidationSet(self.validation_inputs, self.validation_labels, self.validation_chunk)]
         return DataLoader(whole, batch_size=None)
 

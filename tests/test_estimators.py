@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import headstart
 from headstart import modules
 from headstart.datamodules import CatsAndDogs, DrawnPets, PhotoSource
-from headstart.datamodules.draws import draw_ordering
+from headstart.datamodules.orderings import sample_ordering
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules.methods.catalogue import METHODS
 from headstart.tests.material.blank_figures import blank_figures
@@ -179,7 +179,7 @@ def require_same_as_trace(
 
     train, validation = source.train(), source.validation()
     fed, held = headstart.embed(train, backbone), headstart.embed(validation, backbone)
-    order = draw_ordering(len(train), 0, seed)
+    order = sample_ordering(len(train), 0, seed)
     for index, name in enumerate(curves.methods):
         if name == "baseline":
             continue

@@ -16,7 +16,7 @@ from torch.nn import functional
 from headstart import evaluate
 from headstart.callbacks import training
 from headstart.datamodules import ClassFolders
-from headstart.datamodules.draws import draw_seed
+from headstart.datamodules.orderings import sample_seed
 from headstart.datamodules.photo_batches import EpochBatches
 from headstart.evaluation.performances import performances
 from headstart.modules.method import draw_head
@@ -69,7 +69,7 @@ def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
             photos = {split: (backbone(pixels), labels) for split, (pixels, labels) in photos.items()}
         network = head
     network.train()
-    drawn = draw_seed(ordering, seed)
+    drawn = sample_seed(ordering, seed)
     batches = EpochBatches(24, BATCH, drawn)
     optimizer = torch.optim.AdamW(network.parameters(), lr=0.001, weight_decay=0.05)
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, 0.001, EPOCHS * 5, pct_start=3 / 15)

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from headstart import modules
-from headstart.datamodules import held_samples
+from headstart.datamodules import photo_data
 from headstart.datamodules.feature_stream import FeatureStream
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.sample_stream import SampleStream
@@ -46,7 +46,7 @@ def _stream(kind: type[SampleStream], orderings: int, backbone: Backbone) -> Sam
     stream.classes = tuple(str(label) for label in range(CLASSES))
     to_gpu(backbone)
     stream.backbone = backbone
-    stream._hold_on_device()
+    stream.move_samples(stream.device)
     return stream
 
 
@@ -64,7 +64,7 @@ def _draw(kind: type[SampleStream]) -> Any:
 def test_a_comparison_waits_for_nothing_but_its_counts(
     kind: type[SampleStream], inputs: str, orderings: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(held_samples, "_spare_bytes", lambda device: 10**9)
+    monkeypatch.setattr(photo_data, "_spare_bytes", lambda device: 10**9)
     # Once for each method, by numbers that are not there.
     monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
     # torch has no generator for a GPU that is not there.

@@ -10,8 +10,8 @@ import pytest
 import torch
 
 from headstart.datamodules import row_computation
-from headstart.datamodules.draws import draw_validation
 from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.orderings import sample_validation
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
@@ -88,7 +88,7 @@ def test_validation_sets_of_other_seeds_share_their_features(set_up: SetUp, comp
     parts = [set_up(FeatureStream, backbone=EMBEDDED, seed=seed, validation_size=7) for seed in range(3)]
     assert computed == ["training photos", "validation photos"]
     for seed, part in enumerate(parts):
-        places = draw_validation(whole.validation_labels.numpy(), 7, seed)
+        places = sample_validation(whole.validation_labels.numpy(), 7, seed)
         assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
     assert len({tuple(part.validation_inputs[:, 0].tolist()) for part in parts}) == 3
 

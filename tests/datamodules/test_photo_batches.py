@@ -11,8 +11,7 @@ import torch
 from PIL import Image
 
 from headstart.datamodules import ClassFolders
-from headstart.datamodules.photo_batches import PhotoBatches
-from headstart.datamodules.target_batches import TargetBatches
+from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.modules.networks.backbone import BackboneSpec
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.output.errors import UserError

@@ -13,7 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from headstart.datamodules.draws import draw_ordering, draw_views
+from headstart.datamodules.orderings import sample_ordering, sample_views
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork
@@ -212,7 +212,7 @@ def test_views_of_photos_are_fed(set_up: SetUp, photo_folder: Path, boundary: st
     assert stream.near_duplicates == plain.near_duplicates
     assert [stream.protocol()[key] for key in ("train_size", "views")] == [24, 4]
     assert stream.identity() == {**plain.identity(), "views": 4}
-    order, views = draw_ordering(24, 2, 0)[:20], draw_views(24, 2, 0, 4)[:20]
+    order, views = sample_ordering(24, 2, 0)[:20], sample_views(24, 2, 0, 4)[:20]
     assert set(views) == {0, 1, 2, 3}
     fed = [torch.cat(parts, 1)[0] for parts in zip(*stream.train_dataloader(), strict=True)]
     assert torch.equal(fed[0], stream.train_inputs[order + 24 * views])

@@ -16,8 +16,8 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from headstart.datamodules.draws import draw_ordering, draw_validation
 from headstart.datamodules.feature_stream import FeatureStream
+from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.datamodules.photo_stream import PhotoStream
 from headstart.datamodules.photos.class_folders import ClassFolders
 from headstart.datamodules.sample_stream import SampleStream
@@ -46,7 +46,7 @@ def test_stream_is_the_first_samples_of_every_ordering(set_up: SetUp, batch_size
     inputs, labels = fed(stream)
     assert inputs.shape[:2] == labels.shape == (3, 20)
     for row, ordering in enumerate((2, 3, 4)):
-        places = draw_ordering(24, ordering, seed=5)[:20]
+        places = sample_ordering(24, ordering, seed=5)[:20]
         assert torch.equal(inputs[row], stream.train_inputs[places])
         assert torch.equal(labels[row], stream.train_labels[places])
 
@@ -75,7 +75,7 @@ def test_start_is_drawn_by_the_seed_alone(set_up: SetUp) -> None:
 def test_validation_part(set_up: SetUp, kind: type[SampleStream]) -> None:
     whole = set_up(kind, orderings=1, seed=3)
     part = set_up(kind, orderings=1, seed=3, validation_size=7)
-    places = draw_validation(whole.validation_labels.numpy(), 7, seed=3)
+    places = sample_validation(whole.validation_labels.numpy(), 7, seed=3)
     assert torch.equal(part.validation_inputs, whole.validation_inputs[places])
     assert torch.equal(part.validation_labels, whole.validation_labels[places])
     assert part.protocol()["validation_size"] == 7
@@ -224,9 +224,9 @@ def test_samples_are_moved_to_the_device_once_where_they_fit(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     stream = set_up(kind, orderings=1)
-    monkeypatch.setattr("headstart.datamodules.held_samples._spare_bytes", lambda device: spare)
+    monkeypatch.setattr("headstart.datamodules.photo_data._spare_bytes", lambda device: spare)
     monkeypatch.setattr(kind, "device", torch.device("meta"))
-    stream._hold_on_device()
+    stream.move_samples(stream.device)
     assert ("every batch is copied" in capsys.readouterr().out) == (device == "cpu")
     assert {str(part.device) for batch in stream.train_dataloader() for part in batch} == {device}
     assert {str(part.device) for whole in stream.val_dataloader() for chunk in whole for part in chunk} == {device}

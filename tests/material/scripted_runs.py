@@ -18,7 +18,7 @@ from torch.utils.data import DataLoader
 
 from headstart.callbacks import ComparisonRun, SampleEfficiency
 from headstart.callbacks.measurement import measure
-from headstart.datamodules.held_samples import ValidationSet
+from headstart.datamodules.sample_stream import ValidationSet
 from headstart.metrics.sample_efficiency.curves import Curves
 from headstart.modules.comparison import Comparison
 from headstart.modules.method import Method, Start

@@ -1,0 +1,115 @@
+"""Which samples are fed and in what order: seeded orderings, views, epochs and parts of the validation set."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+# The third numbers of the generators' seeds keep these apart from each other, from the orderings and from the heads.
+VALIDATION, VIEWS, EPOCHS, REPETITIONS = 1, 3, 4, 6
+
+
+def sample_ordering(samples: int, ordering: int, seed: int) -> NDArray[np.int64]:
+    """Return one order of the training samples.
+
+    Args:
+        samples: Number of training samples.
+        ordering: Which ordering, from 0; it does not depend on which others are in use.
+        seed: Seed of the comparison.
+
+    Returns:
+        A permutation, `[samples]`.
+    """
+    return np.random.default_rng((seed, ordering)).permutation(samples)
+
+
+def sample_views(samples: int, ordering: int, seed: int, views: int) -> NDArray[np.int64]:
+    """Return which view of each training sample an ordering feeds.
+
+    Args:
+        samples: Number of training samples.
+        ordering: Which ordering, from 0; its views do not depend on which others are in use.
+        seed: Seed of the comparison.
+        views: Number of views of each sample.
+
+    Returns:
+        A view, from 0, for every position in the ordering, `[samples]`.
+    """
+    return np.random.default_rng((seed, ordering, VIEWS)).integers(views, size=samples)
+
+
+def sample_epoch(samples: int, epoch: int, seed: int) -> NDArray[np.int64]:
+    """Return the order of the training samples in one epoch of plain training.
+
+    Args:
+        samples: Number of training samples.
+        epoch: Which epoch, from 0; its order does not depend on earlier ones, so that training may go on from any.
+        seed: Seed of the training.
+
+    Returns:
+        A permutation, `[samples]`.
+    """
+    return np.random.default_rng((seed, epoch, EPOCHS)).permutation(samples)
+
+
+def sample_fed(samples: int, orderings: Sequence[int], part: slice, seed: int, views: int) -> NDArray[np.int64]:
+    """Return what several orderings feed.
+
+    Args:
+        samples: Number of training samples.
+        orderings: Which orderings.
+        part: Which part of each is fed.
+        seed: Seed of the comparison.
+        views: Number of views of each sample, which lie one after the other as the samples do.
+
+    Returns:
+        Indices of the samples, and of the views that are fed of them, `[2, orderings, fed]`.
+    """
+    fed = np.empty((2, len(orderings), len(range(samples)[part])), dtype=np.int64)
+    for number, order, view in zip(orderings, *fed, strict=True):
+        order[:] = sample_ordering(samples, number, seed)[part]
+        view[:] = order
+        if views > 1:
+            view += samples * sample_views(samples, number, seed, views)[part]
+    return fed
+
+
+def sample_validation(
+    labels: NDArray[np.int64], size: int, seed: int, without: Collection[int] = ()
+) -> NDArray[np.int64]:
+    """Sample a part of the validation photos that has its share of every class, and one photo of each at least.
+
+    A part of a larger size holds every smaller one of the same seed. The shares are those of A. Sainte-Laguë, "La
+    représentation proportionnelle et la méthode des moindres carrés", Annales scientifiques de l'École Normale
+    Supérieure, 1910: photo k of a class of n photos, from 0, ranks by n / (2 k + 1).
+
+    Args:
+        labels: Class of every validation photo, `[samples]`.
+        size: Size of the part, at least the number of classes.
+        seed: Seed of the comparison.
+        without: Indices of unusable photos, which the next photos of their classes replace.
+
+    Returns:
+        Indices in ascending order, `[size]`, fewer where too many photos are unusable.
+    """
+    order = np.random.default_rng((seed, 0, VALIDATION)).permutation(len(labels))
+    order = order[~np.isin(order, list(without))]
+
+    ranks = np.empty(len(order))
+    for label, count in enumerate(np.bincount(labels)):
+        of_class = labels[order] == label
+        ranks[of_class] = (2 * np.arange(of_class.sum()) + 1) / count
+        ranks[np.flatnonzero(of_class)[:1]] = 0
+    return np.sort(order[np.argsort(ranks, kind="stable")[:size]])
+
+
+def sample_seed(ordering: int, seed: int) -> int:
+    """Return the seed of one ordering of fine-tuning by many epochs.
+
+    Args:
+        ordering: Which ordering, from 0; its seed does not depend on which others are in use.
+        seed: Seed of the run.
+    """
+    return int(np.random.default_rng((seed, ordering, REPETITIONS)).integers(2**62))
