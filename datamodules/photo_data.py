@@ -194,5 +194,5 @@ def digest_splits(train: Photos, validation: Photos) -> dict[str, str]:
 
 
 def _spare_bytes(device: torch.device) -> float:
-    """Return how many bytes of a device samples may fill: half of the free memory of a GPU, whose rest is for training."""
+    """Return how many bytes of a device samples may fill: half of the free ones of a GPU, which training needs too."""
     return torch.cuda.mem_get_info(device)[0] / 2 if device.type == "cuda" else math.inf

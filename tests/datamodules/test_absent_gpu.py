@@ -68,7 +68,8 @@ def test_a_comparison_waits_for_nothing_but_its_counts(
     # Once for each method, by numbers that are not there.
     monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
     # torch has no generator for a GPU that is not there.
-    monkeypatch.setattr(modules.comparison, "GlobalGenerators", lambda *_: SimpleNamespace(in_use=nullcontext))
+    generators = SimpleNamespace(in_use=nullcontext, fingerprint=lambda: "")
+    monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
     names = [name for name, method in METHODS.items() if inputs in method.inputs and name not in WAIT]
     comparison = Comparison(
         modules.GradientDescent(), {name: getattr(modules, name)(**OPTIONS.get(name, {})) for name in names}
@@ -110,6 +111,9 @@ def test_a_copy_waits_from_memory_that_is_not_pinned(source: Any, target: Any, n
 
 def test_a_folded_tail_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FoldedNetwork, "verify", lambda *_: None)
+    # torch has no generator for a GPU that is not there.
+    generators = SimpleNamespace(in_use=nullcontext, fingerprint=lambda: "")
+    monkeypatch.setattr(modules.method_state, "GlobalGenerators", lambda *_: generators)
     backbone = build_cut("mobilenet_v2", {"width_mult": 0.35})
     parts = cut(backbone, "features.14")
     # In full precision: torch casts automatically on devices that are there alone.
