@@ -1,1 +1,1 @@
-"""Rows on disk, computed once: no other package of this project is imported here, nor torch."""
+"""Rows and traces on disk, computed once; only `output` is imported here, and no torch."""

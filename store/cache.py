@@ -1,4 +1,4 @@
-"""Where downloads and computed features are kept."""
+"""The folder of downloads and computed features."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from platformdirs import user_cache_dir
 
 
 def cache_folder(chosen: str | None = None) -> Path:
-    """Choose the cache folder; it need not exist yet.
+    """Return the cache folder, which need not exist.
 
     Args:
         chosen: The folder that the user named, if any.

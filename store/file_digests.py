@@ -1,11 +1,11 @@
-"""Digests of files, which are read again only where they have changed."""
+"""Digests of files, which are read again only if they have changed."""
 
 from __future__ import annotations
 
 import os
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -16,19 +16,17 @@ FILE = "file_digests.sqlite"
 PATIENCE_SECONDS = 10
 # A file that was written so shortly before it was read may be written again within the resolution of its time.
 SETTLED_NANOSECONDS = 2 * 10**9
-# SQLite takes this many values in one statement wherever it was built.
-VALUES = 900
 
 
 def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
     """Digest the bytes of files, side by side.
 
-    A digest that is remembered counts as long as the file's size, times and place on the disk are what they were. Where
-    nothing can be remembered, files are read.
+    A stored digest counts as long as the file's size, times and position on the disk are the same. If the cache cannot
+    be used, all files are read.
 
     Args:
         paths: The files.
-        cache: Folder that remembers their digests; None to read them all.
+        cache: Folder that stores their digests; None to read all files.
 
     Returns:
         Their SHA-256, hexadecimal.
@@ -36,32 +34,31 @@ def digest_files(paths: Sequence[Path], cache: Path | None) -> list[str]:
     Raises:
         UserError: One of them cannot be read.
     """
-    keys = [os.fsencode(path.absolute()) for path in paths]
     began = time.time_ns()
     with ThreadPoolExecutor() as pool:
-        states = list(pool.map(_state_of, paths))
-        known = _recall(cache, keys) if cache is not None else {}
-        found = {}
-        for key, state in zip(keys, states, strict=True):
-            remembered, digest = known.get(key, ("", ""))
-            if state and state == remembered:
-                found[key] = digest
-        missing = {key: path for key, path in zip(keys, paths, strict=True) if key not in found}
-        found |= zip(missing, pool.map(digest_file, missing.values()), strict=True)
-    if cache is not None and missing:
+        states = dict(zip(paths, pool.map(_state_of, paths), strict=True))
+        stored = _load(cache, states) if cache is not None else {}
+        missing = [path for path in states if path not in stored]
+        computed = dict(zip(missing, pool.map(digest_file, missing), strict=True))
+
+    if cache is not None and computed:
         settled = began - SETTLED_NANOSECONDS
         rows = [
-            (key, state, found[key])
-            for key, path, state in zip(keys, paths, states, strict=True)
-            # Not where it was changed while it was read.
-            if key in missing and _last_change(state) < settled and state == _state_of(path)
+            (_key(path), states[path], digest)
+            for path, digest in computed.items()
+            # A file that changed while it was read is not stored.
+            if _last_change(states[path]) < settled and states[path] == _state_of(path)
         ]
-        _remember(cache, rows)
-    return [found[key] for key in keys]
+        _save(cache, rows)
+    return [stored.get(path) or computed[path] for path in paths]
+
+
+def _key(path: Path) -> bytes:
+    return os.fsencode(path.absolute())
 
 
 def _state_of(path: Path) -> str:
-    """Give what changes whenever a file does; nothing where there is none, which is said when it is read."""
+    """Return a text that changes whenever a file does; empty if it is missing, which is an error when it is read."""
     try:
         state = path.stat()
     except OSError:
@@ -73,19 +70,18 @@ def _last_change(state: str) -> int:
     return max(map(int, state.split()[3:]), default=0)
 
 
-def _recall(cache: Path, keys: Sequence[bytes]) -> dict[bytes, tuple[str, str]]:
+def _load(cache: Path, states: Mapping[Path, str]) -> dict[Path, str]:
+    """Return the stored digests of files that have not changed."""
+    stored = {}
     with suppress(sqlite3.Error), _opened(cache, "?mode=ro") as base:
-        known = {}
-        for first in range(0, len(keys), VALUES):
-            part = keys[first : first + VALUES]
-            places = ", ".join("?" * len(part))
-            for key, state, digest in base.execute(f"SELECT * FROM digests WHERE path IN ({places})", part):
-                known[key] = state, digest
-        return known
-    return {}
+        for path, state in states.items():
+            row = base.execute("SELECT state, digest FROM digests WHERE path = ?", [_key(path)]).fetchone()
+            if row is not None and state and row[0] == state:
+                stored[path] = row[1]
+    return stored
 
 
-def _remember(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
+def _save(cache: Path, rows: Sequence[tuple[bytes, str, str]]) -> None:
     with suppress(sqlite3.Error, OSError):
         cache.mkdir(parents=True, exist_ok=True)
         with _opened(cache) as base:
@@ -98,6 +94,8 @@ def _opened(cache: Path, mode: str = "") -> Iterator[sqlite3.Connection]:
     """Open the database for one transaction."""
     path = (cache / FILE).absolute()
     if path.exists() and not path.is_file():
-        raise sqlite3.OperationalError("a pipe would be waited for")
+        raise sqlite3.OperationalError("reading from a pipe would wait forever")
     with closing(sqlite3.connect(path.as_uri() + mode, uri=True, timeout=PATIENCE_SECONDS)) as base, base:
+        # Many rows are read under one lock.
+        base.execute("BEGIN")
         yield base

@@ -1,4 +1,4 @@
-"""Numbers that later measurements of the same thing are held to."""
+"""Numbers whose first measurement counts."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from headstart.store.segments import explain_os_errors
 
 
 def first_measured(folder: Path, key: Mapping[str, Any], number: int) -> int:
-    """Give the number that was measured first, and keep this one where there was none.
+    """Return the number that was measured first; store this one if it is the first.
 
     Args:
         folder: Folder of such numbers, created where it is missing.
-        key: What was measured; JSON values.
-        number: What was measured now.
+        key: Everything that identifies the number; JSON values.
+        number: The number as it was measured now.
 
     Returns:
-        What was measured first; the number itself where what was kept cannot be read.
+        The stored number; this one if none can be read.
 
     Raises:
         StoreError: The number cannot be written.
     """
     path = folder / f"{digest_of(key)}.json"
     try:
-        # A pipe would have whoever reads it wait.
+        # Reading from a pipe would wait forever.
         return int(json.loads(path.read_text() if path.is_file() else "")["number"])
     except (OSError, ValueError, TypeError, KeyError, OverflowError):
         text = json.dumps({"number": number, "key": dict(key)}) + "\n"

@@ -1,4 +1,4 @@
-"""A name for JSON values by their content: of a table's key, or of what determines a trace."""
+"""Digests of JSON values, such as a table's key or everything that determines a trace."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Any
 
 
 def digest_of(values: Mapping[str, Any]) -> str:
-    """Digest JSON values: the same for those that JSON gives back alike.
+    """Return a digest that is the same for values that are the same in JSON.
 
     Args:
-        values: JSON values; tuples and lists are the same, and the order of keys has no part in it.
+        values: JSON values; tuples equal lists, and the order of keys does not matter.
 
     Returns:
         64 hexadecimal digits.
     """
-    # As JSON gives it back, so that a key that is a number and one that is its text are the same.
+    # As JSON reads it again, where a number that is a key becomes a text.
     plain = json.loads(json.dumps(values))
     return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()

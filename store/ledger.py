@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 import numpy as np
 from filelock import FileLock, Timeout
@@ -28,8 +28,6 @@ HOLDERS = "holders"
 TOLD = "told"
 # Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
 PATIENCE_SECONDS = 60
-# Every build of SQLite accepts so many values in one statement.
-VALUES = 900
 
 TABLES = """
 CREATE TABLE IF NOT EXISTS origins (digest TEXT PRIMARY KEY, document TEXT NOT NULL);
@@ -43,6 +41,7 @@ CREATE TABLE IF NOT EXISTS claims (
     PRIMARY KEY (stream, method, ordering)
 );
 """
+IS_KEY = "stream = ? AND method = ? AND ordering = ?"
 
 
 class LedgerError(OSError):
@@ -165,23 +164,27 @@ class LedgerFile:
         Args:
             keys: The traces; missing ones are left out.
         """
-        orderings: dict[tuple[str, str], list[int]] = {}
-        for key in keys:
-            orderings.setdefault((key.stream, key.method), []).append(key.ordering)
-
+        statement = f"SELECT correct, diverged, open FROM traces WHERE {IS_KEY}"
         traces: dict[TraceKey, Trace] = {}
-        with self._errors():
-            for (stream, method), numbers in orderings.items():
-                for part in (numbers[start : start + VALUES] for start in range(0, len(numbers), VALUES)):
-                    rows = self._base.execute(
-                        "SELECT ordering, correct, diverged, open FROM traces WHERE stream = ? AND method = ? "
-                        f"AND ordering IN ({', '.join('?' * len(part))})",
-                        [stream, method, *part],
-                    )
-                    for ordering, correct, diverged, is_open in rows:
-                        counts = np.frombuffer(correct, dtype="<i4").astype(np.int64)
-                        traces[TraceKey(stream, method, ordering)] = Trace(counts, diverged, bool(is_open))
+        with self._transaction("DEFERRED"):
+            for key in keys:
+                for correct, diverged, is_open in self._base.execute(statement, astuple(key)):
+                    counts = np.frombuffer(correct, dtype="<i4").astype(np.int64)
+                    traces[key] = Trace(counts, diverged, bool(is_open))
         return traces
+
+    @contextmanager
+    def _transaction(self, kind: Literal["DEFERRED", "IMMEDIATE"] = "IMMEDIATE") -> Iterator[None]:
+        with self._errors():
+            self._base.execute(f"BEGIN {kind}")
+            try:
+                yield
+                self._base.execute("COMMIT")
+            except BaseException:
+                # On a full disk SQLite has undone it already.
+                if self._base.in_transaction:
+                    self._base.execute("ROLLBACK")
+                raise
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -310,9 +313,7 @@ class Ledger(LedgerFile):
             for key in wanted:
                 row = astuple(key)
                 self._base.execute("INSERT OR IGNORE INTO claims VALUES (?, ?, ?, ?)", (*row, self._holder))
-                (holder,) = self._base.execute(
-                    "SELECT holder FROM claims WHERE stream = ? AND method = ? AND ordering = ?", row
-                ).fetchone()
+                (holder,) = self._base.execute(f"SELECT holder FROM claims WHERE {IS_KEY}", row).fetchone()
                 if holder != self._holder:
                     held[key] = holder.rpartition("-")[0]
         return held
@@ -325,9 +326,7 @@ class Ledger(LedgerFile):
         """
         rows = [(*astuple(key), self._holder) for key in keys]
         with self._transaction():
-            self._base.executemany(
-                "DELETE FROM claims WHERE stream = ? AND method = ? AND ordering = ? AND holder = ?", rows
-            )
+            self._base.executemany(f"DELETE FROM claims WHERE {IS_KEY} AND holder = ?", rows)
 
     def _holder_file(self, holder: str) -> Path:
         return self.folder / HOLDERS / f"{holder}.lock"
@@ -343,16 +342,3 @@ class Ledger(LedgerFile):
         except Timeout:
             return True
         return False
-
-    @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        with self._errors():
-            self._base.execute("BEGIN IMMEDIATE")
-            try:
-                yield
-                self._base.execute("COMMIT")
-            except BaseException:
-                # On a full disk SQLite has undone it already.
-                if self._base.in_transaction:
-                    self._base.execute("ROLLBACK")
-                raise

@@ -1,4 +1,4 @@
-"""A store of rows on disk that are found by name, and computed only where they are missing."""
+"""Rows on disk that are found by name, and computed only if they are missing."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class StoredRows:
     """Rows of one table.
 
     Attributes:
-        rows: `[names, ...]` in the order of the names. Memory-mapped where they follow each other in one segment;
-            what is written to them does not reach the disk.
-        notes: What the source noted of all rows.
-        remarks: What it noted of single rows, by their places, ascending.
+        rows: `[names, ...]` in the order of the names. Memory-mapped if they follow each other in one segment; changes
+            do not reach the disk.
+        notes: Notes of the source on all rows.
+        remarks: Remarks of the source on single rows, by their indices, ascending.
         computed: Number of rows that this call computed.
     """
 
@@ -49,25 +49,25 @@ class StoredRows:
 class RowStore:
     """Tables on disk whose rows are computed once each, however requests for them overlap.
 
-    A table is a folder named by the digest of its key, of segments, one for the rows that one call computed. Rows are
-    there as soon as they are written, and stay where the computation is cut off. Their digests are checked before they
-    are used, so that altered ones are noticed and computed again. Processes wait for each other only where one of them
-    is computing rows that another wants, and for those rows alone.
+    A table is a folder, named by the digest of its key, of segments, each with the rows that one call computed. Rows
+    can be read as soon as they are written, also if the computation is cut off. Their digests are checked before they
+    are used, so altered rows are computed again. A process waits for another one only while that computes rows that it
+    needs.
 
     Args:
-        folder: Folder of the store, created where rows are missing in it.
+        folder: Folder of the store, created when rows are written.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def get(self, key: Mapping[str, Any], names: Sequence[str], source: Compute) -> StoredRows:
-        """Give rows of a table, after computing those that are missing or damaged.
+        """Return rows of a table, after computing those that are missing or damaged.
 
         Args:
             key: Everything that all rows of the table depend on; JSON values.
-            names: What one row depends on besides, such as the digest of a file; a name may come more than once.
-            source: Gives what computes rows, from their places in `names`; not called where no row is missing.
+            names: What one row depends on besides, such as the digest of a file; a name may occur more than once.
+            source: Returns the source of rows, from their indices in `names`; not called if no row is missing.
 
         Returns:
             The rows.
@@ -81,22 +81,24 @@ class RowStore:
         table = self.folder / digest_of(key)
         computed = 0
         damaged: set[Path] = set()
+
         while True:
             with explain_os_errors(table, "read"):
                 segments = _open_checked(table, set(names), damaged)
                 missing = _missing(names, {name for segment in segments for name in segment.names})
                 if not missing:
                     return _gather(names, segments, computed)
+
             with explain_os_errors(table, "written"):
-                writer, places, other = _share(table, key, names, missing, damaged)
+                writer, indices, other = _share(table, key, names, missing, damaged)
             if writer is not None:
                 with writer:
-                    computed += len(places)
+                    computed += len(indices)
                     if computed > len(set(names)):
                         raise ValueError(
                             "the source contradicts itself: its rows came with other notes or another shape"
                         )
-                    writer.write(source(places))
+                    writer.write(source(indices))
             elif other is not None:
                 log.warning("another process is computing the same rows in %s; waiting for it", table)
                 with explain_os_errors(table, "written"):
@@ -104,7 +106,7 @@ class RowStore:
 
 
 def _open_checked(table: Path, wanted: set[str], damaged: set[Path]) -> list[Segment]:
-    """Open the segments whose wanted rows are what was written; damaged ones are dropped and remembered."""
+    """Open the segments whose wanted rows are intact; damaged segments are removed, and added to `damaged`."""
     checked = []
     for segment in _of_one_origin(open_segments(table, damaged)):
         try:
@@ -117,53 +119,57 @@ def _open_checked(table: Path, wanted: set[str], damaged: set[Path]) -> list[Seg
 
 
 def _of_one_origin(segments: list[Segment]) -> list[Segment]:
-    """Leave the segments with rows that agree with the newest: what a key names may have changed since older ones."""
+    """Return the segments with rows of the same origin as the newest, because older ones may be outdated."""
     filled = [segment for segment in segments if segment.names]
     return [segment for segment in filled if segment.origin == filled[-1].origin]
 
 
-def _missing(names: Sequence[str], there: set[str]) -> list[int]:
-    """Give the place of the first occurrence of every name that is not there, in order."""
-    places = {name: place for place, name in reversed(list(enumerate(names))) if name not in there}
-    return sorted(places.values())
+def _missing(names: Sequence[str], stored: set[str]) -> list[int]:
+    """Return the index of the first occurrence of every name that is not stored, in order."""
+    first = {name: index for index, name in reversed(list(enumerate(names))) if name not in stored}
+    return sorted(first.values())
 
 
 def _share(
     table: Path, key: Mapping[str, Any], names: Sequence[str], missing: list[int], damaged: set[Path]
 ) -> tuple[SegmentWriter | None, list[int], Segment | None]:
-    """Take those of the missing rows that nobody else is computing; else say whom to wait for, if there is still one.
+    """Begin a segment of the missing rows that no other process is computing; else find one to wait for, if any.
 
-    The lock is held for as long as it takes to read the journals.
+    Returns:
+        What writes the rows, their indices, and a segment of another process with some of the missing rows.
     """
     table.mkdir(parents=True, exist_ok=True)
+    # The lock is held only while journals are read.
     with FileLock(table / "lock"):
         busy = {segment.path for segment in open_segments(table, damaged) if segment.is_being_written()}
-        # Read only now: the journal of one that is not being written any more is whole.
+        # Read again, because the journal of a segment that is no longer being written is complete only now.
         segments = open_segments(table, damaged)
         taken = {name for segment in _of_one_origin(segments) for name in segment.names}
         other = None
         for segment in segments:
             if segment.path in busy:
                 taken.update(segment.promised)
-                if any(names[place] in segment.promised for place in missing):
+                if any(names[index] in segment.promised for index in missing):
                     other = segment
             elif not segment.names:
                 drop(segment.path)
-        places = [place for place in missing if names[place] not in taken]
-        return SegmentWriter(table, key, [names[i] for i in places]) if places else None, places, other
+
+        free = [index for index in missing if names[index] not in taken]
+        return SegmentWriter(table, key, [names[index] for index in free]) if free else None, free, other
 
 
 def _gather(names: Sequence[str], segments: list[Segment], computed: int) -> StoredRows:
-    """Bring the rows into the order of the names, without a copy where they lie in it already."""
-    places = {name: (owner, row) for owner, segment in enumerate(segments) for row, name in enumerate(segment.names)}
-    owners, rows = np.array([places[name] for name in names]).T
-    remarks = {name: remark for segment in segments for name, remark in segment.remarks.items()}
-    found = {place: remarks[name] for place, name in enumerate(names) if name in remarks}
+    """Return the rows in the order of the names, without a copy if they are stored in that order."""
+    positions = {name: (owner, row) for owner, segment in enumerate(segments) for row, name in enumerate(segment.names)}
+    owners, rows = np.array([positions[name] for name in names]).T
+    all_remarks = {name: remark for segment in segments for name, remark in segment.remarks.items()}
+    remarks = {index: all_remarks[name] for index, name in enumerate(names) if name in all_remarks}
     notes, first = segments[owners[0]].origin["notes"], segments[owners[0]].rows
+
     if (owners == owners[0]).all() and (np.diff(rows) == 1).all():
-        return StoredRows(first[rows[0] : rows[0] + len(names)], notes, found, computed)
+        return StoredRows(first[rows[0] : rows[0] + len(names)], notes, remarks, computed)
     gathered = np.empty((len(names), *first.shape[1:]), first.dtype)
     for owner in np.unique(owners):
         mine = owners == owner
         gathered[mine] = segments[owner].rows[rows[mine]]
-    return StoredRows(gathered, notes, found, computed)
+    return StoredRows(gathered, notes, remarks, computed)

@@ -1,9 +1,8 @@
 """Segments of a table of rows: each written by one process, chunk after chunk, and read by any number of others.
 
-A segment is two files: the rows as they are in memory, and a journal. The journal's first line names the rows that are
-to come; the second says what all of them agree in; every further line stands for a chunk of rows that is there, with a
-digest of it. A line is written after the rows that it stands for, so that whatever ends the writing, what the journal
-says is there.
+A segment is two files: the rows as they are in memory, and a journal. The journal's first line names the rows to come;
+the second has the values that all of them share; every further line stands for a chunk of written rows, and has their
+digest. A line is written after its rows, so the rows of every line exist however the writing ends.
 """
 
 from __future__ import annotations
@@ -27,10 +26,12 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from headstart.output.files import replacing
+
 log = logging.getLogger(__name__)
 
 JOURNAL, ROWS, LOCK, CHECKED = ".journal", ".rows", ".lock", ".checked"
-# A file that was written so short a time ago may change again without another time of change.
+# A file that was written so shortly ago may change again within the resolution of its time.
 SETTLED = 2_000_000_000
 
 
@@ -39,29 +40,29 @@ class StoreError(OSError):
 
 
 class DamagedError(ValueError):
-    """A segment is not what was written."""
+    """A segment differs from what was written."""
 
 
 class RowSource(Protocol):
-    """What computes rows, chunk by chunk."""
+    """Computes rows, chunk by chunk."""
 
     def __len__(self) -> int:
-        """Give the number of rows."""
+        """Return the number of rows."""
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
         """Compute the rows, in chunks `[rows of the chunk, ...]` in order."""
 
     @property
     def notes(self) -> dict[str, Any]:
-        """What is to be kept of all rows, known once the first chunk is; JSON values."""
+        """Notes on all rows, known with the first chunk; JSON values."""
 
     @property
     def remarks(self) -> Mapping[int, str]:
-        """What is to be kept of single rows, by their places, known once their chunk is."""
+        """Remarks on single rows, by their indices, known with their chunk."""
 
 
 class Chunk(NamedTuple):
-    """Rows that were written together: the places of the first and behind the last, remarks by name, and the digest."""
+    """Rows that were written together: the first index, the end index, remarks by name, and the digest."""
 
     first: int
     end: int
@@ -76,91 +77,97 @@ class Segment:
         journal: The journal's file.
 
     Attributes:
-        promised: What each row is found by that is or was to be written.
-        names: Those of the rows that are there.
-        origin: What all rows agree in, the `form` (type and shape of one) and the `notes` of their source.
-        chunks: The rows that are there.
+        promised: Names of all rows, also of those that are or were still to be written.
+        names: Names of the written rows.
+        origin: Values that all rows share, the `form` (type and shape of one) and the `notes` of their source.
+        chunks: The written rows.
 
     Raises:
-        DamagedError: It is not what was written.
+        DamagedError: It differs from what was written.
         OSError: It cannot be read at the moment.
     """
 
     def __init__(self, journal: Path) -> None:
         self.path = journal
         state = _state_of(journal)
-        # What follows the last line break is being written, or was cut off.
+        # An incomplete last line is being written, or was cut off.
         lines = journal.read_bytes().split(b"\n")[:-1]
         self.state = [state, _state_of(journal.with_suffix(ROWS))]
+
         try:
-            head, *said = map(json.loads, lines)
+            head, *others = map(json.loads, lines)
             self.promised: list[str] = head["names"]
-            self.origin: dict[str, Any] = said[0] if said else {"form": ["|u1", []], "notes": {}}
+            self.origin: dict[str, Any] = others[0] if others else {"form": ["|u1", []], "notes": {}}
             self.chunks: list[Chunk] = []
             end = 0
-            for chunk in said[1:]:
+            for chunk in others[1:]:
                 first, end = end, end + chunk["count"]
                 self.chunks.append(Chunk(first, end, chunk["remarks"], chunk["sha256"]))
+
             self.names = self.promised[:end]
             kind, shape = self.origin["form"]
             self.dtype, self.shape = np.dtype(kind), (end, *shape)
             self.row_bytes = self.dtype.itemsize * math.prod(shape)
         except MemoryError:
             raise
-        except Exception as error:  # what is damaged raises errors of many unrelated kinds
+        except Exception as error:  # a damaged file raises errors of many unrelated kinds
             raise DamagedError(repr(error)) from error
         if end * self.row_bytes > self.state[1][0]:
             raise DamagedError("its rows are cut off")
 
     @cached_property
     def rows(self) -> NDArray[Any]:
-        """Memory-mapped array, `[rows, ...]`; what is written to it does not reach the disk."""
+        """Memory-mapped array, `[rows, ...]`; changes do not reach the disk."""
         return np.memmap(self.path.with_suffix(ROWS), self.dtype, "c", shape=self.shape)
 
     @property
     def remarks(self) -> dict[str, str]:
-        """What is noted of single rows, by name."""
+        """Remarks on single rows, by name."""
         return {name: remark for chunk in self.chunks for name, remark in chunk.remarks.items()}
 
     def check(self, wanted: set[str]) -> None:
-        """Compare the digests of the chunks that hold some rows; those of unchanged files are compared once.
+        """Check the digests of the chunks with wanted rows; those of unchanged files are checked once.
 
         Args:
             wanted: Names of the rows; other names do not matter.
 
         Raises:
-            DamagedError: A chunk is not what was written.
+            DamagedError: A chunk differs from what was written.
             OSError: The rows cannot be read at the moment.
         """
         checked = self._checked()
-        asked = [
-            c for c in self.chunks if c.first not in checked and not wanted.isdisjoint(self.names[c.first : c.end])
+        unchecked = [
+            chunk
+            for chunk in self.chunks
+            if chunk.first not in checked and not wanted.isdisjoint(self.names[chunk.first : chunk.end])
         ]
-        if not asked:
+        if not unchecked:
             return
+
         with self.path.with_suffix(ROWS).open("rb") as file:
-            for chunk in asked:
+            for chunk in unchecked:
                 file.seek(chunk.first * self.row_bytes)
                 content = file.read((chunk.end - chunk.first) * self.row_bytes)
                 if _digest(self.names[chunk.first : chunk.end], self.origin, chunk.remarks, content) != chunk.sha256:
                     raise DamagedError("altered")
+
         if time.time_ns() - max(time_of_change for _, time_of_change, _ in self.state) > SETTLED:
-            checked |= {chunk.first for chunk in asked}
+            checked |= {chunk.first for chunk in unchecked}
             # A cache that cannot be written is checked every time.
-            with suppress(OSError):
-                _write_whole(self.path.with_suffix(CHECKED), json.dumps([self.state, sorted(checked)]))
+            with suppress(OSError), replacing(self.path.with_suffix(CHECKED)) as partial:
+                partial.write_text(json.dumps([self.state, sorted(checked)]))
 
     def _checked(self) -> set[int]:
-        """Give the first rows of the chunks that were checked since the files changed."""
-        # Whatever else is in the file is as good as none.
+        """Return the first rows of the chunks that were checked since the files changed."""
+        # A damaged file counts as none.
         with suppress(OSError, ValueError, TypeError, RecursionError):
             _state_of(self.path.with_suffix(CHECKED))
-            state, places = json.loads(self.path.with_suffix(CHECKED).read_text())
-            return {chunk.first for chunk in self.chunks}.intersection(places) if state == self.state else set()
+            state, checked = json.loads(self.path.with_suffix(CHECKED).read_text())
+            return {chunk.first for chunk in self.chunks}.intersection(checked) if state == self.state else set()
         return set()
 
     def is_being_written(self) -> bool:
-        """Tell whether rows are still to come: not where the process that wrote them was ended."""
+        """Whether rows are still to come; not if the process that wrote them has ended."""
         return len(self.names) < len(self.promised) and not self.wait(0)
 
     def wait(self, seconds: float = -1) -> bool:
@@ -182,12 +189,12 @@ class Segment:
 
 
 class SegmentWriter:
-    """Writes a new segment. Until it is done, others see that it is to come, and wait for it.
+    """Writes a new segment. Other processes see which rows are to come, and wait for them.
 
     Args:
         table: The folder of the table.
-        key: Everything that all rows of the table depend on, for people who look for it.
-        names: What the rows are found by that are to come.
+        key: Everything that all rows of the table depend on, for readers of the journal.
+        names: Names of the rows to come.
 
     Raises:
         OSError: The folder cannot be written.
@@ -196,34 +203,35 @@ class SegmentWriter:
     def __init__(self, table: Path, key: Mapping[str, Any], names: Sequence[str]) -> None:
         self.names = names
         self.done = 0
-        # Segments in the order of their names are in that in which they were begun.
+        # The order of names is that in which segments were begun.
         self.path = table / f"{time.time_ns():020}-{secrets.token_hex(4)}{JOURNAL}"
         lock = FileLock(self.path.with_suffix(LOCK))
         with ExitStack() as files:
             files.callback(self._leave, lock)
             lock.acquire()
             self.rows = files.enter_context(self.path.with_suffix(ROWS).open("xb", buffering=0))
-            _write_whole(self.path, json.dumps({"key": dict(key), "names": list(names)}) + "\n")
+            with replacing(self.path) as partial:
+                partial.write_text(json.dumps({"key": dict(key), "names": list(names)}) + "\n")
             self.journal = files.enter_context(self.path.open("ab", buffering=0))
             self.files = files.pop_all()
 
     def __enter__(self) -> SegmentWriter:
-        """Begin."""
+        """Return the writer."""
         return self
 
     def __exit__(self, *exception: object) -> None:
-        """End; what is there stays."""
+        """End the segment, with the rows that are written."""
         self.files.close()
 
     def write(self, source: RowSource) -> None:
         """Compute the rows and write them.
 
         Args:
-            source: What computes the rows.
+            source: The source of the rows.
 
         Raises:
             StoreError: They cannot be written.
-            ValueError: The source gives more or fewer rows than were promised.
+            ValueError: The source yields more or fewer rows than were promised.
         """
         if len(source) != len(self.names):
             raise ValueError(f"the source was asked for {len(self.names)} rows and promises {len(source)}")
@@ -238,17 +246,17 @@ class SegmentWriter:
         names = list(self.names[self.done : end])
         remarks = {name: source.remarks[i] for i, name in enumerate(names, self.done) if i in source.remarks}
         origin = {"form": [rows.dtype.str, list(rows.shape[1:])], "notes": dict(source.notes)}
-        said: list[Any] = [] if self.done else [origin]
-        said.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
+        lines: list[Any] = [] if self.done else [origin]
+        lines.append({"count": len(rows), "remarks": remarks, "sha256": _digest(names, origin, remarks, rows.data)})
         _write_all(self.rows, rows.data.cast("B"))
-        _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in said).encode()))
+        _write_all(self.journal, memoryview("".join(json.dumps(line) + "\n" for line in lines).encode()))
         self.done = end
 
     def _leave(self, lock: FileLock) -> None:
         if not self.done:
             drop(self.path)
         elif self.done < len(self.names):
-            # A full disk may hold a part of the rows that the journal does not tell of.
+            # A full disk may hold a part of rows that the journal does not list.
             with suppress(OSError, DamagedError):
                 segment = Segment(self.path)
                 os.truncate(self.path.with_suffix(ROWS), len(segment.names) * segment.row_bytes)
@@ -257,14 +265,14 @@ class SegmentWriter:
 
 
 def open_segments(table: Path, without: Collection[Path] = ()) -> list[Segment]:
-    """Read the journals of a table, the oldest first, and drop damaged ones; rows are not read.
+    """Read the journals of a table, the oldest first, and remove damaged segments; rows are not read.
 
     Args:
         table: The folder of the table, which may be missing.
-        without: Journals that are passed over.
+        without: Journals that are left out.
 
     Returns:
-        The segments that have rows or are to have some.
+        The segments.
 
     Raises:
         OSError: The folder, or a journal, cannot be read at the moment.
@@ -274,26 +282,26 @@ def open_segments(table: Path, without: Collection[Path] = ()) -> list[Segment]:
             paths = sorted(Path(entry.path) for entry in entries if entry.name.endswith(JOURNAL) and entry.is_file())
     except FileNotFoundError:
         return []
-    found = []
+    segments = []
     for path in paths:
         if path not in without:
             try:
-                found.append(Segment(path))
+                segments.append(Segment(path))
             except DamagedError as error:
                 drop(path, error)
-    return found
+    return segments
 
 
 def drop(journal: Path, reason: Exception | None = None) -> None:
-    """Remove a segment, as far as that can be done.
+    """Remove a segment, as far as possible.
 
     Args:
         journal: Its journal.
-        reason: What is wrong with it, where something is.
+        reason: The damage, if there is any.
     """
     if reason is not None:
         log.warning("%s is damaged (%s); its rows are computed again", journal, reason)
-    # The journal last: what a kill leaves is found by it.
+    # The journal last, because the files that a killed process leaves are found by it.
     for suffix in (ROWS, CHECKED, JOURNAL):
         with suppress(OSError):
             journal.with_suffix(suffix).unlink(missing_ok=True)
@@ -301,7 +309,7 @@ def drop(journal: Path, reason: Exception | None = None) -> None:
 
 @contextmanager
 def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
-    """Say which file or folder an error of the system was about."""
+    """Raise errors of the system as a StoreError that names the file or folder."""
     try:
         yield
     except OSError as error:
@@ -309,7 +317,7 @@ def explain_os_errors(path: Path, verb: str) -> Iterator[None]:
 
 
 def _state_of(path: Path) -> list[int]:
-    """Give what changes whenever a file does."""
+    """Return values that change whenever a file does."""
     try:
         state = path.stat()
     except FileNotFoundError as error:
@@ -327,17 +335,7 @@ def _digest(
     return digest.hexdigest()
 
 
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file that is complete or not there."""
-    partial = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-    try:
-        partial.write_text(text)
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
 def _write_all(file: FileIO, content: memoryview) -> None:
-    # Without a buffer, which would be written once more when a full disk is left.
+    # Unbuffered: a buffer would be written once more when the file is closed, also on a full disk.
     while content:
         content = content[file.write(content) :]
