@@ -4,69 +4,44 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Discriminator, Field, Tag
+from pydantic import Field
 
 from headstart.contract import schema
-from headstart.contract.schema import (
-    AS_LIST,
-    ENTRIES,
-    LIST,
-    NAME,
-    OBJECT,
-    SUBMITTED,
-    VERSION,
-    Document,
-    ModelName,
-    OutputDim,
-    PlainSubmittedModel,
-    Side,
-    Stimulus,
-    form_of,
-)
+
+_Version = Annotated[Literal["1.0"], schema.VERSION]
 
 
 class ModelEntry(schema.ModelEntry):
     """How a model is loaded, and where its embedding is taken."""
 
     input_size: Annotated[
-        tuple[Side, Side], AS_LIST, Field(description="Height and width in pixels, both equal to preprocess.crop.")
+        tuple[schema.Side, schema.Side],
+        schema.AS_LIST,
+        Field(description="Height and width in pixels, both equal to preprocess.crop."),
     ]
-    output_dim: Annotated[OutputDim, Field(description="Width of the embedding.")]
+    output_dim: Annotated[schema.OutputDim, Field(description="Width of the embedding.")]
 
 
-class ModelRegistry(Document):
+class ModelRegistry(schema.Document):
     """The models that submissions are scored with."""
 
-    contract_version: Annotated[Literal["1.0"], VERSION] = "1.0"
-    models: Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES]
+    contract_version: _Version = "1.0"
+    models: schema.Entries[ModelEntry]
 
 
-class SubmittedModel(PlainSubmittedModel):
+class SubmittedModel(schema.PlainSubmittedModel):
     """The longer form of a submitted model, which must agree with the registry."""
 
 
-class BlueSubmission(Document):
+class BlueSubmission(schema.Document):
     """Models that a Blue Team takes for alike."""
 
-    contract_version: Annotated[Literal["1.0"], VERSION] = "1.0"
-    models: Annotated[
-        tuple[
-            Annotated[Annotated[ModelName, Tag(NAME)] | Annotated[SubmittedModel, Tag(OBJECT)], Discriminator(form_of)],
-            ...,
-        ],
-        AS_LIST,
-        SUBMITTED,
-    ]
+    contract_version: _Version = "1.0"
+    models: schema.SubmittedModels[SubmittedModel]
 
 
-class RedSubmission(Document):
+class RedSubmission(schema.Document):
     """Stimuli that a Red Team takes for telling models apart."""
 
-    contract_version: Annotated[Literal["1.0"], VERSION] = "1.0"
-    differentiating_images: Annotated[tuple[Stimulus, ...], AS_LIST, SUBMITTED]
-
-
-RegistryForm = Annotated[
-    Annotated[ModelRegistry, Tag(OBJECT)] | Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES, Tag(LIST)],
-    Discriminator(form_of),
-]
+    contract_version: _Version = "1.0"
+    differentiating_images: schema.SubmittedStimuli

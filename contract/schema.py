@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 T = TypeVar("T")
+EntryT = TypeVar("EntryT")
 
 CONTRACT_VERSION = "1.0"
 
@@ -210,45 +211,46 @@ def form_of(value: object) -> str:
     return forms.get(type(value), "another")
 
 
-ENTRIES = Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
-SUBMITTED = Field(
+_ENTRIES = Field(min_length=1, max_length=MAX_ENTRIES, description="Models of unique names.")
+_SUBMITTED = Field(
     min_length=MIN_ENTRIES,
     max_length=MAX_ENTRIES,
     description="At least two of the registry's models or the catalog's stimuli, none twice.",
     json_schema_extra={"uniqueItems": True},
 )
+# Types of both versions, by their forms of a model or a registry.
+Entries = Annotated[tuple[T, ...], AS_LIST, _ENTRIES]
+SubmittedModels = Annotated[
+    tuple[Annotated[Annotated[ModelName, Tag(NAME)] | Annotated[T, Tag(OBJECT)], Discriminator(form_of)], ...],
+    AS_LIST,
+    _SUBMITTED,
+]
+SubmittedStimuli = Annotated[tuple[Stimulus, ...], AS_LIST, _SUBMITTED]
+RegistryForm = Annotated[
+    Annotated[T, Tag(OBJECT)] | Annotated[tuple[EntryT, ...], AS_LIST, _ENTRIES, Tag(LIST)], Discriminator(form_of)
+]
 
 
 class ModelRegistry(Document):
     """The models that submissions are scored with."""
 
     contract_version: _Version = "1.1"
-    models: Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES]
-
-
-_SubmittedForm = Annotated[
-    Annotated[ModelName, Tag(NAME)] | Annotated[SubmittedModel, Tag(OBJECT)], Discriminator(form_of)
-]
+    models: Entries[ModelEntry]
 
 
 class BlueSubmission(Document):
     """Models that a Blue Team takes for alike."""
 
     contract_version: _Version = "1.1"
-    models: Annotated[tuple[_SubmittedForm, ...], AS_LIST, SUBMITTED]
+    models: SubmittedModels[SubmittedModel]
 
 
 class RedSubmission(Document):
     """Stimuli that a Red Team takes for telling models apart."""
 
     contract_version: _Version = "1.1"
-    differentiating_images: Annotated[tuple[Stimulus, ...], AS_LIST, SUBMITTED]
+    differentiating_images: SubmittedStimuli
 
-
-RegistryForm = Annotated[
-    Annotated[ModelRegistry, Tag(OBJECT)] | Annotated[tuple[ModelEntry, ...], AS_LIST, ENTRIES, Tag(LIST)],
-    Discriminator(form_of),
-]
 
 # One line of the catalog, which is JSON lines; it is the same in both versions.
 CATALOG_LINE: TypeAdapter[Stimulus] = TypeAdapter(Stimulus)

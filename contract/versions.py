@@ -12,14 +12,14 @@ from pydantic import TypeAdapter
 
 from headstart.contract import plain_forms, schema
 from headstart.contract.problems import Problem, short_json
-from headstart.contract.schema import CATALOG_LINE, Team, check_document
+from headstart.contract.schema import CATALOG_LINE, RegistryForm, Team, check_document
 
 Version = Literal["1.0", "1.1"]
 VERSIONS: tuple[Version, ...] = ("1.0", "1.1")
 
 REGISTRIES: dict[Version, TypeAdapter[Any]] = {
-    "1.0": TypeAdapter(plain_forms.RegistryForm),
-    "1.1": TypeAdapter(schema.RegistryForm),
+    "1.0": TypeAdapter(RegistryForm[plain_forms.ModelRegistry, plain_forms.ModelEntry]),
+    "1.1": TypeAdapter(RegistryForm[schema.ModelRegistry, schema.ModelEntry]),
 }
 SUBMISSIONS: dict[Version, dict[Team, TypeAdapter[Any]]] = {
     "1.0": {"blue": TypeAdapter(plain_forms.BlueSubmission), "red": TypeAdapter(plain_forms.RedSubmission)},

@@ -52,7 +52,7 @@ def show_login(request: Request, visitor: Visitor) -> Response:
 def log_in(request: Request, portal: PortalDependency, token: Annotated[str, Form()] = "") -> Response:
     """Store a token in the browser."""
     if find_team(portal.database, token.strip()) is None:
-        if not portal.rates.allow("mistakes", client_address(request)):
+        if not portal.allow("mistakes", client_address(request)):
             raise HTTPException(429, "Too many attempts within a minute; wait a little.", WAIT)
         return render(request, "login.html", None, status=401, wrong=True)
     response = RedirectResponse("/submissions", 303)

@@ -24,27 +24,6 @@ from headstart.portal.work.validation import Validator
 MISTAKES_PER_MINUTE = 20
 
 
-class Rates:
-    """Counts the requests of the last minute in this process.
-
-    Args:
-        per_minute: Allowed requests by their kind.
-    """
-
-    def __init__(self, **per_minute: int) -> None:
-        self._limiter = MovingWindowRateLimiter(MemoryStorage())
-        self._limits = {kind: parse(f"{count}/minute") for kind, count in per_minute.items()}
-
-    def allow(self, kind: str, client: str) -> bool:
-        """Count a request, and return whether it is within the limit.
-
-        Args:
-            kind: Kind of the request.
-            client: Address or team that sends it.
-        """
-        return self._limiter.hit(self._limits[kind], kind, client)
-
-
 class Portal:
     """The state of a running server.
 
@@ -68,11 +47,21 @@ class Portal:
         self.validator = Validator(registry_file, self.catalog_file, self.challenge)
         self.boards = Boards(self.challenge)
         self.metrics = Metrics()
-        self.rates = Rates(
-            submissions=int(settings.submissions_per_minute),
-            validations=int(settings.validations_per_minute),
-            mistakes=MISTAKES_PER_MINUTE,
-        )
+        self._limiter = MovingWindowRateLimiter(MemoryStorage())
+        self._limits = {
+            "submissions": parse(f"{settings.submissions_per_minute}/minute"),
+            "validations": parse(f"{settings.validations_per_minute}/minute"),
+            "mistakes": parse(f"{MISTAKES_PER_MINUTE}/minute"),
+        }
+
+    def allow(self, kind: str, client: str) -> bool:
+        """Count a request, and return whether it is within the limit of the last minute; in this process alone.
+
+        Args:
+            kind: `submissions`, `validations` or `mistakes`.
+            client: Address or team that sends it.
+        """
+        return self._limiter.hit(self._limits[kind], kind, client)
 
     def is_over(self) -> bool:
         """Whether the deadline has passed."""

@@ -12,14 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from headstart.contract.schema import Team as Track
 from headstart.portal.records.tables import TeamRow
 from headstart.portal.web.state import Portal
-from headstart.portal.work.intake import (
-    MAX_KEY_LENGTH,
-    ClosedError,
-    OtherDocumentError,
-    Receipt,
-    hand_in,
-    log_too_large,
-)
+from headstart.portal.work import intake
 from headstart.portal.work.validation import ValidatorError
 
 WAIT = {"Retry-After": "30"}
@@ -46,12 +39,12 @@ async def find_problems(portal: Portal, request: Request, track: Track, content:
     Raises:
         HTTPException: There are too many requests, the document is too large, or the validator is unavailable.
     """
-    if not portal.rates.allow("validations", client_address(request)):
+    if not portal.allow("validations", client_address(request)):
         raise HTTPException(429, "Too many documents within a minute; wait a little.", WAIT)
     return await _validate(portal, track, content, handed_in=False)
 
 
-async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, key: str) -> Receipt:
+async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, key: str) -> intake.Receipt:
     """Validate a document and hand it in.
 
     Args:
@@ -64,24 +57,24 @@ async def submit(portal: Portal, team: TeamRow, track: Track, content: bytes, ke
     Raises:
         HTTPException: The document is not stored, not even as refused.
     """
-    if not 0 < len(key) <= MAX_KEY_LENGTH:
-        raise HTTPException(400, f"A key has 1 to {MAX_KEY_LENGTH} characters.")
-    if not portal.rates.allow("submissions", str(team.id)):
+    if not 0 < len(key) <= intake.MAX_KEY_LENGTH:
+        raise HTTPException(400, f"A key has 1 to {intake.MAX_KEY_LENGTH} characters.")
+    if not portal.allow("submissions", str(team.id)):
         raise HTTPException(429, "Too many submissions within a minute; wait a little.", WAIT)
 
     # The time before the validation counts: waiting for other documents must not make a submission late.
     now, limit = datetime.now(UTC), int(portal.settings.max_submission_bytes)
     if len(content) > limit:
-        await run_in_threadpool(log_too_large, portal.database, team, track, len(content), limit)
+        await run_in_threadpool(intake.log_too_large, portal.database, team, track, len(content), limit)
     problems = await _validate(portal, track, content, handed_in=True)
     held_out = portal.settings.has_held_out_score(track)
     try:
         return await run_in_threadpool(
-            hand_in, portal.database, portal.challenge, team, track, content, problems, key, held_out, now
+            intake.hand_in, portal.database, portal.challenge, team, track, content, problems, key, held_out, now
         )
-    except ClosedError as error:
+    except intake.ClosedError as error:
         raise HTTPException(403, str(error)) from error
-    except OtherDocumentError as error:
+    except intake.OtherDocumentError as error:
         raise HTTPException(409, str(error)) from error
 
 
