@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.ants_and_bees import AntsAndBees as AntsAndBees
     from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs as CatsAndDogs
     from headstart.datamodules.photos.class_folders import ClassFolders as ClassFolders
+    from headstart.datamodules.photos.class_folders import UnsplitClassFolders as UnsplitClassFolders
     from headstart.datamodules.photos.class_subset import ClassSubset as ClassSubset
     from headstart.datamodules.photos.csv_photos import CsvPhotos as CsvPhotos
     from headstart.datamodules.photos.drawn_photos import DrawnObjects as DrawnObjects
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from headstart.datamodules.photos.photo_source import Photos as Photos
     from headstart.datamodules.photos.photo_source import PhotoSource as PhotoSource
     from headstart.datamodules.photos.torchvision_dataset import TorchvisionDataset as TorchvisionDataset
-    from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders as UnsplitClassFolders
     from headstart.datamodules.sample_stream import SampleStream as SampleStream
 
 HOMES, __getattr__ = lazy_exports(__name__)

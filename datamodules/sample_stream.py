@@ -17,7 +17,7 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.near_duplicates import warn_of_near_duplicates
 from headstart.datamodules.orderings import sample_fed, sample_validation
 from headstart.datamodules.photo_data import PhotoData, digest_splits
-from headstart.datamodules.photos.class_folders import tell_left_out
+from headstart.datamodules.photos.class_folders import report_left_out
 from headstart.datamodules.photos.photo_source import Photos, Pictures
 from headstart.datamodules.photos.views import Views
 from headstart.datamodules.row_policy import Resources
@@ -137,7 +137,7 @@ class SampleStream(PhotoData):
             return
         settle_arithmetic()
         train, validation = self.read_splits()
-        self.left_out = tell_left_out({**train.left_out, **validation.left_out})
+        self.left_out = report_left_out({**train.left_out, **validation.left_out})
         self._require_sizes(train, validation)
         with prefix_errors("data.backbone"):
             self.spec, self.backbone = build_chosen(self.chosen, self.seed, self.device)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from headstart.datamodules.photos.class_folders import find_base, read_class_folders
-from headstart.datamodules.photos.download import FetchedSource, unpack_from
+from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import Photos
 
@@ -13,7 +11,7 @@ CLASSES = ("ants", "bees")
 PUBLIC_ZIP = "https://download.pytorch.org/tutorial/hymenoptera_data.zip"
 
 
-class AntsAndBees(FetchedSource, SplitSource):
+class AntsAndBees(ZipSource, SplitSource):
     """Ants (class 0) and bees (class 1), the hymenoptera photos of PyTorch's tutorial on transfer learning.
 
     `train/` and `val/` or `validation/` each hold `ants/` and `bees/`, as in the public archive.
@@ -30,13 +28,7 @@ class AntsAndBees(FetchedSource, SplitSource):
     def __init__(
         self, root: str | None = None, download: bool = False, url: str = PUBLIC_ZIP, sha256: str | None = None
     ) -> None:
-        super().__init__(root, "datasets/hymenoptera_data", download)
-        self.url = url
-        self.sha256 = sha256
-
-    def fill(self, partial: Path) -> Path:
-        """Download the archive and unpack it."""
-        return unpack_from(self.url, self.sha256, partial)
+        super().__init__(root, "datasets/hymenoptera_data", download, url, sha256)
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos of both splits."""

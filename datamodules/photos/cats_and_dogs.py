@@ -9,7 +9,7 @@ import numpy as np
 from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
 
 from headstart.datamodules.photos.class_folders import find_base, list_others, list_photos, read_class_folders
-from headstart.datamodules.photos.download import FetchedSource, unpack_from
+from headstart.datamodules.photos.download import ZipSource
 from headstart.datamodules.photos.held_out import SplitSource, hold_out
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError, prefix_errors
@@ -19,8 +19,8 @@ PUBLIC_ZIP = "https://storage.googleapis.com/mledu-datasets/cats_and_dogs_filter
 _FLAT_NAME = re.compile(r"(cat|dog)\.[0-9]+\.[a-z]+", re.IGNORECASE)
 
 
-class CatsAndDogs(FetchedSource, SplitSource):
-    """Cats (class 0) and dogs (class 1) in one of two layouts, which is found out by looking.
+class CatsAndDogs(ZipSource, SplitSource):
+    """Cats (class 0) and dogs (class 1) in one of two layouts, whichever is there.
 
     Either `train/` and `validation/` each hold `cats/` and `dogs/`, as in the public archive, or `train/`
     holds photos named like `cat.0.jpg`, as in Kaggle's, of which a part is then split off for validation.
@@ -46,15 +46,9 @@ class CatsAndDogs(FetchedSource, SplitSource):
         validation_fraction: OpenUnitInterval = 1 / 3,
         split_seed: NonNegativeInt = 0,
     ) -> None:
-        super().__init__(root, "datasets/cats_and_dogs_filtered", download)
-        self.url = url
-        self.sha256 = sha256
+        super().__init__(root, "datasets/cats_and_dogs_filtered", download, url, sha256)
         self.validation_fraction = validation_fraction
         self.split_seed = split_seed
-
-    def fill(self, partial: Path) -> Path:
-        """Download the archive and unpack it."""
-        return unpack_from(self.url, self.sha256, partial)
 
     def splits(self) -> tuple[Photos, Photos]:
         """List the photos in the layout that is there."""
@@ -67,10 +61,9 @@ class CatsAndDogs(FetchedSource, SplitSource):
             return read_class_folders(base, CLASSES)
         if flat and not in_folders:
             return self._split_flat(base, photos)
-        found = "both" if flat else "neither"
         raise UserError(
             f"root: {train} must hold either the folders cats/ and dogs/ or photos named like "
-            f"cat.0.jpg; it holds {found}"
+            f"cat.0.jpg; it holds {'both' if flat else 'neither'}"
         )
 
     def _split_flat(self, base: Path, photos: list[str]) -> tuple[Photos, Photos]:

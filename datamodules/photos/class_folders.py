@@ -8,12 +8,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from jsonargparse.typing import NonNegativeInt, OpenUnitInterval
+
 from headstart.datamodules.photos.held_out import SplitSource
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
 from headstart.output.errors import UserError
 from headstart.output.printable import say
 
-# Those of torchvision's ImageFolder and JPEG's third, but for formats whose pixels may be of more than eight bits.
+# The endings of torchvision's ImageFolder and .jfif, without formats whose pixels may have more than eight bits.
 SUFFIXES = (".jpg", ".jpeg", ".jfif", ".png", ".webp", ".bmp")
 VALIDATION_FOLDERS = ("validation", "val")
 PHOTO, FOLDER, DANGLING, STRAY = "photo", "folder", "dangling link", "stray photo"
@@ -23,7 +25,7 @@ class ClassFolders(SplitSource):
     """Photos in `train/<class>/` and `validation/<class>/`; `val/` will do for the latter.
 
     The classes are numbered in the order of their names, which must be the same in both splits. Photos end in .jpg,
-    .jpeg, .jfif, .png, .webp or .bmp. What else lies there is left out and counted, but for hidden files.
+    .jpeg, .jfif, .png, .webp or .bmp. Other files are left out and counted, except for hidden ones.
 
     Args:
         root: Folder that holds train/ and validation/. Its name is the data set's name in the results.
@@ -37,6 +39,31 @@ class ClassFolders(SplitSource):
         """List the photos in train/ and validation/."""
         require_folder(self.root, "give the folder that holds train/ and validation/")
         return read_class_folders(self.root)
+
+
+class UnsplitClassFolders(SplitSource):
+    """Photos in `<class>/`, of which a seeded part may be held out for validation.
+
+    Args:
+        root: Folder that holds a folder of photos for each of two or more classes. Its name is the data set's name in
+            the results.
+        validation_fraction: Share of each class that is held out for validation; by default all photos are for
+            training, which will do for what needs no others.
+        split_seed: Seed of that split.
+    """
+
+    def __init__(
+        self, root: str, validation_fraction: OpenUnitInterval | None = None, split_seed: NonNegativeInt = 0
+    ) -> None:
+        self.root = Path(root).expanduser()
+        self.name = self.root.resolve().name
+        self.validation_fraction = validation_fraction
+        self.split_seed = split_seed
+
+    def splits(self) -> tuple[Photos, None]:
+        """List all photos."""
+        require_folder(self.root, "give the folder that holds one per class")
+        return read_split(self.root, self.root), None
 
 
 def find_base(root: Path) -> Path:
@@ -78,12 +105,12 @@ def read_class_folders(root: Path, classes: Sequence[str] = ()) -> tuple[Photos,
             split has a class that the other lacks.
     """
     train = root / "train"
-    there = [root / name for name in VALIDATION_FOLDERS if (root / name).is_dir()]
-    if not train.is_dir() or len(there) != 1:
-        found = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
-        raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {found}")
+    validation = [root / name for name in VALIDATION_FOLDERS if (root / name).is_dir()]
+    if not train.is_dir() or len(validation) != 1:
+        folders = ", ".join(f"{folder.name}/" for folder in subfolders(root)) or "no folder"
+        raise UserError(f"root: {root} must hold train/ and either validation/ or val/; it holds {folders}")
     photos = read_split(root, train, classes)
-    return photos, read_split(root, there[0], photos.classes)
+    return photos, read_split(root, validation[0], photos.classes)
 
 
 def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFiles:
@@ -100,18 +127,15 @@ def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFil
     Raises:
         UserError: There is one class only, there are other class folders than these, or one has no photos.
     """
-    found = [folder.name for folder in subfolders(split)]
-    if not classes and len(found) < 2:
-        raise UserError(
-            f"root: {split} must hold a folder of photos for each of two or more classes; "
-            f"it holds {', '.join(found) or 'none'}"
-        )
-    classes = classes or found
-    if set(found) != set(classes):
-        raise UserError(
-            f"root: {split} must hold exactly the class folders {', '.join(classes)}; "
-            f"it holds {', '.join(found) or 'none'}"
-        )
+    folders = [folder.name for folder in subfolders(split)]
+    if not classes and len(folders) < 2:
+        needed = "a folder of photos for each of two or more classes"
+        raise UserError(f"root: {split} must hold {needed}; it holds {', '.join(folders) or 'none'}")
+    classes = classes or folders
+    if set(folders) != set(classes):
+        needed = f"exactly the class folders {', '.join(classes)}"
+        raise UserError(f"root: {split} must hold {needed}; it holds {', '.join(folders) or 'none'}")
+
     names: list[str] = []
     labels: list[int] = []
     left_out = {split / name: kind for name, kind in list_others(split).items() if kind != FOLDER}
@@ -121,23 +145,17 @@ def read_split(root: Path, split: Path, classes: Sequence[str] = ()) -> PhotoFil
         if not photos:
             instead = list_kinds(count_kinds(others)) or "none"
             raise UserError(f"root: {folder} must hold photos ({', '.join(SUFFIXES)}); it holds {instead}")
+
         left_out |= {folder / name: kind for name, kind in others.items()}
         names += [(folder / photo).relative_to(root).as_posix() for photo in photos]
         labels += [label] * len(photos)
+
     others = {path.relative_to(root).as_posix(): kind for path, kind in left_out.items()}
     return PhotoFiles(root, names, labels, classes, others)
 
 
 def require_folder(folder: Path, remedy: str) -> None:
-    """Check that the root of a data set is there.
-
-    Args:
-        folder: The folder.
-        remedy: What the user can do, for the message.
-
-    Raises:
-        UserError: It is not there.
-    """
+    """Raise a UserError, with what the user can do, if the root of a data set is missing."""
     # A name that is too long for the file system is an OSError.
     with suppress(OSError):
         if folder.is_dir():
@@ -158,14 +176,7 @@ def list_photos(folder: Path) -> list[str]:
 
 
 def list_others(folder: Path) -> dict[str, str]:
-    """List what is in a folder beside photos and hidden files.
-
-    Args:
-        folder: The folder.
-
-    Returns:
-        What each is, by its name: the ending of a file, or what there is in place of one.
-    """
+    """Return the kinds of all but photos and hidden files in a folder, by name: the endings of files, or `folder`."""
     return {name: kind for name, kind in _kinds(folder).items() if kind != PHOTO}
 
 
@@ -176,30 +187,20 @@ def subfolders(folder: Path) -> list[Path]:
 
 
 def count_kinds(others: Mapping[str, str]) -> dict[str, int]:
-    """Count what is no photo.
-
-    Args:
-        others: What each is, by name.
-
-    Returns:
-        How many there are of each kind, the most frequent first.
-    """
+    """Count kinds of files, given by name; the most frequent kind comes first."""
     return dict(sorted(Counter(others.values()).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def list_kinds(counts: Mapping[str, int]) -> str:
-    """Say how many there are of each kind: `8 .gif, 4 dangling links`."""
+    """Return counts of kinds as text: `8 .gif, 4 dangling links`."""
     return ", ".join(f"{n} {kind}{'s' * (n > 1 and kind in (FOLDER, DANGLING, STRAY))}" for kind, n in counts.items())
 
 
-def tell_left_out(left_out: Mapping[str, str]) -> dict[str, int]:
-    """Print how many files are left out, where some are.
+def report_left_out(left_out: Mapping[str, str]) -> dict[str, int]:
+    """Print how many files are left out, if any, and return how many there are of each kind.
 
     Args:
         left_out: Their kinds, by name.
-
-    Returns:
-        How many there are of each kind.
     """
     counts = count_kinds(left_out)
     if left_out:
@@ -208,7 +209,7 @@ def tell_left_out(left_out: Mapping[str, str]) -> dict[str, int]:
 
 
 def _kinds(folder: Path) -> dict[str, str]:
-    """Tell of everything in a folder that is not hidden what it is."""
+    """Return the kind of everything in a folder that is not hidden, by name."""
     try:
         return {path.name: _kind(path) for path in folder.iterdir() if not path.name.startswith(".")}
     except OSError as error:
@@ -225,7 +226,7 @@ def _kind(path: Path) -> str:
 
 
 def in_order(name: str) -> tuple[list[str | int], str]:
-    """Give the key by which names are sorted: numbers in the order of their values."""
-    # The pattern's group makes every second part a number, so that parts of one place are of one type.
+    """Return the key by which names are sorted: numbers in the order of their values."""
+    # The pattern's group makes every second part a number, so that parts at the same position have the same type.
     parts = re.split("([0-9]+)", name)
-    return [int(part) if place % 2 else part for place, part in enumerate(parts)], name
+    return [int(part) if position % 2 else part for position, part in enumerate(parts)], name

@@ -41,47 +41,50 @@ class CsvPhotos(SplitSource):
 
     def splits(self) -> tuple[Photos, Photos | None]:
         """List the photos."""
-        lines = self._read()
-        classes = sorted({line["label"] for line in lines}, key=in_order)
-        if "split" not in lines[0]:
-            return self._photos(lines, classes), None
-        train = [line for line in lines if line["split"] == "train"]
-        validation = [line for line in lines if line["split"] != "train"]
+        records = self._read()
+        classes = sorted({record["label"] for record in records}, key=in_order)
+        if "split" not in records[0]:
+            return self._photos(records, classes), None
+        train = [record for record in records if record["split"] == "train"]
+        validation = [record for record in records if record["split"] != "train"]
         return self._photos(train, classes), self._photos(validation, classes)
 
-    def _photos(self, lines: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
+    def _photos(self, records: list[dict[str, str]], classes: list[str]) -> PhotoFiles:
         numbers = {name: number for number, name in enumerate(classes)}
-        labels = [numbers[line["label"]] for line in lines]
-        return PhotoFiles(self.file.parent, [line["path"] for line in lines], labels, classes)
+        labels = [numbers[record["label"]] for record in records]
+        return PhotoFiles(self.file.parent, [record["path"] for record in records], labels, classes)
 
     def _read(self) -> list[dict[str, str]]:
+        """Read one record for each photo; a UserError quotes malformed lines."""
         reader = csv.reader(io.StringIO(self._text(), newline=""), strict=True)
-        lines: list[dict[str, str]] = []
+        records: list[dict[str, str]] = []
         problems: list[str] = []
-        places: dict[str, int] = {}
+        lines: dict[str, int] = {}
         try:
-            header = [field.strip() for field in next(reader, [])]
+            header = [name.strip() for name in next(reader, [])]
             if sorted(header) not in (sorted(NEEDED), sorted([*NEEDED, "split"])):
-                found = ", ".join(header) or "none"
+                columns = ", ".join(header) or "none"
                 raise UserError(
-                    f"file: {self.file} must have the columns path, label and perhaps split; it has {found}"
+                    f"file: {self.file} must have the columns path, label and perhaps split; it has {columns}"
                 )
-            for fields in filter(None, reader):
-                line = dict(zip(header, (field.strip() for field in fields), strict=False))
-                problem = f"{len(fields)} fields" if len(fields) != len(header) else self._problem(line, places)
+
+            for values in filter(None, reader):
+                record = dict(zip(header, map(str.strip, values), strict=False))
+                problem = f"{len(values)} fields" if len(values) != len(header) else self._problem(record, lines)
                 if problem:
                     problems.append(f"line {reader.line_num}: {problem}")
                 else:
-                    places[self._place(line)] = reader.line_num
-                    lines.append(line)
+                    lines[self._path(record)] = reader.line_num
+                    records.append(record)
         except csv.Error as error:
             problems.append(f"line {reader.line_num}: {error}")
+
         if problems:
             more = f"; {len(problems) - QUOTED} more" if len(problems) > QUOTED else ""
             raise UserError(f"file: {self.file} has malformed lines; {'; '.join(problems[:QUOTED])}{more}")
-        if not lines:
+        if not records:
             raise UserError(f"file: {self.file} lists no photo")
-        return lines
+        return records
 
     def _text(self) -> str:
         try:
@@ -94,17 +97,17 @@ class CsvPhotos(SplitSource):
             msg = f"file: {self.file} cannot be read ({reason}); give a CSV file with the columns path and label"
         raise UserError(msg)
 
-    def _place(self, line: Mapping[str, str]) -> str:
-        """Give a photo's path, the same however it is written."""
-        return os.path.normpath(self.file.parent / line["path"])
+    def _path(self, record: Mapping[str, str]) -> str:
+        """Return a photo's path in its normal form."""
+        return os.path.normpath(self.file.parent / record["path"])
 
-    def _problem(self, line: Mapping[str, str], places: Mapping[str, int]) -> str:
-        """Say what is wrong with one line; nothing, where all is right."""
-        empty = [name for name in NEEDED if not line[name]]
+    def _problem(self, record: Mapping[str, str], lines: Mapping[str, int]) -> str:
+        """Return what is wrong with a record, given the lines of earlier paths; nothing if it is right."""
+        empty = [name for name in NEEDED if not record[name]]
         if empty:
             return f"no {empty[0]}"
-        if line.get("split", "train") not in SPLITS:
-            return f"split {line['split']!r} is none of {', '.join(SPLITS)}"
-        if self._place(line) in places:
-            return f"{line['path']!r} once more, after line {places[self._place(line)]}"
-        return "" if (self.file.parent / line["path"]).is_file() else f"there is no file {line['path']!r}"
+        if record.get("split", "train") not in SPLITS:
+            return f"split {record['split']!r} is none of {', '.join(SPLITS)}"
+        if (path := self._path(record)) in lines:
+            return f"{record['path']!r} once more, after line {lines[path]}"
+        return "" if (self.file.parent / record["path"]).is_file() else f"there is no file {record['path']!r}"

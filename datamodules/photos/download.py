@@ -58,12 +58,33 @@ class FetchedSource(PhotoSource):
 
     @abstractmethod
     def fill(self, partial: Path) -> Path:
-        """Put the data set together in a temporary folder, and give the folder in there that holds it."""
+        """Fetch the data set into a temporary folder, and return the folder in there that holds it."""
+
+
+class ZipSource(FetchedSource):
+    """A data set in a zip archive.
+
+    Args:
+        root: The folder that the user names, if any.
+        inside: Path of the other one in the cache folder.
+        download: Whether the data set is fetched where its folder is missing or empty.
+        url: Address of the archive.
+        sha256: SHA-256 of the archive, hexadecimal; None for any.
+    """
+
+    def __init__(self, root: str | None, inside: str, download: bool, url: str, sha256: str | None) -> None:
+        super().__init__(root, inside, download)
+        self.url = url
+        self.sha256 = sha256
+
+    def fill(self, partial: Path) -> Path:
+        """Download the archive and unpack it."""
+        return unpack_from(self.url, self.sha256, partial)
 
 
 @contextmanager
-def by_torchvision(title: str) -> Iterator[None]:
-    """Say in one line that torchvision cannot download a data set."""
+def explain_download_errors(title: str) -> Iterator[None]:
+    """Raise a UserError where torchvision cannot download a data set."""
     try:
         yield
     except (OSError, HTTPException, RuntimeError) as error:
@@ -79,10 +100,10 @@ def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
     Args:
         url: Address of the archive.
         sha256: SHA-256 of the archive, hexadecimal; None for any.
-        partial: Where that is done.
+        partial: The folder in which that happens.
 
     Returns:
-        The folder in there that holds what the archive holds.
+        The folder in there that holds the archive's content.
 
     Raises:
         UserError: The archive cannot be fetched, is another one, or is damaged.
@@ -96,13 +117,13 @@ def unpack_from(url: str, sha256: str | None, partial: Path) -> Path:
 def fetch_once(folder: Path, fill: Callable[[Path], Path]) -> None:
     """Create a folder, unless it holds something already.
 
-    The content is put together in a temporary folder beside it and renamed when it is complete, so that an
-    interruption leaves nothing that passes for the data set. Processes that ask at once wait for the first.
+    The content is fetched into a temporary folder beside it, which is renamed when it is complete, so that an
+    interruption leaves no incomplete data set. Processes that fetch at the same time wait for the first.
 
     Args:
         folder: The folder to create.
-        fill: Puts the content together in the temporary folder that it is given, and returns the folder in
-            there that is to become the final one.
+        fill: Fetches the content into a temporary folder, its argument, and returns the folder in there that becomes
+            the final one.
 
     Raises:
         UserError: The folder cannot be written.
@@ -162,7 +183,7 @@ def _download(url: str, path: Path, sha256: str | None) -> None:
 
 
 def _first(error: BaseException) -> BaseException:
-    """Give the error that others were raised over, which says what happened in the fewest words."""
+    """Return the first error of a chain, which has the shortest message."""
     while error.__context__ is not None:
         error = error.__context__
     return error

@@ -10,10 +10,10 @@ import numpy as np
 from PIL import Image
 
 from headstart.datamodules.photos.class_folders import VALIDATION_FOLDERS, list_photos, require_folder, subfolders
-from headstart.datamodules.photos.download import FetchedSource, by_torchvision
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos, PhotoSource
+from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
 from headstart.modules.networks.preprocessing import NO_CLASS
-from headstart.output.errors import UserError, reason_of, require_different
+from headstart.output.errors import UserError, require_different
 
 ONE_CHANNEL = ("L", "P")
 VOC_CLASSES = (
@@ -42,7 +42,7 @@ class MapFiles(PhotoFiles):
 
     @property
     def decoding(self) -> str:
-        """What decodes the maps, with the labels that there are and those of values."""
+        """Name of the function that decodes the maps, with the number of labels and those of values."""
         return f"{super().decoding} {len(self.classes)} {self.values}"
 
     def read(self, index: int) -> Image.Image:
@@ -50,10 +50,11 @@ class MapFiles(PhotoFiles):
         with Image.open(self.root / self.names[index]) as opened:
             if opened.mode not in ONE_CHANNEL:
                 raise OSError(f"a label map has one channel of 8 bits, grey or with a palette, not {opened.mode}")
-            found = np.asarray(opened)
+            values = np.asarray(opened)
+
         table = np.arange(256)
         table[list(self.values)] = list(self.values.values())
-        labels = table[found].astype(np.uint8)
+        labels = table[values].astype(np.uint8)
         unknown = labels[(labels >= len(self.classes)) & (labels != NO_CLASS)]
         if unknown.size:
             raise OSError(f"label {unknown[0]} is none of the {len(self.classes)} classes from 0, nor {NO_CLASS}")
@@ -92,6 +93,7 @@ class MapFolders(PhotoSource):
         if split is None:
             found = ", ".join(f"{folder.name}/" for folder in subfolders(self.root)) or "no folder"
             raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {found}")
+
         for kind in ("images", "masks"):
             if not (split / kind).is_dir() or not list_photos(split / kind):
                 raise UserError(f"root: {split} must hold images/ with photos and masks/ with a label map of each")
@@ -106,7 +108,7 @@ class MapFolders(PhotoSource):
         return pair(split, list(photos.values()), [maps[stem] for stem in photos], self.classes)
 
 
-class TorchvisionSegmentation(FetchedSource):
+class TorchvisionSegmentation(TorchvisionSource):
     """A segmentation data set of torchvision: Pascal VOC 2012, or the pets of Oxford-IIIT.
 
     VOC's training and validation photos are those of its lists `train` and `val`. Of the pets' maps, made of pet,
@@ -118,53 +120,35 @@ class TorchvisionSegmentation(FetchedSource):
         download: Fetch the data set with torchvision, if the root is missing or empty.
     """
 
+    in_one_archive = True
+
     def __init__(
         self, name: Literal["VOCSegmentation", "OxfordIIITPet"], root: str | None = None, download: bool = False
     ) -> None:
-        super().__init__(root, f"datasets/torchvision/{name}-maps", download)
-        self.name = name
+        super().__init__(name, f"datasets/torchvision/{name}-maps", root, download)
 
-    def fill(self, partial: Path) -> Path:
-        """Let torchvision download the data set."""
-        with by_torchvision(self.name):
-            self._create(partial, self._splits()[0], download=True)
-        return partial
-
-    def train(self) -> Photos:
-        """List the training photos."""
-        return self._read(self._splits()[0])
-
-    def validation(self) -> Photos:
-        """List the validation photos."""
-        return self._read(self._splits()[1])
-
-    def _splits(self) -> tuple[str, str]:
-        return ("train", "val") if self.name == "VOCSegmentation" else ("trainval", "test")
-
-    def _read(self, split: str) -> Photos:
-        require_folder(
-            self.root, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
-        )
-        try:
-            found = self._create(self.root, split)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise UserError(
-                f"root: torchvision finds no complete {self.name} in {self.root} ({reason_of(error)}); "
-                "download=true fills a missing or empty folder only"
-            ) from error
-        is_voc = self.name == "VOCSegmentation"
-        files = (found.images, found.masks) if is_voc else (found._images, found._segs)
-        photos, maps = ([Path(path).relative_to(self.root).as_posix() for path in paths] for paths in files)
-        if is_voc:
-            return pair(self.root, photos, maps, VOC_CLASSES)
-        return pair(self.root, photos, maps, ("background", "pet"), {1: 1, 2: 0, 3: NO_CLASS})
-
-    def _create(self, root: Path, split: str, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
-        from torchvision import datasets  # slow to import, and other sources are named without it
-
+    def splits(self) -> tuple[Arguments, Arguments]:
+        """Return the arguments of torchvision's class for both splits."""
         if self.name == "VOCSegmentation":
-            return datasets.VOCSegmentation(str(root), image_set=split, **arguments)
-        return datasets.OxfordIIITPet(str(root), split=split, target_types="segmentation", **arguments)
+            return {"image_set": "train"}, {"image_set": "val"}
+        train, validation = ({"split": split, "target_types": "segmentation"} for split in ("trainval", "test"))
+        return train, validation
+
+    def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
+        """List the photos and label maps of a data set."""
+        if self.name == "VOCSegmentation":
+            return self._pair(dataset.images, dataset.masks, VOC_CLASSES)
+        return self._pair(dataset._images, dataset._segs, ("background", "pet"), {1: 1, 2: 0, 3: NO_CLASS})
+
+    def _pair(
+        self,
+        photos: Sequence[str | Path],
+        maps: Sequence[str | Path],
+        classes: Sequence[str],
+        values: Mapping[int, int] | None = None,
+    ) -> Photos:
+        listed, of_maps = ([Path(path).relative_to(self.root).as_posix() for path in paths] for paths in (photos, maps))
+        return pair(self.root, listed, of_maps, classes, values)
 
 
 def pair(
@@ -174,7 +158,7 @@ def pair(
     classes: Sequence[str],
     values: Mapping[int, int] | None = None,
 ) -> Photos:
-    """Give photos in files with their label maps.
+    """Return photos in files with their label maps.
 
     Args:
         root: Folder that the names are relative to.
@@ -183,6 +167,6 @@ def pair(
         classes: Names of the classes.
         values: Label of each value of a map; by default the value itself.
     """
-    found = PhotoFiles(root, photos, [0] * len(photos), classes)
-    found.maps = MapFiles(root, maps, classes, values)
-    return found
+    paired = PhotoFiles(root, photos, [0] * len(photos), classes)
+    paired.maps = MapFiles(root, maps, classes, values)
+    return paired

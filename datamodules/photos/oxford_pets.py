@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from headstart.datamodules.photos.class_folders import require_folder
-from headstart.datamodules.photos.download import FetchedSource, by_torchvision
+from headstart.datamodules.photos.download import FetchedSource, explain_download_errors
 from headstart.datamodules.photos.photo_source import PhotoFiles
 from headstart.output.errors import UserError
 
@@ -27,10 +27,10 @@ class OxfordPets(FetchedSource):
         super().__init__(root, "datasets", download)
 
     def fill(self, partial: Path) -> Path:
-        """Let torchvision download the data set."""
+        """Download the data set with torchvision."""
         from torchvision.datasets import OxfordIIITPet
 
-        with by_torchvision("the Oxford-IIIT Pet data set"):
+        with explain_download_errors("the Oxford-IIIT Pet data set"):
             OxfordIIITPet(partial, target_types=TARGET, download=True)
         return partial / self.subfolder
 

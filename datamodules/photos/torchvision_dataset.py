@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from headstart.datamodules.photos.class_folders import require_folder
-from headstart.datamodules.photos.download import FetchedSource, by_torchvision
 from headstart.datamodules.photos.photo_source import PhotoFiles, Photos
-from headstart.output.errors import UserError, reason_of
-
-Arguments = dict[str, Any]
+from headstart.datamodules.photos.torchvision_source import Arguments, TorchvisionSource
+from headstart.output.errors import UserError
 
 
 def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
@@ -22,7 +19,7 @@ def _named(train: str, validation: str) -> tuple[Arguments, Arguments]:
 
 
 _FLAGGED = {"train": True}, {"train": False}
-# What gives the training and the validation photos; where there are three splits, validation is not the test.
+# Arguments for the training and the validation photos; where there are three splits, validation is not the test.
 SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     "CIFAR10": _FLAGGED,
     "CIFAR100": _FLAGGED,
@@ -54,15 +51,15 @@ SPLITS: dict[str, tuple[Arguments, Arguments | None]] = {
     "StanfordCars": _named("train", "test"),
     "USPS": _FLAGGED,
 }
-# Those that torchvision takes no option to download for.
+# Data sets that torchvision cannot download.
 BY_HAND = ("ImageNet",)
-# Where a data set of files keeps them with their labels, in two lists or one; the public way would decode every one.
+# Attributes with files and labels, in two lists or one; iterating over a data set would decode every photo.
 FILE_LISTS = (("_image_files", "_labels"), ("_images", "_labels"), ("samples",), ("_samples",), ("imgs",))
-# Where it keeps the names of its classes. Those of ImageNet's photos by WordNet's numbers, as two are called crane.
+# Attributes with the names of classes; WordNet's numbers for ImageNet, of which two classes are called crane.
 CLASS_LISTS = ("wnids", "classes", "categories")
 
 
-class TorchvisionDataset(FetchedSource):
+class TorchvisionDataset(TorchvisionSource):
     """A classification data set of torchvision.
 
     All of those whose photos have one class each, but for: FER2013 (no download, and no labels in one form of its test
@@ -78,8 +75,7 @@ class TorchvisionDataset(FetchedSource):
     """
 
     def __init__(self, name: str, root: str | None = None, download: bool = False) -> None:
-        super().__init__(root, f"datasets/torchvision/{name}", download)
-        self.name = name
+        super().__init__(name, f"datasets/torchvision/{name}", root, download)
 
     def prepare(self, cache: Path | None = None) -> None:
         """Download the data set, if that is asked for and the root is missing or empty.
@@ -87,55 +83,27 @@ class TorchvisionDataset(FetchedSource):
         Args:
             cache: The cache folder, for a source that was given no root.
         """
-        self._splits()
+        self.splits()
         super().prepare(cache)
 
-    def train(self) -> Photos:
-        """Give the training photos."""
-        return self._read(self._splits()[0])
-
-    def validation(self) -> Photos:
-        """Give the validation photos."""
-        arguments = self._splits()[1]
-        if arguments is None:
-            raise UserError(f"name: torchvision's {self.name} has no validation split; use the training photos")
-        return self._read(arguments)
-
-    def _splits(self) -> tuple[Arguments, Arguments | None]:
+    def splits(self) -> tuple[Arguments, Arguments | None]:
+        """Return the arguments of torchvision's class for both splits."""
         if self.name not in SPLITS:
             raise UserError(f"name: torchvision's {self.name!r} is not known here; allowed are {', '.join(SPLITS)}")
         return SPLITS[self.name]
 
     def fill(self, partial: Path) -> Path:
-        """Let torchvision download the data set."""
+        """Download the data set with torchvision."""
         if self.name in BY_HAND:
             raise UserError(
                 f"download: torchvision does not download {self.name}; put its archives, as torchvision's "
                 "documentation names them, into root"
             )
-        with by_torchvision(self.name):
-            for arguments in SPLITS[self.name]:
-                if arguments is not None:
-                    self._create(partial, **{**arguments, "download": True})
-        return partial
+        return super().fill(partial)
 
-    def _read(self, arguments: Arguments) -> Photos:
-        require_folder(
-            self.root, f"give the folder that holds torchvision's {self.name}, or fetch it with download=true"
-        )
-        try:
-            dataset = self._create(self.root, **arguments)
-            return _files(dataset, self.root) or DatasetPhotos(dataset)
-        except (OSError, RuntimeError, ValueError) as error:
-            raise UserError(
-                f"root: torchvision finds no complete {self.name} in {self.root} ({reason_of(error)}); "
-                "download=true fills a missing or empty folder only"
-            ) from error
-
-    def _create(self, root: Path, **arguments: Any) -> Any:  # noqa: ANN401 - one of torchvision's classes
-        import torchvision  # slow to import, and other sources are named without it
-
-        return getattr(torchvision.datasets, self.name)(str(root), **arguments)
+    def convert(self, dataset: Any) -> Photos:  # noqa: ANN401 - one of torchvision's classes
+        """List the files of a data set, or read its pictures where it is not made of files."""
+        return _list_files(dataset, self.root) or DatasetPhotos(dataset)
 
 
 class DatasetPhotos(Photos):
@@ -160,7 +128,7 @@ class DatasetPhotos(Photos):
         self.whole = whole.hexdigest()
 
     def read(self, index: int) -> Image.Image:
-        """Give one picture."""
+        """Return one picture."""
         picture: Image.Image = self.dataset[index][0]
         return picture.convert("RGB")
 
@@ -174,7 +142,7 @@ class DatasetPhotos(Photos):
         return self.whole
 
 
-def _files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes
+def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 - one of torchvision's classes
     """List the files of a data set in the order of their names; None where it is not made of files."""
     lists = next((names for names in FILE_LISTS if all(hasattr(dataset, name) for name in names)), None)
     if lists is None:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from headstart.datamodules.photos.class_folders import ClassFolders
+from headstart.datamodules.photos.class_folders import ClassFolders, UnsplitClassFolders
 from headstart.datamodules.photos.class_subset import ClassSubset
 from headstart.datamodules.photos.photo_source import PhotoSource
-from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders
 from headstart.output.errors import UserError
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from headstart.datamodules.photos.class_folders import ClassFolders
-from headstart.datamodules.photos.unsplit_class_folders import UnsplitClassFolders
+from headstart.datamodules.photos.class_folders import ClassFolders, UnsplitClassFolders
 from headstart.output.errors import UserError
 
 
