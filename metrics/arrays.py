@@ -1,4 +1,4 @@
-"""Arrays of NumPy and tensors of PyTorch behind the operations that both spell alike, without importing PyTorch."""
+"""Operations on NumPy arrays and PyTorch tensors, by functions of the same names in both, without importing PyTorch."""
 
 from __future__ import annotations
 
@@ -10,38 +10,38 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-# A NumPy array, or a tensor of PyTorch. Naming the latter would import PyTorch.
+# A NumPy array or a PyTorch tensor; the type of the latter would import PyTorch.
 Array: TypeAlias = Any
 
 
 def is_tensor(value: object) -> bool:
-    """Tell whether a value is a tensor of PyTorch; none exists before that was imported."""
+    """Whether a value is a PyTorch tensor; none exists before PyTorch is imported."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(value, torch.Tensor)
 
 
 def namespace(array: Array) -> ModuleType:
-    """Give the module whose functions take an array, `numpy` or `torch`."""
+    """Return the module whose functions take an array, `numpy` or `torch`."""
     return sys.modules["torch"] if is_tensor(array) else np
 
 
 def stays_on_device(tensor: Array) -> bool:
-    """Tell whether a tensor is computed with by PyTorch, where it lies, which is elsewhere than on the CPU.
+    """Whether PyTorch computes with a tensor on its device, as for all devices but the CPU.
 
-    There NumPy forms Gram matrices in half the time: it sees that both factors are the same matrix.
+    On the CPU, NumPy computes Gram matrices in half the time: it detects that both factors are the same matrix.
     """
     # MPS has no float64.
     return tensor.device.type not in ("cpu", "mps")
 
 
 def check_integer(name: str, value: object, least: int) -> None:
-    """Refuse by a ValueError, which begins with the argument's name, what is no integer or less than the least."""
+    """Raise a ValueError, which begins with the argument's name, if a value is no integer or less than the least."""
     if not isinstance(value, Integral) or int(value) < least:
         raise ValueError(f"{name} must be an integer of {least} or more, not {value!r}")
 
 
 def as_array(name: str, value: Array) -> Array:
-    """Give nested lists as an array, and arrays and tensors as they are.
+    """Return nested lists as an array, and arrays and tensors as they are.
 
     Raises:
         ValueError: Beginning with the argument's name: nested lists differ in length, or an array is masked.
@@ -59,7 +59,7 @@ def as_array(name: str, value: Array) -> Array:
 
 
 def in_place(name: str, value: Array) -> Array:
-    """Give real numbers where they lie, without a copy: a memory-mapped array stays one.
+    """Return real numbers without a copy: a memory-mapped array stays one.
 
     Args:
         name: The argument, for the error message.
@@ -69,13 +69,14 @@ def in_place(name: str, value: Array) -> Array:
         A NumPy array, or a tensor where `stays_on_device`, of any real type.
 
     Raises:
-        ValueError: These are not real numbers, or a tensor that is sparse or without values.
+        ValueError: The values are not real numbers, or a tensor is sparse or without values.
     """
     if not is_tensor(value):
         array = as_array(name, value)
         if array.dtype.kind not in "fiub":
             raise ValueError(f"{name} must be real numbers, not {array.dtype}")
         return array
+
     torch = namespace(value)
     if value.layout != torch.strided or value.device.type == "meta":
         raise ValueError(
@@ -83,6 +84,7 @@ def in_place(name: str, value: Array) -> Array:
         )
     if value.is_complex() or (value.is_floating_point() and value.element_size() < 2):
         raise ValueError(f"{name} must be real numbers, integers or of 16 bits and more, not {value.dtype}")
+
     values = value.detach()
     if stays_on_device(values):
         return values
@@ -91,16 +93,16 @@ def in_place(name: str, value: Array) -> Array:
 
 
 def to_float64(name: str, value: Array) -> Array:
-    """Give real numbers as `in_place` does, in float64; they may share memory with the argument."""
+    """Return real numbers as `in_place` does, in float64; they may share memory with the argument."""
     values = in_place(name, value)
     return values.double() if is_tensor(values) else values.astype(np.float64, copy=False)
 
 
 def to_host(array: Array) -> NDArray[Any]:
-    """Give an array or a tensor as a NumPy array in the memory of the CPU."""
+    """Return an array or a tensor as a NumPy array in the memory of the CPU."""
     return np.asarray(array.detach().cpu().numpy() if is_tensor(array) else array)
 
 
 def like(array: NDArray[Any], other: Array) -> Array:
-    """Put a NumPy array where another lies: in its module and on its device."""
+    """Convert a NumPy array to the module and the device of another array."""
     return namespace(other).asarray(array, device=other.device)

@@ -1,4 +1,4 @@
-"""The measures of similarity that there are: one line each, from which options, results, reports and tests come."""
+"""The catalogue of measures of similarity, from which options, results, reports and tests take them."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ Invariance = Literal["orthogonal", "isotropic_scaling", "translation", "invertib
 
 @dataclass(frozen=True)
 class SimilarityMeasure:
-    """A measure of how alike two embeddings of the same stimuli are: symmetric, and 1, the highest, where they are one.
+    """A measure of the similarity of two embeddings of the same stimuli: symmetric, and at most 1, for equal ones.
 
     Attributes:
-        title: What it is called in reports and pictures.
-        pairwise: Gives from embeddings `[n, d_i]` the similarities of all pairs, `[m, m]`, as they are (biased), and
-            debiased, or None where a debiased estimate is undefined or there is none; raises a ValueError that names
-            an embedding as `embeddings[3]` where a similarity is undefined.
+        title: Its name in reports and figures.
+        pairwise: Returns for embeddings `[n, d_i]` the similarities of all pairs, `[m, m]`, biased and debiased; None
+            where a debiased estimate is undefined or there is none. Raises a ValueError that names an embedding as
+            `embeddings[3]` where a similarity is undefined.
         invariances: The maps of one embedding, in the terms of Klabunde et al., "ReSi: A Comprehensive Benchmark for
-            Representational Similarity Measures", ICLR 2025, that leave the similarity as it is; all others change it.
-        source: Where it is defined.
+            Representational Similarity Measures", ICLR 2025, that do not change the similarity; all others do.
+        source: Its publication.
         has_debiased: Whether there is a debiased estimate, so that the other is called biased.
     """
 
@@ -44,59 +44,39 @@ class SimilarityMeasure:
 
     @property
     def estimated(self) -> str:
-        """The title, with the word that tells the estimate from the debiased one where there are two."""
+        """The title, marked as biased where there is a debiased estimate, too."""
         return f"{self.title} (biased)" if self.has_debiased else self.title
 
 
 EUCLIDEAN: frozenset[Invariance] = frozenset({"orthogonal", "isotropic_scaling", "translation"})
+SCALING: frozenset[Invariance] = frozenset({"isotropic_scaling"})
 
-# The contract scores submissions by the first, which is the default everywhere.
+# The contract scores submissions by this measure.
 DEFAULT_MEASURE = "linear_cka"
+KORNBLITH, RAGHU = "Kornblith et al., ICML 2019", "Raghu et al., NeurIPS 2017, section 2"
+KRIEGESKORTE = "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008"
 SIMILARITY_MEASURES: Mapping[str, SimilarityMeasure] = {
     DEFAULT_MEASURE: SimilarityMeasure(
-        "linear CKA",
-        biased_and_debiased_cka,
-        EUCLIDEAN,
-        "Kornblith et al., ICML 2019, equations 3 and 4",
-        has_debiased=True,
+        "linear CKA", biased_and_debiased_cka, EUCLIDEAN, f"{KORNBLITH}, equations 3 and 4", has_debiased=True
     ),
-    "rbf_cka": SimilarityMeasure(
-        "RBF CKA", pairwise_rbf_cka, EUCLIDEAN, "Kornblith et al., ICML 2019, section 3", has_debiased=True
-    ),
-    "rsa_pearson": SimilarityMeasure(
-        "RSA by Pearson",
-        pairwise_rsa_pearson,
-        frozenset({"isotropic_scaling"}),
-        "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008",
-    ),
-    "rsa_spearman": SimilarityMeasure(
-        "RSA by Spearman",
-        pairwise_rsa_spearman,
-        frozenset({"isotropic_scaling"}),
-        "Kriegeskorte et al., Frontiers in Systems Neuroscience 2008",
-    ),
+    "rbf_cka": SimilarityMeasure("RBF CKA", pairwise_rbf_cka, EUCLIDEAN, f"{KORNBLITH}, section 3", has_debiased=True),
+    "rsa_pearson": SimilarityMeasure("RSA by Pearson", pairwise_rsa_pearson, SCALING, KRIEGESKORTE),
+    "rsa_spearman": SimilarityMeasure("RSA by Spearman", pairwise_rsa_spearman, SCALING, KRIEGESKORTE),
     "procrustes": SimilarityMeasure(
         "Procrustes similarity", pairwise_procrustes, EUCLIDEAN, "Williams et al., NeurIPS 2021"
     ),
-    "cca": SimilarityMeasure(
-        "mean CCA", pairwise_cca, EUCLIDEAN | {"invertible_linear"}, "Raghu et al., NeurIPS 2017, section 2"
-    ),
-    "svcca": SimilarityMeasure("SVCCA", pairwise_svcca, EUCLIDEAN, "Raghu et al., NeurIPS 2017, section 2"),
-    "pwcca": SimilarityMeasure(
-        "PWCCA",
-        pairwise_pwcca,
-        frozenset({"isotropic_scaling", "translation"}),
-        "Morcos et al., NeurIPS 2018",
-    ),
+    "cca": SimilarityMeasure("mean CCA", pairwise_cca, EUCLIDEAN | {"invertible_linear"}, RAGHU),
+    "svcca": SimilarityMeasure("SVCCA", pairwise_svcca, EUCLIDEAN, RAGHU),
+    "pwcca": SimilarityMeasure("PWCCA", pairwise_pwcca, SCALING | {"translation"}, "Morcos et al., NeurIPS 2018"),
     "mutual_knn": SimilarityMeasure(
         f"mutual {NEIGHBOURS}-nearest neighbours",
         pairwise_mutual_knn,
-        frozenset({"orthogonal", "isotropic_scaling"}),
+        SCALING | {"orthogonal"},
         "Huh et al., ICML 2024",
     ),
 }
 
-# The names, as the choices of an option.
+# The names, as choices of an option.
 if TYPE_CHECKING:
     MeasureName: TypeAlias = str
 else:

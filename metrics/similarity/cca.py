@@ -1,4 +1,4 @@
-"""Canonical correlation analysis (CCA) of embeddings, and its kin that weigh or choose directions.
+"""Canonical correlation analysis (CCA) of embeddings, and its variants that weigh or choose directions.
 
 The canonical correlations of X and Y, column-centred, are the singular values of `Q_X^T Q_Y`, where Q are orthonormal
 bases of what their columns span (Bjorck and Golub, "Numerical methods for computing angles between linear subspaces",
@@ -9,13 +9,13 @@ Mathematics of Computation 1973). With r the rank of the embedding that has less
 - SVCCA, plainly, of the principal axes that together hold 99 % of each embedding's variance (section 2 there);
 - PWCCA, weighted by how much of an embedding the i-th canonical variate h_i accounts for, `sum_j |<h_i, x_j>|` over
   the columns x_j (Morcos, Raghu and Bengio, "Insights on representational similarity in neural networks with
-  canonical correlation", NeurIPS 2018, on projection weighting). By X and by Y the weights differ; the mean of both is
-  taken, which makes it symmetric. The weights hang on the columns, so that rotations change it. Where canonical
-  correlations are equal, the definition leaves open which variates are meant: two embeddings whose ranks add up to n
-  or more have correlations of 1 whatever they are, and are refused; other ties are broken as LAPACK does.
+  canonical correlation", NeurIPS 2018, on projection weighting). The weights by X and by Y differ; the mean of both
+  makes it symmetric. The weights depend on the columns, so that rotations change it. Where canonical correlations are
+  equal, the definition leaves the variates open: two embeddings whose ranks add up to n or more always have
+  correlations of 1, which is an error; other ties are broken as in LAPACK.
 
-As many directions as stimuli less one span everything, and any two embeddings of that rank correlate by 1: that is
-refused, as undefined. A direction that is no stronger than the rounding of the values makes it is none.
+As many directions as stimuli less one span everything, and any two embeddings of that rank have a correlation of 1:
+the measure is undefined and raises an error. Directions that rounding alone can explain are not counted.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def pairwise_cca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], 
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, of rank at most n - 2: as a rule
-            with more stimuli than dimensions. Tensors on an accelerator are computed with there.
+            with more stimuli than dimensions. Tensors stay on their accelerator.
 
     Returns:
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.
@@ -59,14 +59,14 @@ def pairwise_svcca(embeddings: Iterable[Embedding], variance: float = VARIANCE) 
     """Compute the SVCCA of every pair of m embeddings.
 
     Args:
-        embeddings: As of `pairwise_cca`, but that the principal axes that count may be at most n - 2.
-        variance: Part of the variance that they hold together at least, above 0 and at most 1.
+        embeddings: As of `pairwise_cca`, but with at most n - 2 chosen principal axes instead of that rank.
+        variance: Share of the variance in the chosen principal axes at least, above 0 and at most 1.
 
     Returns:
         As of `pairwise_cca`, for the same memory.
 
     Raises:
-        ValueError: As `pairwise_cca`; or the part of the variance is none.
+        ValueError: As `pairwise_cca`; or the variance is not above 0 and at most 1.
     """
     if not 0 < variance <= 1:
         raise ValueError(f"variance: {variance} is given, but a part of the variance is above 0 and at most 1")
@@ -97,17 +97,17 @@ def pairwise_pwcca(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64]
     Raises:
         ValueError: As `pairwise_cca`; or the ranks of two embeddings add up to n or more.
     """
-    found = []
+    decomposed = []
     for x in read_embeddings(embeddings):
         columns, rounding = unit_norm(x, "PWCCA")
         basis = _basis(x, columns, rounding, "PWCCA")
-        found.append(_Columns(basis, basis.T @ columns))
-    _check_ranks([len(x.coordinates) for x in found], len(found[0].basis))
-    return matrix_of_pairs(found, _projection_weighted), None
+        decomposed.append(_Columns(basis, basis.T @ columns))
+    _check_ranks([len(x.coordinates) for x in decomposed], len(decomposed[0].basis))
+    return matrix_of_pairs(decomposed, _projection_weighted), None
 
 
 def _check_ranks(ranks: Sequence[int], n: int) -> None:
-    """Refuse by a ValueError two embeddings that have directions in common whatever they are."""
+    """Raise a ValueError for two embeddings that have directions in common because of their ranks."""
     highest = sorted(range(len(ranks)), key=ranks.__getitem__)[-2:]
     if len(highest) == 2 and sum(ranks[i] for i in highest) > n - 1:
         other, widest = highest
@@ -118,14 +118,14 @@ def _check_ranks(ranks: Sequence[int], n: int) -> None:
 
 
 def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, variance: float = 1.0) -> Array:
-    """Give an orthonormal basis of what the columns span, or of the principal axes that hold a part of the variance.
+    """Compute an orthonormal basis of the column space, or of the principal axes with a share of the variance.
 
     Args:
         x: The embedding, for messages.
         columns: Its columns, centred and perhaps rotated, `[n, c]`.
-        rounding: The largest singular value that is made of rounding errors alone.
-        measure: What is undefined where they span everything.
-        variance: Part of the variance, of the first axes that hold so much; all that are more than rounding for 1.
+        rounding: The largest singular value that rounding alone causes.
+        measure: The measure, which is undefined where they span everything, for messages.
+        variance: Share of the variance in the first axes; with 1 all axes above rounding are used.
 
     Returns:
         `[n, r]`, r at most n - 2.
@@ -142,7 +142,7 @@ def _basis(x: CentredEmbedding, columns: Array, rounding: float, measure: str, v
             f"{x.name}: {measure} is undefined where an embedding has as many directions as its {n} stimuli can have, "
             f"{n - 1}; give more stimuli than dimensions"
         )
-    # A copy, so that the directions that are left out do not stay in memory.
+    # A copy, so that the other directions do not stay in memory.
     return namespace(left).asarray(left[:, :rank], copy=True)
 
 

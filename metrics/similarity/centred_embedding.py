@@ -1,9 +1,9 @@
-"""Embeddings as CKA reads them: checked, and centred in float64 block by block wherever they lie."""
+"""Embeddings that are checked, and centred in float64 block by block without copying them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -18,30 +18,31 @@ if TYPE_CHECKING:
 
 Embedding: TypeAlias = "NDArray[Any] | Tensor"
 
+# Values of the rows that are read at a time.
 CHUNK_VALUES = 2**16
 
 
 class Workspace:
-    """Memory that is used again and again, since fresh pages cost as much time as filling them."""
+    """Memory that is reused, since allocating fresh pages takes as long as filling them."""
 
     def __init__(self) -> None:
         self._values: Array = None
 
     def take(self, like: Array, *shape: int) -> Array:
-        """Give a float64 matrix with arbitrary content that lies where an array does; what was taken before is lost."""
+        """Return a float64 matrix of arbitrary content on the device of an array; it overwrites the one before."""
         size = math.prod(shape)
         if self._values is None or len(self._values) < size:
-            self._values = None  # freed first, so that old and new are not held at the same time
+            self._values = None  # freed first, so that old and new are not in memory at the same time
             self._values = namespace(like).empty(size, dtype=like.dtype, device=like.device)
         return self._values[:size].reshape(shape)
 
 
 @dataclass(frozen=True)
 class CentredEmbedding:
-    """An embedding that stays where it lies (memory, memory-mapped file, accelerator), and its mean row.
+    """An embedding that is not copied (from memory, a memory-mapped file, an accelerator), and its mean row.
 
     Attributes:
-        name: What it is called in messages.
+        name: Its name in messages.
         values: Real array, or tensor on an accelerator, `[n, d]`.
         mean: Mean row in float64, `[d]`.
     """
@@ -68,26 +69,41 @@ class CentredEmbedding:
         return cls(name, values, mean)
 
     @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.values)
+
+    @property
     def width(self) -> int:
         """The number of columns, d."""
         return int(self.values.shape[1])
 
     @property
-    def place(self) -> tuple[int, str]:
-        """What embeddings must have in common: the number of rows and the device."""
-        return len(self.values), str(self.mean.device)
+    def layout(self) -> tuple[int, str]:
+        """The number of rows and the device, which embeddings must have in common."""
+        return self.n, str(self.mean.device)
 
     def centred(self, rows: slice | NDArray[np.intp], workspace: Workspace) -> Array:
-        """Centre some rows at the mean of all, in float64 `[rows, d]`, and put them into the workspace."""
+        """Centre some rows at the mean of all, in float64 `[rows, d]`, and write them into the workspace."""
         values = self.values[rows]
         centred = workspace.take(self.mean, *values.shape)
         centred[:] = values
         centred -= self.mean
         return centred
 
-    def check_alike(self, place: tuple[int, str], name: str) -> None:
-        """Refuse by a ValueError that this embedding differs in place from another, which has a name."""
-        for ours, others, unit in zip(self.place, place, ("rows", "as device"), strict=True):
+    def chunks(self) -> Iterator[Array]:
+        """Yield all centred rows in float64, some at a time; each chunk overwrites the one before."""
+        workspace, step = Workspace(), max(1, CHUNK_VALUES // self.width)
+        for start in range(0, self.n, step):
+            yield self.centred(slice(start, start + step), workspace)
+
+    def squared_lengths(self) -> Array:
+        """Compute the squared lengths of the centred rows, the diagonal of the Gram matrix, `[n]`."""
+        return namespace(self.mean).concatenate([(chunk * chunk).sum(1) for chunk in self.chunks()])
+
+    def check_alike(self, layout: tuple[int, str], name: str) -> None:
+        """Raise a ValueError if this embedding differs in layout from another, which has a name."""
+        for ours, others, unit in zip(self.layout, layout, ("rows", "as device"), strict=True):
             if ours != others:
                 raise ValueError(
                     f"{self.name}: {ours} {unit}, but {name} has {others}; both need the same stimuli and device"
@@ -104,12 +120,12 @@ def read_embeddings(embeddings: Iterable[Embedding], debiased: bool = False) -> 
     if not read:
         raise ValueError("embeddings: none given, at least 1 is needed")
     for x in read:
-        x.check_alike(read[0].place, read[0].name)
+        x.check_alike(read[0].layout, read[0].name)
     return read
 
 
 def _mean(values: Array) -> Array:
-    """Average the rows relative to the first, so that equal rows have exactly that row as their mean."""
+    """Average the rows relative to the first, so that the mean of equal rows is exactly that row."""
     xp = namespace(values)
     origin = xp.asarray(values[0], dtype=xp.float64, copy=True)
     step = max(1, CHUNK_VALUES // values.shape[1])

@@ -10,7 +10,7 @@ up to factors that cancel. Sources: Kornblith et al., "Similarity of Neural Netw
 ICML 2019, equations 3 and 4; Song et al., "Feature Selection via Dependence Maximization", JMLR 2012, equation 5,
 written for centred Gram matrices, on which it takes the same value since it does not change with translations.
 Because `|X^T Y|_F^2 = <K, L>_F`, each product can be had from n x n matrices (Gram form) or from d x d ones (feature
-form); the cheaper is taken.
+form); the cheaper is used.
 
 Biased CKA of unrelated embeddings is far from 0 where n is not much larger than d: about 0.96 for Gaussian noise of
 n = 64 and d = 2048 and 1280. The debiased value is about 0 there, and may be slightly negative.
@@ -34,8 +34,7 @@ BLOCK_BYTES = 256 * 2**20
 def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
     """Compute the linear CKA of two embeddings of the same stimuli.
 
-    Real and integer values of any precision are taken, and computed with in float64. Tensors on an accelerator are
-    computed with there.
+    Values of any real type and precision are converted to float64. Tensors stay on their accelerator.
 
     Args:
         x: Embedding, `[n, dx]`, n at least 2, or 4 for the debiased form.
@@ -53,9 +52,9 @@ def linear_cka(x: Embedding, y: Embedding, debiased: bool = False) -> float:
 
 
 def pair_products(x: Embedding, y: Embedding, debiased: bool = False) -> GramProducts:
-    """Compute the products of two embeddings, as `linear_cka` takes them; messages call them x and y."""
+    """Compute the products of two embeddings, as of `linear_cka`; messages call them x and y."""
     pair = [CentredEmbedding.read(x, "x", debiased), CentredEmbedding.read(y, "y", debiased)]
-    pair[1].check_alike(pair[0].place, "x")
+    pair[1].check_alike(pair[0].layout, "x")
     return _products(pair)
 
 
@@ -83,14 +82,14 @@ def pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -> NDA
 
 
 def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
-    """Compute the linear CKA of every pair of m embeddings by both estimates, for the price of one.
+    """Compute the linear CKA of every pair of m embeddings by both estimates, at the cost of one.
 
     Args:
         embeddings: As of `pairwise_cka`.
 
     Returns:
-        What `pairwise_cka` gives biased, and debiased: None where that is undefined for one embedding or more, since
-        there are fewer than 4 rows, or a self term is 0 or lost to rounding.
+        The results of `pairwise_cka`, biased and debiased; None for the debiased one where it is undefined for any
+        embedding, since there are fewer than 4 rows, or a self term is 0 or lost to rounding.
 
     Raises:
         ValueError: As `pairwise_cka` for the biased estimate.
@@ -102,7 +101,7 @@ def biased_and_debiased_cka(embeddings: Iterable[Embedding]) -> tuple[NDArray[np
 def read_and_multiply(
     embeddings: Iterable[Embedding], debiased: bool = False
 ) -> tuple[list[CentredEmbedding], GramProducts]:
-    """Check embeddings, as `pairwise_cka` takes them, and compute the products of all pairs."""
+    """Check embeddings, as of `pairwise_cka`, and compute the products of all pairs."""
     read = read_embeddings(embeddings, debiased)
     return read, _products(read)
 
@@ -115,11 +114,11 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
         mean = (|S|^2 - m) / (m (m - 1)),    |K|^2 = HSIC(K, K).
 
     Memory besides one embedding is two n x n matrices and the embedding in float64. Where n is much larger than the
-    widths, the mean over the matrix that `pairwise_cka` gives is cheaper.
+    widths, the mean over the matrix of `pairwise_cka` is cheaper.
 
     Args:
         embeddings: At least 2 embeddings of the same stimuli in the same order, `[n, d_i]` each; read once, one at a
-            time, so that a generator will do.
+            time, so that a generator is enough.
         debiased: Whether the debiased HSIC is used instead of the biased.
 
     Returns:
@@ -129,20 +128,21 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
         ValueError: As `linear_cka`, naming the embedding as `embeddings[3]`; or if there are fewer than 2.
     """
     total: Array = 0.0
-    count, place = 0, None
+    count, layout = 0, None
     space, grams = Workspace(), Workspace()
     for count, values in enumerate(embeddings, start=1):
         x = CentredEmbedding.read(values, f"embeddings[{count - 1}]", debiased)
-        place = place or x.place
-        x.check_alike(place, "embeddings[0]")
+        layout = layout or x.layout
+        x.check_alike(layout, "embeddings[0]")
         with np.errstate(over="ignore", invalid="ignore"):
             rows = x.centred(slice(None), space)
-            gram = _multiply(rows, rows, grams.take(rows, place[0], place[0]))
+            gram = _multiply(rows, rows, grams.take(rows, x.n, x.n))
             products = _own_products(gram)
         _, norms = products.normed([x.name], debiased)
         gram *= 1 / float(norms[0])
         total += gram
         del rows  # so that its memory is free for a wider embedding
+
     if count < 2:
         raise ValueError(f"embeddings: {count} given, at least 2 are needed for a mean over pairs")
     mean = (float(_own_products(total).hsic(debiased)[0, 0]) - count) / (count * (count - 1))
@@ -151,20 +151,20 @@ def mean_pairwise_cka(embeddings: Iterable[Embedding], debiased: bool = False) -
 
 @np.errstate(over="ignore", invalid="ignore")
 def _products(embeddings: list[CentredEmbedding]) -> GramProducts:
-    """Compute the products of all pairs by the form that takes fewer multiplications; `GramProducts` tells overflow."""
+    """Compute the products of all pairs by the form with fewer multiplications; `GramProducts` checks for overflow."""
     return _gram_form(embeddings) if gram_form_is_cheaper(embeddings) else _feature_form(embeddings)
 
 
 def gram_form_is_cheaper(embeddings: Sequence[CentredEmbedding]) -> bool:
-    """Tell whether products of rows take fewer multiplications than products of the features of all pairs."""
-    n, m, width = len(embeddings[0].values), len(embeddings), sum(x.width for x in embeddings)
+    """Whether products of rows take fewer multiplications than products of the features of all pairs."""
+    n, m, width = embeddings[0].n, len(embeddings), sum(x.width for x in embeddings)
     # Halves of symmetric matrices: n^2 (width / 2 + m^2 / 4) against n width^2 / 2.
     return n * (width + m * m / 2) <= width * width
 
 
 def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Sum over the square tiles of the upper triangle of all Gram matrices."""
-    n, m = len(embeddings[0].values), len(embeddings)
+    n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.zeros((m, m)), np.empty((m, n))
     for rows, columns, tile in gram_tiles(embeddings):
         flat = tile.reshape(m, -1)
@@ -175,15 +175,15 @@ def _gram_form(embeddings: list[CentredEmbedding]) -> GramProducts:
 
 
 def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, slice, Array]]:
-    """Compute the Gram matrices of m centred embeddings of one place, tile by tile of their upper triangles.
+    """Compute the Gram matrices of m centred embeddings of one layout, tile by tile of their upper triangles.
 
     Yields:
         The rows and the columns of a square tile, which are the same on the diagonal, and its values in all Gram
         matrices, float64 `[m, rows, columns]`, which the next tile overwrites.
     """
-    n, m, mean = len(embeddings[0].values), len(embeddings), embeddings[0].mean
+    n, m, mean = embeddings[0].n, len(embeddings), embeddings[0].mean
     tiles = math.ceil(n / max(1, math.isqrt(BLOCK_BYTES // (8 * m))))
-    # The first tile is the largest, so that the memory taken for it does for all.
+    # The first tile is the largest, so that its memory is enough for all.
     side = math.ceil(n / tiles)
     blocks = [slice(start, min(start + side, n)) for start in range(0, n, side)]
     left, right, workspace = Workspace(), Workspace(), Workspace()
@@ -197,7 +197,7 @@ def gram_tiles(embeddings: Sequence[CentredEmbedding]) -> Iterator[tuple[slice, 
 
 
 def _multiply(left: Array, right: Array, out: Array) -> Array:
-    # Where both are the very same array, BLAS computes only half of the product, which is symmetric.
+    # BLAS computes only half of the product of an array with itself, which is symmetric.
     return namespace(out).matmul(left, right.T, out=out)
 
 
@@ -208,7 +208,7 @@ def _own_products(gram: Array) -> GramProducts:
 
 def _feature_form(embeddings: list[CentredEmbedding]) -> GramProducts:
     """Multiply the features of every pair, summed over chunks of rows."""
-    n, m = len(embeddings[0].values), len(embeddings)
+    n, m = embeddings[0].n, len(embeddings)
     products, diagonals = np.empty((m, m)), np.empty((m, n))
     workspaces = Workspace(), Workspace()
     for i, x in enumerate(embeddings):

@@ -1,4 +1,4 @@
-"""How far the linear CKA of embeddings hangs on which stimuli were shown: the jackknife that leaves out one at a time.
+"""Intervals of the linear CKA of embeddings over stimuli, by the jackknife that leaves out one stimulus at a time.
 
 Without row i, and centred anew, the inner product of two centred Gram matrices K and L is
 
@@ -26,7 +26,7 @@ from headstart.metrics.similarity.gram_products import DEGENERATE, GramProducts
 
 Matrix = NDArray[np.float64]
 Vector = NDArray[np.float64]
-# Of the CKA without each row from that of all: sums and sums of squares `[m, m]`, and means over pairs `[n]`.
+# Differences of the CKA without each row from that of all: sums and sums of squares `[m, m]`, means over pairs `[n]`.
 Differences = tuple[Matrix, Matrix, Vector]
 
 COVERAGE = 0.95
@@ -69,19 +69,21 @@ def cka_intervals(embeddings: Iterable[Embedding]) -> CkaIntervals:
 
 def jackknife(embeddings: Sequence[CentredEmbedding], products: GramProducts) -> CkaIntervals:
     """Compute the intervals as `cka_intervals` does, from the products of embeddings that have a CKA."""
-    from scipy.special import stdtrit  # not with `headstart.metrics`, which it would take most of the time of
+    from scipy.special import stdtrit  # SciPy is slow to import
 
     n, m = products.n, len(embeddings)
     biased = products.cka([x.name for x in embeddings], debiased=False)
     without = _without_by_rows if gram_form_is_cheaper(embeddings) else _without_by_pairs
     with np.errstate(invalid="ignore", divide="ignore"):
         sums, squares, joint = without(embeddings, products, biased)
+
     width = float(stdtrit(n - 1, (1 + COVERAGE) / 2)) if n > 3 else np.nan
     each = width * np.sqrt(np.maximum(squares - sums**2 / n, 0) * (n - 1) / n)
     np.fill_diagonal(each, 0)
     low, high = np.clip([biased - each, biased + each], 0, 1)
     if m == 1:
         return CkaIntervals(low, high, (np.nan, np.nan))
+
     half = width * float(np.sqrt(((joint - joint.mean()) ** 2).sum() * (n - 1) / n))
     centre = float(biased[np.triu_indices(m, 1)].mean())
     return CkaIntervals(low, high, (max(centre - half, 0.0), min(centre + half, 1.0)))
@@ -92,20 +94,22 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
     n, m = products.n, len(embeddings)
     sums, squares, joint = np.zeros((m, m)), np.zeros((m, m)), np.empty(n)
     pairs = np.triu_indices(m, 1)
-    # Beside the stripe, some seven matrices of all pairs for each of its rows.
+    # Besides the stripe, each row takes about seven matrices of all pairs.
     step = max(1, BLOCK_BYTES // (8 * m * (n + 7 * m)))
     left, right, stripes = Workspace(), Workspace(), Workspace()
     for start in range(0, n, step):
         rows = slice(start, min(start + step, n))
         stripe = stripes.take(embeddings[0].mean, rows.stop - start, m, n)
-        for place, x in enumerate(embeddings):
-            _multiply_blocks(x, rows, stripe[:, place], left, right)
+        for index, x in enumerate(embeddings):
+            _multiply_blocks(x, rows, stripe[:, index], left, right)
+
         by_row = to_host(stripe @ namespace(stripe).swapaxes(stripe, 1, 2))
         diagonals = to_host(namespace(stripe).stack([stripe[r, :, start + r] for r in range(len(stripe))]))
         outer = diagonals[:, :, None] * diagonals[:, None, :]
         without = _without(products.grams, by_row, outer, n)
         own = _defined(np.einsum("rmm->rm", without), products.grams.diagonal())
-        norms = np.sqrt(own)  # each for itself: products of two may be 0 or infinite
+        norms = np.sqrt(own)  # before multiplying: products of two self terms may be 0 or infinite
+
         differences = without / (norms[:, :, None] * norms[:, None, :]) - biased
         sums += differences.sum(axis=0)
         squares += (differences**2).sum(axis=0)
@@ -115,10 +119,10 @@ def _without_by_rows(embeddings: Sequence[CentredEmbedding], products: GramProdu
 
 def _multiply_blocks(x: CentredEmbedding, rows: slice, out: Array, left: Workspace, right: Workspace) -> None:
     """Fill a stripe of a Gram matrix, `[rows, n]`, reading the embedding in blocks."""
-    n, first = len(x.values), x.centred(rows, left)
+    first = x.centred(rows, left)
     step = max(len(first), BLOCK_BYTES // (16 * x.width))
-    for start in range(0, n, step):
-        columns = slice(start, min(start + step, n))
+    for start in range(0, x.n, step):
+        columns = slice(start, min(start + step, x.n))
         out[:, columns] = first @ x.centred(columns, right).T
 
 
@@ -131,6 +135,7 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
         by_row, diagonals[i] = _row_products(x, x)
         without = _without(products.grams[i, i], by_row, diagonals[i] ** 2, n)
         norms[i] = np.sqrt(_defined(without, products.grams[i, i]))
+
     for i, j in combinations(range(m), 2):
         by_row, _ = _row_products(embeddings[i], embeddings[j])
         without = _without(products.grams[i, j], by_row, diagonals[i] * diagonals[j], n)
@@ -142,8 +147,8 @@ def _without_by_pairs(embeddings: Sequence[CentredEmbedding], products: GramProd
 
 
 def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Vector, Vector]:
-    """Give `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
-    n, spaces = len(x.values), (Workspace(), Workspace())
+    """Compute `sum_j k_ij l_ij` and the squared lengths of the rows of x, `[n]` each."""
+    n, spaces = x.n, (Workspace(), Workspace())
     step = max(1, BLOCK_BYTES // (16 * (x.width + y.width)))
     blocks = [slice(start, start + step) for start in range(0, n, step)]
     product: Array = 0.0
@@ -158,13 +163,11 @@ def _row_products(x: CentredEmbedding, y: CentredEmbedding) -> tuple[Vector, Vec
 
 
 def _without(whole: Matrix | float, by_row: Matrix, diagonals: Matrix, n: int) -> Matrix:
-    """Give the inner products of Gram matrices without each row, once they are centred anew."""
+    """Compute the inner products of Gram matrices without each row, centred anew."""
     ratio = n / (n - 1)
-    left: Matrix = whole - 2 * ratio * by_row + ratio**2 * diagonals
-    return left
+    return np.asarray(whole - 2 * ratio * by_row + ratio**2 * diagonals)
 
 
 def _defined(own: Matrix, whole: Matrix | float) -> Matrix:
-    """Put NaN for self terms that are made of rounding errors: what remains without a row is one point."""
-    kept: Matrix = np.where(own > DEGENERATE * whole, own, np.nan)
-    return kept
+    """Replace self terms that consist of rounding errors by NaN: without a row the others are equal."""
+    return np.asarray(np.where(own > DEGENERATE * whole, own, np.nan))

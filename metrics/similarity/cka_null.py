@@ -1,13 +1,13 @@
-"""Linear CKA against its null: what it would be if the stimuli of one embedding were shuffled.
+"""Linear CKA against its null, the CKA of the same embeddings with the stimuli of one of them shuffled.
 
-Biased CKA grows with the widths and shrinks with the number of stimuli, whatever the embeddings have in common. What
-a pair reads by its sizes alone is the distribution of its CKA over all permutations of the rows of one embedding. Mean
-and standard deviation of this **null** are exact (`headstart.metrics.similarity.permutation_moments`); its tail is that
-of the Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation and skewness,
-as in Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for multivariate
-inference", Computational Statistics & Data Analysis 20, 1995. The calibrated value is that of Gröger, Wen and Brbić,
-"Revisiting the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this tail in
-place of one of drawn permutations:
+Biased CKA grows with the widths and shrinks with the number of stimuli, whatever the embeddings have in common. The
+distribution of the CKA of a pair over all permutations of the rows of one embedding shows what is due to the sizes
+alone. Mean and standard deviation of this **null** are exact (`headstart.metrics.similarity.permutation_moments`); its
+tail is that of the Pearson type III distribution, a shifted gamma distribution, of the same mean, standard deviation
+and skewness, as in Kazi-Aoual, Hitier, Sabatier and Lebreton, "Refined approximations to permutation tests for
+multivariate inference", Computational Statistics & Data Analysis 20, 1995. The calibrated value is that of Gröger, Wen
+and Brbić, "Revisiting the Platonic Representation Hypothesis: An Aristotelian View", 2026, with the quantile q of this
+tail in place of one of random permutations:
 
     calibrated = max(0, (CKA - q) / (1 - q))
 """
@@ -31,7 +31,7 @@ from headstart.metrics.similarity.permutation_moments import mean_and_variance, 
 Matrix = NDArray[np.float64]
 
 LEVEL = 0.95
-# Below, the gamma distribution is the normal one to all digits that count, and its shape exceeds what SciPy takes.
+# With a smaller skewness, the gamma distribution equals the normal one, and its shape exceeds the range of SciPy.
 SYMMETRIC = 1e-4
 
 
@@ -56,9 +56,9 @@ class CalibratedCka:
         null_sd: Standard deviation under permutations; 0 where all give the same, as for two stimuli.
         null_skewness: Skewness under permutations; 0 where the standard deviation is.
         null_quantile: The quantile of the null at `level`, at most 1.
-        level: Which quantile a calibrated value of 0 stands for.
+        level: The quantile at which a calibrated value is 0.
         z: Standard deviations from the null's mean to the biased CKA; NaN where the standard deviation is 0.
-        p: How often permutations give as high a CKA; 1 where all give the same.
+        p: Share of permutations with as high a CKA; 1 where all give the same.
         calibrated: `max(0, (biased - null_quantile) / (1 - null_quantile))`; 0 where the quantile is 1, or all
             permutations give the same.
     """
@@ -91,7 +91,7 @@ def cka_null(x: Embedding, y: Embedding) -> CkaNull:
         ValueError: As `metrics.linear_cka`.
     """
     products = pair_products(x, y)
-    products.normed(["x", "y"], debiased=False)  # refuses what has no CKA
+    products.normed(["x", "y"], debiased=False)  # raises an error where CKA is undefined
     mean, variance = mean_and_variance(products)
     return CkaNull(float(mean[0, 1]), math.sqrt(variance[0, 1]))
 
@@ -100,11 +100,11 @@ def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> Cal
     """Compute the linear CKA of every pair of m embeddings, and how far it lies above its null.
 
     Mean and standard deviation of a null follow from what the CKA is computed from. Its skewness, which shapes the
-    tail, is exact up to 384 stimuli, and estimated from 384 drawn ones beyond.
+    tail, is exact up to 384 stimuli, and estimated from a sample of 384 beyond.
 
     Args:
         embeddings: As of `metrics.pairwise_cka`.
-        level: Which quantile of the null a calibrated value of 0 stands for, between 0 and 1.
+        level: The quantile of the null at which a calibrated value is 0, between 0 and 1.
 
     Returns:
         CKA by both estimates, the nulls, and the biased CKA against them.
@@ -118,12 +118,14 @@ def calibrated_cka(embeddings: Iterable[Embedding], level: float = LEVEL) -> Cal
 
 
 def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: float = LEVEL) -> CalibratedCka:
-    """Compute what `calibrated_cka` does, from the products of embeddings."""
+    """Compute the result of `calibrated_cka` from the products of embeddings."""
     biased, debiased = products.estimates([x.name for x in read])
+
     null_mean, variance = mean_and_variance(products)
     null_sd = np.sqrt(variance)
     sums = [cubic_sums(x, squares) for x, squares in zip(read, products.grams.diagonal(), strict=True)]
     null_skewness = skewness(products, sums)
+
     quantile = np.minimum(null_mean + null_sd * _pearson_quantile(level, null_skewness), 1)
     z = np.divide(biased - null_mean, null_sd, out=np.full_like(biased, np.nan), where=null_sd > 0)
     p = np.where(null_sd > 0, _pearson_tail(z, null_skewness), 1.0)
@@ -133,27 +135,25 @@ def calibrate(read: Sequence[CentredEmbedding], products: GramProducts, level: f
 
 
 def _pearson_tail(z: Matrix, skew: Matrix) -> Matrix:
-    """Give the probability of more than z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
-    from scipy.special import gammainc, gammaincc, ndtr  # not with `headstart.metrics`, which it would make slow
+    """Compute the probability above z in the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    from scipy.special import gammainc, gammaincc, ndtr  # SciPy is slow to import
 
     shape, steps = _gamma(skew)
     # A negative skewness mirrors the distribution, so that its upper tail is the lower one of the gamma distribution.
     upper, lower = (side(shape, np.maximum(shape + np.sign(skew) * z * steps, 0)) for side in (gammaincc, gammainc))
-    tail: Matrix = np.where(np.abs(skew) < SYMMETRIC, ndtr(-z), np.where(skew > 0, upper, lower))
-    return tail
+    return np.asarray(np.where(np.abs(skew) < SYMMETRIC, ndtr(-z), np.where(skew > 0, upper, lower)))
 
 
 def _pearson_quantile(level: float, skew: Matrix) -> Matrix:
-    """Give the quantile at a level of the Pearson type III distribution of mean 0, variance 1 and a skewness."""
+    """Compute the quantile at a level of the Pearson type III distribution of mean 0, variance 1 and a skewness."""
     from scipy.special import gammainccinv, gammaincinv, ndtri
 
     shape, steps = _gamma(skew)
     gamma = np.where(skew > 0, gammaincinv(shape, level), gammainccinv(shape, level))
-    quantile: Matrix = np.where(np.abs(skew) < SYMMETRIC, ndtri(level), np.sign(skew) * (gamma - shape) / steps)
-    return quantile
+    return np.asarray(np.where(np.abs(skew) < SYMMETRIC, ndtri(level), np.sign(skew) * (gamma - shape) / steps))
 
 
 def _gamma(skew: Matrix) -> tuple[Matrix, Matrix]:
-    """Give shape and standard deviation of the gamma distribution of scale 1 of a skewness, whatever its sign."""
+    """Return shape and standard deviation of the gamma distribution of scale 1 and the absolute skewness."""
     shape = 4 / np.maximum(np.abs(skew), SYMMETRIC) ** 2
     return shape, np.sqrt(shape)

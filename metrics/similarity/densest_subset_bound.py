@@ -1,4 +1,4 @@
-"""How high the sum over all pairs of a subset can be at most: a bound on the densest subgraph of k nodes."""
+"""An upper bound on the sum over all pairs of a subset: a bound on the densest subgraph of k nodes."""
 
 from __future__ import annotations
 
@@ -11,16 +11,15 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Share of the step of Polyak to begin with, steps without a better bound after which it shrinks, by what factor, and
-# where it is too small to matter.
+# Initial share of Polyak's step, steps without a better bound after which it shrinks, the factor, and the smallest.
 STEP, PATIENCE, SHRINK, SMALLEST_STEP = 1.0, 10, 0.7, 1e-3
-# Weight of the directions before in the direction of a step.
+# Weight of earlier directions in the direction of a step.
 MOMENTUM = 0.9
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a matrix is changed by without a subset's sum getting less.
+    """Matrices that can be added without lowering the sum of any subset.
 
     Attributes:
         positive: Positive semidefinite, `[nodes, nodes]`: it adds 0 or more to the sum of every subset.
@@ -32,11 +31,11 @@ class Multipliers:
 
     @classmethod
     def zero(cls, nodes: int) -> Multipliers:
-        """Give those that change nothing."""
+        """Return multipliers that change nothing."""
         return cls(np.zeros((nodes, nodes)), np.zeros((nodes, nodes)))
 
     def of(self, nodes: NDArray[np.intp]) -> Multipliers:
-        """Give those of some of the nodes, which are of the same kind."""
+        """Return the multipliers of some of the nodes."""
         return Multipliers(self.positive[np.ix_(nodes, nodes)], self.skew[np.ix_(nodes, nodes)])
 
 
@@ -46,12 +45,12 @@ class Bound:
 
     Attributes:
         value: No subset of the size has a larger sum of its entries.
-        members: The nodes that the bound is reached with; a start for a search.
-        worths: What each node adds to the bound at most, `[nodes]`: the value is the sum over members, who have the
-            largest.
-        shares: How often each node was a member on the way, between 0 and 1, `[nodes]`.
-        multipliers: Those that the bound was found with.
-        steps: How many steps it took.
+        members: The nodes that reach the bound; a start for a search.
+        worths: What each node adds to the bound at most, `[nodes]`; the value is the sum of the largest, those of the
+            members.
+        shares: How often each node was a member during the steps, between 0 and 1, `[nodes]`.
+        multipliers: The multipliers of the bound.
+        steps: Number of steps.
     """
 
     value: float
@@ -84,38 +83,40 @@ def bound_densest_subset(
     Args:
         matrix: Symmetric A, `[nodes, nodes]`; the diagonal counts.
         size: Nodes of a subset, from 1 to all.
-        reached: Sum that some subset has; steps end once the bound shows that none has more.
+        reached: Sum of some subset; steps end once the bound shows that no subset has a larger one.
         steps: Most steps.
         multipliers: Where to begin; by default nothing is changed.
-        over: Tells after each step whether there is no more time.
+        over: Whether there is no more time, called after each step.
 
     Returns:
-        The lowest bound that was met.
+        The lowest bound of all steps.
     """
-    now = Multipliers.zero(len(matrix)) if multipliers is None else multipliers
-    found = best = _relax(matrix, size, now)
-    lowest, direction, shares = now, found.choice, found.choice.diagonal()
+    current = Multipliers.zero(len(matrix)) if multipliers is None else multipliers
+    relaxed = best = _relax(matrix, size, current)
+    lowest, direction, shares = current, relaxed.choice, relaxed.choice.diagonal()
     share, unchanged, taken = STEP, 0, 0
     while taken < steps and best.value > reached and share >= SMALLEST_STEP and not over():
-        step = share * (found.value - reached) / float((direction**2).sum())
-        now = Multipliers(
-            _nearest_positive(now.positive - step * (direction + direction.T) / 2),
-            now.skew - step * (direction - direction.T) / 2,
+        step = share * (relaxed.value - reached) / float((direction**2).sum())
+        current = Multipliers(
+            _nearest_positive(current.positive - step * (direction + direction.T) / 2),
+            current.skew - step * (direction - direction.T) / 2,
         )
-        found = _relax(matrix, size, now)
-        direction = MOMENTUM * direction + (1 - MOMENTUM) * found.choice
-        shares = MOMENTUM * shares + (1 - MOMENTUM) * found.choice.diagonal()
+        relaxed = _relax(matrix, size, current)
+        direction = MOMENTUM * direction + (1 - MOMENTUM) * relaxed.choice
+        shares = MOMENTUM * shares + (1 - MOMENTUM) * relaxed.choice.diagonal()
+
         unchanged, taken = unchanged + 1, taken + 1
-        if found.value < best.value:
-            best, lowest, unchanged = found, now, 0
+        if relaxed.value < best.value:
+            best, lowest, unchanged = relaxed, current, 0
         elif unchanged > PATIENCE:
-            found, now, direction = best, lowest, best.choice
+            # Steps were too long: they shrink, and start from the best again.
+            relaxed, current, direction = best, lowest, best.choice
             share, unchanged = share * SHRINK, 0
     return Bound(best.value, best.members, best.worths, shares, lowest, taken)
 
 
 class _Relaxed(NamedTuple):
-    """The best choice where every member chooses its own partners: `choice[i, j]` is 1 where i chose j."""
+    """The best members if each chooses its own partners: `choice[i, j]` is 1 where i chose j."""
 
     value: float
     members: NDArray[np.intp]
@@ -124,10 +125,10 @@ class _Relaxed(NamedTuple):
 
 
 def _relax(matrix: Floats, size: int, multipliers: Multipliers) -> _Relaxed:
-    """Let every node choose its best partners, and take the best nodes with theirs."""
+    """Choose the best partners of every node, and the best nodes with their partners."""
     changed = matrix + multipliers.positive + multipliers.skew
     own = changed.diagonal().copy()
-    # Everyone is its own first partner.
+    # Every node is its own first partner.
     np.fill_diagonal(changed, np.inf)
     partners = np.argpartition(-changed, size - 1, axis=1)[:, :size]
     np.fill_diagonal(changed, own)
@@ -139,7 +140,7 @@ def _relax(matrix: Floats, size: int, multipliers: Multipliers) -> _Relaxed:
 
 
 def _nearest_positive(matrix: Floats) -> Floats:
-    """Give the positive semidefinite matrix nearest to a symmetric one."""
+    """Return the positive semidefinite matrix nearest to a symmetric one."""
     values, vectors = np.linalg.eigh(matrix)
     above = values > 0
     half = vectors[:, above] * np.sqrt(values[above])

@@ -1,4 +1,4 @@
-"""Whether a subset has the largest sum over pairs of all: branch and bound on the densest subgraph of k nodes."""
+"""A proof that a subset has the largest sum over pairs: branch and bound on the densest subgraph of k nodes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from headstart.metrics.similarity.densest_subset_bound import Floats, Multiplier
 
 Nodes = NDArray[np.intp]
 
-# Steps of the bound between two attempts to decide nodes for good, on the whole and on each of its parts, which begin
-# where the whole ended.
+# Steps of the bound between two attempts to decide nodes for good: on all subsets, and on each part, which begins with
+# the multipliers of the part that it was split from.
 STEPS, PART_STEPS = 300, 60
-# Parts that are open at a time, each with two matrices: some hundred MB for 141 nodes.
+# Open parts, each with two matrices: some hundred MB for 141 nodes.
 MOST_OPEN = 1000
-# Sums that differ by less are taken for equal.
+# Sums that differ by less count as equal.
 ROUNDING = 1e-9
 
 
@@ -30,11 +30,11 @@ class _Part:
     """All subsets with some nodes and without some others.
 
     Attributes:
-        inside: Nodes that all have.
-        free: Nodes that are not decided.
+        inside: Nodes in all of the subsets.
+        free: Undecided nodes.
         bound: None of the subsets has a larger sum.
-        multipliers: Those that the bound was found with, of the free nodes.
-        shares: How much of each free node the bound has, between 0 and 1.
+        multipliers: The multipliers of the bound, for the free nodes.
+        shares: Share of each free node in the bound, between 0 and 1.
     """
 
     inside: Nodes
@@ -50,7 +50,7 @@ class DensestSubset:
     Args:
         pairs: Symmetric weights with a diagonal of zeros, `[nodes, nodes]`.
         chosen: A good subset to begin with.
-        improve: Makes a subset better, or leaves it.
+        improve: Returns a better subset, or the same.
 
     Attributes:
         chosen: The best subset so far.
@@ -72,78 +72,75 @@ class DensestSubset:
     def search(self, over: Callable[[float], bool]) -> None:
         """Look for better subsets and lower the bound, until they meet.
 
-        The part with the highest bound is split by a node that has to be in or out; a part whose bound says that
-        nothing in it is better is done with. A node that the bound could not do with, or without, is decided for good.
+        The part with the highest bound is split by a node that is either in or out; a part whose bound shows that
+        nothing in it is better is closed. A node whose exchange would lower the bound too much is decided for good.
 
         Args:
-            over: Is told the operations that were done since it was asked last, and tells whether to end.
+            over: Whether to end, called with the operations since the last call.
         """
         nodes, order = np.arange(len(self._pairs)), count()
         root = _Part(nodes[:0], nodes, self.bound, Multipliers.zero(len(nodes)), np.zeros(len(nodes)))
         open_parts: list[tuple[float, int, _Part]] = []
 
         def keep(part: _Part, steps: int) -> None:
-            left = self._look_into(part, steps, over)
+            left = self._narrow(part, steps, over)
             if left is not None:
                 heapq.heappush(open_parts, (-left.bound, next(order), left))
 
-        # Matrices this small are slower by several threads.
+        # Several threads are slower on matrices this small.
         with threadpool_limits(1):
             keep(root, STEPS)
             self._lower(open_parts)
             while not self.proved and not over(0):
                 part = self._next(open_parts)
-                place = int(np.argmin(np.abs(part.shares - 0.5)))
-                others = np.delete(np.arange(len(part.free)), place)
+                split = int(np.argmin(np.abs(part.shares - 0.5)))
+                others = np.delete(np.arange(len(part.free)), split)
                 rest = (part.free[others], part.bound, part.multipliers.of(others), part.shares[others])
-                keep(_Part(np.append(part.inside, part.free[place]), *rest), PART_STEPS)
+                keep(_Part(np.append(part.inside, part.free[split]), *rest), PART_STEPS)
                 keep(_Part(part.inside, *rest), PART_STEPS)
                 self._lower(open_parts)
 
     def _next(self, open_parts: list[tuple[float, int, _Part]]) -> _Part:
-        """Take out the part with the highest bound, or, where many are open, the one that is nearest to its end."""
+        """Pop the part with the highest bound, or, if many are open, the one with the lowest bound."""
         if len(open_parts) <= MOST_OPEN:
             return heapq.heappop(open_parts)[2]
-        place = max(range(len(open_parts)), key=lambda each: open_parts[each][:2])
-        part = open_parts.pop(place)[2]
+        lowest = max(range(len(open_parts)), key=lambda index: open_parts[index][:2])
+        part = open_parts.pop(lowest)[2]
         heapq.heapify(open_parts)
         return part
 
-    def _look_into(self, part: _Part, steps: int, over: Callable[[float], bool]) -> _Part | None:
-        """Bound a part, and decide what can be decided; None where nothing in it is better than the best so far."""
+    def _narrow(self, part: _Part, steps: int, over: Callable[[float], bool]) -> _Part | None:
+        """Bound a part and decide nodes; return the rest, None where nothing in it is better than the best so far."""
         while True:
-            wanted = self._size - len(part.inside)
-            if wanted in (0, len(part.free)):
-                self._offer(np.concatenate([part.inside, part.free[:wanted]]))
+            missing = self._size - len(part.inside)
+            if missing in (0, len(part.free)):
+                self._offer(np.concatenate([part.inside, part.free[:missing]]))
                 return None
+
             matrix = self._pairs[np.ix_(part.free, part.free)]
             np.fill_diagonal(matrix, 2 * self._pairs[np.ix_(part.free, part.inside)].sum(axis=1))
-            held = self._sum(part.inside)
-            found = bound_densest_subset(
-                matrix,
-                wanted,
-                self.value + self._rounding - held,
-                steps,
-                part.multipliers,
-                partial(over, float(len(part.free)) ** 3),
-            )
-            self._offer(self._improve(np.concatenate([part.inside, part.free[found.members]])))
-            bound = min(part.bound, held + found.value)
+            inside = self._sum(part.inside)
+            reached = self.value + self._rounding - inside
+            is_over = partial(over, float(len(part.free)) ** 3)
+            relaxed = bound_densest_subset(matrix, missing, reached, steps, part.multipliers, is_over)
+            self._offer(self._improve(np.concatenate([part.inside, part.free[relaxed.members]])))
+            bound = min(part.bound, inside + relaxed.value)
             if bound <= self.value + self._rounding:
                 return None
+
             member = np.zeros(len(part.free), dtype=bool)
-            member[found.members] = True
-            # What the bound loses if a node joins in place of the least member, or leaves for the best other.
-            least, best = found.worths[member].min(), found.worths[~member].max()
-            loss = np.where(member, found.worths - best, least - found.worths)
-            decided = held + found.value - loss <= self.value + self._rounding
+            member[relaxed.members] = True
+            # What the bound loses if a node replaces the least member, or leaves for the best other.
+            least, best = relaxed.worths[member].min(), relaxed.worths[~member].max()
+            loss = np.where(member, relaxed.worths - best, least - relaxed.worths)
+            decided = inside + relaxed.value - loss <= self.value + self._rounding
             left = np.flatnonzero(~decided)
             part = _Part(
                 np.concatenate([part.inside, part.free[decided & member]]),
                 part.free[left],
                 bound,
-                found.multipliers.of(left),
-                found.shares[left],
+                relaxed.multipliers.of(left),
+                relaxed.shares[left],
             )
             if not decided.any() or over(0):
                 return part
@@ -158,6 +155,6 @@ class DensestSubset:
             self.chosen, self.value = nodes, value
 
     def _lower(self, open_parts: list[tuple[float, int, _Part]]) -> None:
-        """Take in what the parts that are left say about the bound."""
+        """Lower the bound to that of the open parts."""
         reached = self.value + self._rounding
         self.bound = max(reached, -open_parts[0][0]) if open_parts else reached

@@ -1,4 +1,4 @@
-"""The matrix of a similarity that is computed of one pair after the other."""
+"""The matrix of a similarity that is computed one pair after the other."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Compared = TypeVar("Compared")
 def matrix_of_pairs(
     compared: Sequence[Compared], similarity: Callable[[Compared, Compared], float]
 ) -> NDArray[np.float64]:
-    """Compute the similarity of every pair of m things, of each with the ones before it.
+    """Compute the similarity of every pair of m representations.
 
     Args:
-        compared: The things, m of them.
-        similarity: Gives the similarity of two, which is at most 1 but for rounding, and 1 of a thing with itself.
+        compared: The representations, m of them.
+        similarity: Returns the similarity of two: at most 1, up to rounding, and 1 where both are the same.
 
     Returns:
         Symmetric matrix `[m, m]` with ones on its diagonal, at most 1.

@@ -9,15 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-# A debiased self term below this part of the biased one is made of rounding errors.
+# A debiased self term below this part of the biased one consists of rounding errors.
 DEGENERATE = 1e-10
-# Below, squares lose digits since they are subnormal.
+# Smaller squares are subnormal and lose digits.
 SMALLEST = float(np.finfo(np.float64).tiny / np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
 class GramProducts:
-    """The inner products of the centred Gram matrices of m embeddings: all that CKA depends on.
+    """The inner products of the centred Gram matrices of m embeddings, on which CKA depends.
 
     Attributes:
         n: Number of rows of the embeddings.
@@ -33,7 +33,7 @@ class GramProducts:
 
     @classmethod
     def of(cls, grams: NDArray[np.float64], diagonals: NDArray[np.float64]) -> GramProducts:
-        """Complete `<K_i, K_j>_F`, `[m, m]`, by the diagonals of the Gram matrices, squared norms of rows, `[m, n]`."""
+        """Build the products from `<K_i, K_j>_F`, `[m, m]`, and the diagonals of the Gram matrices, `[m, n]`."""
         return cls(diagonals.shape[1], grams, diagonals @ diagonals.T, diagonals.sum(axis=1))
 
     def hsic(self, debiased: bool) -> NDArray[np.float64]:
@@ -44,7 +44,7 @@ class GramProducts:
         return self.grams - n / (n - 2) * self.diagonals + np.outer(self.traces, self.traces) / ((n - 1) * (n - 2))
 
     def normed(self, names: Sequence[str], debiased: bool) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Compute HSIC of every pair, `[m, m]`, and the root of every self term, `[m]`, which CKA is divided by.
+        """Compute HSIC of every pair, `[m, m]`, and the root of every self term, `[m]`, the norms in CKA.
 
         Raises:
             ValueError: Naming the embedding: there are too few rows, values are not finite, or CKA is undefined.
@@ -52,6 +52,7 @@ class GramProducts:
         check_rows(self.n, names[0], debiased)
         with np.errstate(over="ignore", invalid="ignore"):
             hsic = self.hsic(debiased)
+
         for name, biased, own in zip(names, self.grams.diagonal(), hsic.diagonal(), strict=True):
             if not math.isfinite(own):
                 msg = f"{name}: contains NaN or infinity, or values whose fourth powers exceed float64"
@@ -72,7 +73,7 @@ class GramProducts:
         """Compute the CKA of every pair.
 
         Args:
-            names: What the embeddings are called in messages, `[m]`.
+            names: Names of the embeddings in messages, `[m]`.
             debiased: Whether the debiased HSIC is used instead of the biased.
 
         Returns:
@@ -82,7 +83,7 @@ class GramProducts:
             ValueError: As `normed`.
         """
         hsic, norms = self.normed(names, debiased)
-        # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
+        # Accelerators may round the two halves differently, and rounding may exceed the bounds.
         matrix = np.minimum((hsic + hsic.T) / 2 / np.outer(norms, norms), 1.0)
         np.fill_diagonal(matrix, 1.0)
         return matrix if debiased else np.maximum(matrix, 0.0)
@@ -102,12 +103,12 @@ class GramProducts:
         biased = self.cka(names, debiased=False)
         try:
             return biased, self.cka(names, debiased=True)
-        except ValueError:  # what else can be wrong the biased estimate has refused
+        except ValueError:  # other errors were raised by the biased estimate
             return biased, None
 
 
 def check_rows(n: int, name: str, debiased: bool) -> None:
-    """Refuse by a ValueError fewer than 2 rows, or than 4 for the debiased HSIC, which divides by n - 3."""
+    """Raise a ValueError for fewer than 2 rows, or than 4 for the debiased HSIC, which divides by n - 3."""
     fewest = 4 if debiased else 2
     if n < fewest:
         raise ValueError(

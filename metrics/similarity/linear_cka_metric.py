@@ -1,4 +1,4 @@
-"""Linear CKA as a torchmetrics class, which takes the embeddings in batches and keeps only sums of them."""
+"""Linear CKA as a torchmetrics class, which takes the embeddings in batches and stores only sums of them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from torchmetrics import Metric
 
 from headstart.metrics.similarity.gram_products import GramProducts
 
-# The widths of vectors of packed moments that were packed here: to read them back, a GPU would be waited for.
+# The widths of packed moments; reading them from the vector would wait for a GPU.
 _WIDTHS = WeakTensorKeyDictionary()
 
 
@@ -24,8 +24,8 @@ class LinearCKA(Metric):
     Equals `metrics.linear_cka` on all rows up to rounding in float64, however they are split into batches and
     processes. Memory is O((dx + dy)^2), whatever the number of rows; the widths are those of the first batch.
 
-    Called as a function (`forward`), it takes a batch and gives the value of that batch, which is NaN where CKA of the
-    batch alone is undefined: too few rows, all rows equal, or values that are not finite.
+    Called as a function (`forward`), it takes a batch and returns the value of that batch, which is NaN where CKA of
+    the batch alone is undefined: too few rows, all rows equal, or values that are not finite.
 
     Args:
         debiased: Whether the debiased HSIC is used instead of the biased, which needs at least 4 rows instead of 2.
@@ -38,7 +38,7 @@ class LinearCKA(Metric):
     plot_lower_bound = 0.0
     plot_upper_bound = 1.0
 
-    # Packed moments, since torchmetrics gathers from processes that have seen no batch only flat lists.
+    # Packed moments: torchmetrics gathers only flat lists from processes without a batch.
     moments: list[Tensor]
 
     def __init__(self, debiased: bool = False, **kwargs: Any) -> None:
@@ -49,17 +49,17 @@ class LinearCKA(Metric):
         self.add_state("moments", default=[], dist_reduce_fx="cat")
 
     def update(self, x: Tensor, y: Tensor) -> None:
-        """Take a batch.
+        """Add a batch.
 
         Args:
             x: Rows of the one embedding, `[batch, dx]`, real.
             y: Rows of the other for the same stimuli, `[batch, dy]`, real.
 
         Raises:
-            ValueError: If one is not a tensor, not 2-D or not real, the numbers of rows differ, or a width is not that
-                of before. The rows so far are kept.
+            ValueError: If one is not a tensor, not 2-D or not real, the numbers of rows differ, or a width differs from
+                that of earlier batches. The rows so far stay.
         """
-        before = self._checked(x, y)
+        before = self._check_batch(x, y)
         if len(x) == 0:
             return
         rows = torch.cat([x.detach().double(), y.detach().double()], dim=1)
@@ -79,19 +79,19 @@ class LinearCKA(Metric):
                 raise ValueError("x: no rows so far; update must come before compute")
             value = float(moments.products().cka(["x", "y"], self.debiased)[0, 1])
         except ValueError:
-            # Raised in the midst of forward, it would lose the rows of all earlier batches.
+            # An error within forward would lose the rows of all earlier batches.
             if not self._in_forward:
                 raise
             value = math.nan
         return torch.tensor(value, dtype=torch.float64, device=self.device)
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """Take a batch as `update` does, and compute linear CKA of it alone.
+        """Add a batch as `update` does, and compute linear CKA of it alone.
 
         Returns:
-            A float64 scalar, NaN where CKA of the batch is undefined; its rows count all the same.
+            A float64 scalar, NaN where CKA of the batch is undefined; its rows are added all the same.
         """
-        self._checked(x, y)
+        self._check_batch(x, y)
         self._in_forward = True
         try:
             value: Tensor = super().forward(x, y)
@@ -99,8 +99,8 @@ class LinearCKA(Metric):
             self._in_forward = False
         return value
 
-    def _checked(self, x: Tensor, y: Tensor) -> _Moments | None:
-        """Refuse a batch that does not fit, and give the moments so far."""
+    def _check_batch(self, x: Tensor, y: Tensor) -> _Moments | None:
+        """Raise a ValueError for a batch that does not fit, and return the moments so far."""
         for name, values in (("x", x), ("y", y)):
             if not isinstance(values, Tensor):
                 raise ValueError(
@@ -124,7 +124,7 @@ class LinearCKA(Metric):
         return reduce(_Moments.__add__, parts) if parts else None
 
     def _reduce_states(self, incoming_state: dict[str, Any]) -> None:
-        # Called by forward and merge_state; without it, a forward in a loop would collect a part at every step.
+        # Called by forward and merge_state; otherwise the list would grow with every forward.
         super()._reduce_states(incoming_state)
         merged = self._merged()
         self.moments = [] if merged is None else [merged.packed()]
@@ -135,8 +135,8 @@ class _Moments:
     """Sums over rows `z = [x, y]`, from which the products of the centred Gram matrices follow.
 
     With `u = x - s`, `v = y - t` for a shift `[s, t]` near the rows, which keeps the sums accurate, every row is
-    written as `w = [1, u, v, |u|^2, |v|^2]`. The products need no more than `sum w w^T`; and because `w` for another
-    shift is a linear map of `w` for this one, so do sums for different shifts, and centring at the mean.
+    written as `w = [1, u, v, |u|^2, |v|^2]`. The products depend on `sum w w^T` alone. Because `w` for another shift is
+    a linear map of `w` for this one, sums can be merged across shifts, and centred at the mean.
 
     Attributes:
         shift: `[s, t]`, `[dx + dy]`.
@@ -150,7 +150,7 @@ class _Moments:
 
     @classmethod
     def of(cls, rows: Tensor, split: int, shift: Tensor) -> _Moments:
-        """Sum rows `[x, y]` up, `[rows, dx + dy]`, for a shift near them, `[dx + dy]`; split is dx."""
+        """Sum rows `[x, y]`, `[rows, dx + dy]`, for a shift near them, `[dx + dy]`; split is dx."""
         near = rows - shift
         squares = [part.square().sum(dim=1, keepdim=True) for part in (near[:, :split], near[:, split:])]
         lifted = torch.cat([torch.ones_like(near[:, :1]), near, *squares], dim=1)
@@ -162,11 +162,11 @@ class _Moments:
         return self.split, len(self.shift) - self.split
 
     def __add__(self, other: _Moments) -> _Moments:
-        """Give the moments of the rows of both, for the shift of the first."""
+        """Return the moments of the rows of both, for the shift of the first."""
         return _Moments(self.shift, self.sums + other.shifted(self.shift).sums, self.split)
 
     def shifted(self, shift: Tensor) -> _Moments:
-        """Give the moments of the same rows for another shift."""
+        """Return the moments of the same rows for another shift."""
         if shift is self.shift or not (step := shift - self.shift).any():
             return self
         return _Moments(shift, self._lift(self._lift(self.sums, step).T, step), self.split)
@@ -189,7 +189,7 @@ class _Moments:
 
     def packed(self) -> Tensor:
         """Write the moments as a vector in float64 that starts with the widths."""
-        # Filled, since a copy from the processor would be waited for.
+        # A filled tensor, since a copy from the processor would wait for the GPU.
         widths = [self.shift.new_full((1,), width) for width in self.widths]
         packed = torch.cat([*widths, self.shift, self.sums.flatten()])
         _WIDTHS[packed] = self.widths
@@ -201,9 +201,7 @@ class _Moments:
         moments = []
         while len(packed):
             dx, dy = _WIDTHS.get(packed) or map(int, packed[:2].tolist())
-            width = dx + dy
-            shift, sums, packed = packed[2:].split(
-                [width, (width + 3) ** 2, len(packed) - 2 - width - (width + 3) ** 2]
-            )
-            moments.append(cls(shift, sums.reshape(width + 3, width + 3), dx))
+            width, side = dx + dy, dx + dy + 3
+            shift, sums, packed = packed[2:].split([width, side**2, len(packed) - 2 - width - side**2])
+            moments.append(cls(shift, sums.reshape(side, side), dx))
         return moments

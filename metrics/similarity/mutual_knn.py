@@ -1,9 +1,9 @@
-"""Mutual k-nearest neighbours: which part of a stimulus's neighbours do two embeddings agree on?
+"""Mutual k-nearest neighbours: the share of a stimulus's neighbours that two embeddings have in common.
 
 Every stimulus has in every embedding a set of its k nearest other stimuli by the cosine between rows. The similarity of
-two embeddings is the mean over stimuli of the part of these k that both sets hold. Source: Huh, Cheung, Wang and Isola,
-"The Platonic Representation Hypothesis", ICML 2024, with k = 10. Embeddings that have
-nothing to do with each other reach k / (n - 1) on average. Of neighbours that are equally near, any are taken.
+two embeddings is the mean over stimuli of the part of these k that is in both sets. Source: Huh, Cheung, Wang and
+Isola, "The Platonic Representation Hypothesis", ICML 2024, with k = 10. Unrelated embeddings reach k / (n - 1) on
+average. Ties between equally near neighbours are broken arbitrarily.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from headstart.metrics.similarity.every_pair import matrix_of_pairs
 from headstart.metrics.similarity.unit_rows import UnitRows, read_unit_rows
 
 NEIGHBOURS = 10
-# Cosines that are this near to 1 or -1 are of rows on one line.
+# Cosines this near to 1 or -1 mean that rows lie on one line.
 LOST = 1e-12
 
 
 def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) -> tuple[NDArray[np.float64], None]:
     """Compute the part of the k nearest neighbours that each pair of m embeddings has in common.
 
-    Neighbours are sought once per embedding, and pairs compare the places of neighbours alone. Memory besides the
+    Neighbours are sought once per embedding, and pairs compare only the indices of neighbours. Memory besides the
     embeddings: 8 m n k bytes, n k^2 for a pair, 8 n d for one embedding in float64, and twice 256 MiB of cosines.
 
     Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, n above k. Tensors on an
-            accelerator are computed with there.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each, n above k. Tensors stay on
+            their accelerator.
         k: Neighbours of each stimulus.
 
     Returns:
@@ -45,7 +45,7 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
     """
     check_integer("k", k, 1)
     read = read_unit_rows(embeddings, "mutual kNN", correlated=False)
-    n = len(read[0].values)
+    n = read[0].n
     if n <= k:
         raise ValueError(
             f"{read[0].name}: mutual kNN is undefined for {n} stimuli, each of which needs {k} others; "
@@ -56,20 +56,20 @@ def pairwise_mutual_knn(embeddings: Iterable[Embedding], k: int = NEIGHBOURS) ->
 
 
 def _nearest(x: UnitRows, k: int) -> NDArray[np.int64]:
-    """Find the places of the k rows with the highest cosine to each row but itself, `[n, k]`."""
-    n = len(x.values)
+    """Return the indices of the k rows with the highest cosine to each row, except itself, `[n, k]`."""
+    n = x.n
     rows, step = x.centred(slice(None), Workspace()), max(1, cka.BLOCK_BYTES // (8 * n))
-    found, lowest = [], 1.0
+    neighbours, lowest = [], 1.0
     for start in range(0, n, step):
         cosines = rows[start : start + step] @ rows.T
         lowest = min(lowest, float(abs(cosines).min()))
-        # A row's own cosine stands, counted along the block, one further to the right in each row.
+        # In each row of the block, the cosine of the row with itself is one further to the right.
         cosines.reshape(-1)[start :: n + 1] = -2
         highest = cosines.topk(k, 1).indices if is_tensor(cosines) else np.argpartition(cosines, n - k, 1)[:, n - k :]
-        found.append(to_host(highest))
+        neighbours.append(to_host(highest))
     if lowest > 1 - LOST:
         raise ValueError(f"{x.name}: mutual kNN is undefined where all rows lie on one line through the origin")
-    return np.concatenate(found)
+    return np.concatenate(neighbours)
 
 
 def _shared_part(x: NDArray[np.int64], y: NDArray[np.int64]) -> float:

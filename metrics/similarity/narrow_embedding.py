@@ -1,4 +1,4 @@
-"""Embeddings as at most n columns of unit Frobenius norm, by which measures that no rotation changes are computed."""
+"""Embeddings as at most n columns of unit Frobenius norm, for measures that rotations do not change."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
     """Centre an embedding and scale it to Frobenius norm 1.
 
     Returns:
-        In float64 `[n, d]`; and the singular value that rounding alone gives it: with the precision e of the values as
-        they were given, an error of `e max|X|` in each makes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
+        In float64 `[n, d]`; and the largest singular value that rounding alone causes: with the precision e of the
+        original values, an error of `e max|X|` in each causes singular values of about `e max|X| (sqrt(n) + sqrt(d))`.
 
     Raises:
         ValueError: The measure, by its name, is undefined, since all rows are equal.
@@ -22,7 +22,7 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
     largest = float(abs(values).max())
     if largest == 0:
         raise ValueError(f"{x.name}: {measure} is undefined where all rows are equal")
-    # First by the largest, so that no square is lost or beyond float64.
+    # First by the largest value, so that squares neither vanish nor exceed float64.
     values /= largest
     norm = float((values * values).sum()) ** 0.5
     values /= norm
@@ -34,7 +34,7 @@ def unit_norm(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
 
 
 def narrow(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
-    """Give what `unit_norm` gives, but rotated into at most n columns, `[n, min(n, d)]`.
+    """Return the result of `unit_norm`, rotated into at most n columns, `[n, min(n, d)]`.
 
     With `X^T = Q R`, the transposed triangle `R^T` has the Gram matrix of X.
     """
@@ -46,7 +46,7 @@ def narrow(x: CentredEmbedding, measure: str) -> tuple[Array, float]:
 
 
 def _precision(x: CentredEmbedding) -> float:
-    """Give the relative precision of the values as they were given; that of the computation for whole numbers."""
+    """Return the relative precision of the original values; that of float64 for integers."""
     kind = x.values.dtype
     fractional = kind.is_floating_point if is_tensor(x.values) else kind.kind == "f"
     return float(namespace(x.values).finfo(kind).eps) if fractional else float(np.finfo(np.float64).eps)

@@ -61,7 +61,7 @@ THIRD: Partitions = (
 def mean_and_variance(products: GramProducts) -> tuple[Matrix, Matrix]:
     """Compute mean and variance of the biased CKA of every pair over all permutations, `[m, m]` each.
 
-    The variance is 0 where it is made of rounding errors: two samples, or rows that are equidistant.
+    The variance is 0 where it consists of rounding errors: two samples, or rows that are equidistant.
     """
     n, squares = products.n, products.grams.diagonal()
     traces = products.traces / np.sqrt(squares)
@@ -98,7 +98,6 @@ def _expectation(n: int, partitions: Partitions, sums: Matrix) -> Matrix:
         # n indices cannot take more than n different values.
         if blocks <= n:
             combined = sums @ np.array(weights, dtype=np.float64)
-            total += (
-                count / float(np.prod(np.arange(n, n - blocks, -1, dtype=np.float64))) * np.outer(combined, combined)
-            )
+            arrangements = float(np.prod(np.arange(n, n - blocks, -1, dtype=np.float64)))
+            total += count / arrangements * np.outer(combined, combined)
     return total

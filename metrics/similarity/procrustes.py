@@ -1,12 +1,12 @@
-"""Procrustes similarity: how well one embedding lies on another after the best rotation and scaling.
+"""Procrustes similarity: the overlap of two embeddings after the best rotation and scaling.
 
 With X and Y column-centred and scaled to Frobenius norm 1, and |.|_* the sum of singular values,
 
     s(X, Y) = max over rotations Q of <X Q, Y>_F = |X^T Y|_*,
 
 1 where a rotation makes them equal. It is the cosine of the angular shape distance (Williams, Kunz, Kornblith and
-Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021), and what is
-left over is the Procrustes distance squared, `2 - 2 s`, and the disparity of `scipy.spatial.procrustes`, `1 - s^2`.
+Linderman, "Generalized Shape Metrics on Neural Representations", NeurIPS 2021), and the remainder is the squared
+Procrustes distance, `2 - 2 s`, and the disparity of `scipy.spatial.procrustes`, `1 - s^2`.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from headstart.metrics.similarity.narrow_embedding import narrow
 def pairwise_procrustes(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.float64], None]:
     """Compute the Procrustes similarity of every pair of m embeddings.
 
-    Every embedding is made narrow once, and a pair takes the singular values of a matrix of at most n x n numbers:
-    its time grows with the cube of the smaller of n and d. Memory besides the embeddings: 8 m n min(n, d) bytes, and
-    16 n d for one embedding in float64.
+    Every embedding is rotated once into at most n columns, and a pair takes the singular values of a matrix of at most
+    n x n numbers: its time grows with the cube of the smaller of n and d. Memory besides the embeddings: 8 m n
+    min(n, d) bytes, and 16 n d for one embedding in float64.
 
     Args:
-        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Tensors on an accelerator are
-            computed with there.
+        embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each. Tensors stay on their
+            accelerator.
 
     Returns:
         Symmetric `[m, m]` from 0 to 1 with ones on the diagonal; None, since there is no debiased estimate.

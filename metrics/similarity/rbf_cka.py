@@ -1,4 +1,4 @@
-"""Centred kernel alignment (CKA) with the RBF kernel, to which near stimuli matter more than far ones, in float64.
+"""Centred kernel alignment (CKA) with the RBF kernel, which weighs near stimuli more than far ones, in float64.
 
 With d_ij the Euclidean distance between rows i and j of an embedding, CKA is computed as in
 `headstart.metrics.similarity.cka`, with the biased and the debiased HSIC, from the centred matrices of
@@ -20,18 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from headstart.metrics.arrays import Array, namespace, to_host
-from headstart.metrics.similarity.centred_embedding import (
-    CHUNK_VALUES,
-    CentredEmbedding,
-    Embedding,
-    Workspace,
-    read_embeddings,
-)
+from headstart.metrics.similarity.centred_embedding import CentredEmbedding, Embedding, read_embeddings
 from headstart.metrics.similarity.cka import gram_tiles
 from headstart.metrics.similarity.gram_products import GramProducts
 
 FRACTION = 0.8
-# Squared distances below this part of the squared lengths of centred rows are made of rounding errors.
+# Squared distances below this part of the squared lengths of centred rows consist of rounding errors.
 LOST = 1e-10
 
 
@@ -46,7 +40,7 @@ def pairwise_rbf_cka(
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
-            blocks, several times. Tensors on an accelerator are computed with there.
+            blocks, several times. Tensors stay on their accelerator.
         fraction: The bandwidth as a part of the median distance between rows, positive.
 
     Returns:
@@ -62,11 +56,12 @@ def pairwise_rbf_cka(
             f"fraction: {fraction} is given, but the bandwidth must be a positive part of the median distance"
         )
     read = read_embeddings(embeddings)
-    n, m = len(read[0].values), len(read)
+    n, m = read[0].n, len(read)
     lengths = [_squared_lengths(x) for x in read]
     exponents = [-0.5 / (fraction * _median_distance(*each)) ** 2 for each in zip(read, lengths, strict=True)]
-    # The kernel less its value at the median distance: centring takes constants away, and where the kernel is nearly
-    # constant, as for large fractions, all digits of what is left stay.
+
+    # The kernel less its value at the median distance: centring removes constants, and where the kernel is nearly
+    # constant, as for large fractions, the difference keeps all digits.
     constant = math.expm1(-0.5 / fraction**2)
     products, sums = np.zeros((m, m)), np.zeros((m, n))
     for rows, columns, tile in gram_tiles(read):
@@ -75,11 +70,13 @@ def pairwise_rbf_cka(
             squares *= exponent
             namespace(squares).expm1(squares, out=squares)
             squares -= constant
+
         flat = tile.reshape(m, -1)
         products += (1 if rows == columns else 2) * to_host(flat @ flat.T)
         sums[:, rows] += to_host(tile.sum(2))
         if rows != columns:
             sums[:, columns] += to_host(tile.sum(1))
+
     means, totals = sums / n, sums.mean(axis=1) / n
     centred = products - 2 * n * means @ means.T + n * n * np.outer(totals, totals)
     diagonals = -constant - 2 * means + totals[:, None]
@@ -87,10 +84,8 @@ def pairwise_rbf_cka(
 
 
 def _squared_lengths(x: CentredEmbedding) -> Array:
-    """Compute the squared lengths of the centred rows, `[n]`."""
-    workspace, step = Workspace(), max(1, CHUNK_VALUES // x.width)
-    blocks = (x.centred(slice(start, start + step), workspace) for start in range(0, len(x.values), step))
-    lengths = namespace(x.mean).concatenate([(block * block).sum(1) for block in blocks])
+    """Compute the squared lengths of the centred rows, `[n]`; a ValueError if they are not finite."""
+    lengths = x.squared_lengths()
     if not math.isfinite(float(lengths.sum())):
         raise ValueError(f"{x.name}: contains NaN or infinity, or values whose squares exceed float64")
     return lengths
@@ -107,8 +102,8 @@ def _squared_distances(gram: Array, lengths: Array, rows: slice, columns: slice)
 
 
 def _median_distance(x: CentredEmbedding, lengths: Array) -> float:
-    """Give the median of the distances between different rows."""
-    n = len(x.values)
+    """Compute the median of the distances between different rows."""
+    n = x.n
     distances, filled = np.empty(n * (n - 1) // 2), 0
     for rows, columns, tile in gram_tiles([x]):
         squares = to_host(_squared_distances(tile[0], lengths, rows, columns))

@@ -1,8 +1,8 @@
-"""Representational similarity analysis (RSA): do two embeddings find the same pairs of stimuli far apart?
+"""Representational similarity analysis (RSA), the correlation between dissimilarities of stimuli in two embeddings.
 
 The representational dissimilarity matrix (RDM) of an embedding holds, for every pair of stimuli, 1 minus the Pearson
 correlation of their rows. Two embeddings are as similar as the upper triangles of their RDMs correlate, over the
-n (n - 1) / 2 pairs of stimuli: by Pearson, or by Spearman, to which the order of the dissimilarities alone counts.
+n (n - 1) / 2 pairs of stimuli: by Pearson, or by Spearman, which uses only the order of the dissimilarities.
 Source: Kriegeskorte, Mur and Bandettini, "Representational similarity analysis - connecting the branches of systems
 neuroscience", Frontiers in Systems Neuroscience 2008, who measure dissimilarity by 1 - correlation, and recommend rank
 correlation between RDMs where no linear relation can be assumed.
@@ -33,7 +33,7 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.fl
 
     Args:
         embeddings: Embeddings of the same stimuli in the same order, `[n, d_i]` each; memory-mapped arrays are read in
-            blocks, several times. Tensors on an accelerator are computed with there.
+            blocks, several times. Tensors stay on their accelerator.
 
     Returns:
         Symmetric `[m, m]` from -1 to 1 with ones on the diagonal; None, since there is no debiased estimate.
@@ -44,11 +44,12 @@ def pairwise_rsa_pearson(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.fl
             stimuli.
     """
     read = read_unit_rows(embeddings, "RSA", correlated=True)
-    n, m = len(read[0].values), len(read)
-    # The sum of all products of rows is the square of their sum. Taken from the tiles before these are multiplied,
-    # the mean leaves all digits of small differences between correlations.
+    n, m = read[0].n, len(read)
+    # The sum of all products of rows is the square of their sum. Subtracting the mean before tiles are multiplied
+    # keeps all digits of small differences between correlations.
     sums = [x.sum() for x in read]
     means = [(float(total @ total) - n) / (n * (n - 1)) for total in sums]
+
     products = np.zeros((m, m))
     for rows, columns, tile in gram_tiles(read):
         flat = tile.reshape(m, -1)
@@ -76,47 +77,46 @@ def pairwise_rsa_spearman(embeddings: Iterable[Embedding]) -> tuple[NDArray[np.f
         ValueError: As `pairwise_rsa_pearson`; or there are more than 65,536 stimuli, whose pairs have no 32-bit ranks.
     """
     read = read_unit_rows(embeddings, "RSA", correlated=True)
-    n, m = len(read[0].values), len(read)
+    n, m = read[0].n, len(read)
     if n > 2**16:
         raise ValueError(f"{read[0].name}: {n} rows, but RSA by Spearman ranks the pairs of at most {2**16}")
     pairs = n * (n - 1) // 2
     ranks = np.empty((m, pairs), dtype=np.uint32)
     for row, x in zip(ranks, read, strict=True):
         row[:] = _doubled_ranks(_correlations_of_rows(x))
+
     products, step = np.zeros((m, m)), max(1, cka.BLOCK_BYTES // (8 * m))
     for start in range(0, pairs, step):
-        # Twice the mean rank is the number of pairs and 1; halved and scaled, so that correlations of 1 stay at most 1.
+        # Twice the mean rank is the number of pairs plus 1; dividing keeps correlations at most 1.
         centred = (ranks[:, start : start + step] - (pairs + 1.0)) / pairs
         products += centred @ centred.T
     return _correlations(products / pairs, read), None
 
 
 def _correlations_of_rows(x: UnitRows) -> NDArray[np.float64]:
-    """Give the correlations of all pairs of rows, `[n (n - 1) / 2]`, in the same order for all embeddings."""
+    """Compute the correlations of all pairs of rows, `[n (n - 1) / 2]`, in the same order for all embeddings."""
     parts = []
     for rows, columns, tile in gram_tiles([x]):
         values = to_host(tile[0])
-        # The next tile overwrites this one; picking from the triangle makes a copy in any case.
+        # A copy, since the next tile overwrites this one; indexing by the triangle copies, too.
         parts.append(values[~np.tri(len(values), dtype=bool)] if rows == columns else values.flatten())
     return np.concatenate(parts)
 
 
 def _doubled_ranks(values: NDArray[np.float64]) -> NDArray[np.int64]:
     """Rank values, highest dissimilarity last; ties share twice their mean rank, which is a whole number."""
-    _, places, counts = np.unique(-values.round(DIGITS), return_inverse=True, return_counts=True)
-    last = counts.cumsum()
-    doubled: NDArray[np.int64] = (2 * last - counts + 1)[places]
-    return doubled
+    _, groups, counts = np.unique(-values.round(DIGITS), return_inverse=True, return_counts=True)
+    return np.asarray((2 * counts.cumsum() - counts + 1)[groups])
 
 
 def _correlations(covariances: NDArray[np.float64], embeddings: Sequence[UnitRows]) -> NDArray[np.float64]:
-    """Turn the covariances of what is compared of the embeddings, `[m, m]`, into correlations."""
+    """Turn the covariances of dissimilarities or their ranks, `[m, m]`, into correlations."""
     variances = covariances.diagonal()
     for x, variance in zip(embeddings, variances, strict=True):
         if variance <= 10.0 ** (-2 * DIGITS):
             raise ValueError(f"{x.name}: RSA is undefined where all pairs of rows are equally dissimilar")
     deviations = np.sqrt(variances)
-    # Accelerators may round the two halves differently, and all may pass the bounds by rounding.
+    # Accelerators may round the two halves differently, and rounding may exceed the bounds.
     matrix: NDArray[np.float64] = ((covariances + covariances.T) / 2 / np.outer(deviations, deviations)).clip(-1, 1)
     np.fill_diagonal(matrix, 1.0)
     return matrix

@@ -150,7 +150,7 @@ def test_subsets_of_copies_are_passed_over(
 
 
 def test_models_that_tell_single_stimuli_apart() -> None:
-    embeddings = [np.eye(20)[:, [column]] for column in (3, 8, 15)]
+    embeddings: Embeddings = [np.eye(20)[:, [column]] for column in (3, 8, 15)]
     assert find(embeddings, 3).chosen == (3, 8, 15)
     with pytest.raises(ValueError, match="size: no 2 stimuli were found that every model tells apart"):
         worst_stimulus_subset(embeddings, 2)
