@@ -29,7 +29,7 @@ from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
 from headstart.datamodules.photos.photo_source import Photos
 from headstart.datamodules.sample_stream import SampleStream
 from headstart.metrics.sample_efficiency.curves import required_correct
-from headstart.modules.method import draw_head
+from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 
 SEED, BATCH, LIMIT, VALIDATED = 0, 4, 400, 1000
@@ -67,7 +67,7 @@ def plain(train: Photos, validation: Photos, backbone: Backbone, boundary: str, 
     """Fine-tune in a plain loop; give the samples to criterion."""
     network = deepcopy(backbone.network).to(memory_format=torch.contiguous_format).eval()
     head = nn.Linear(backbone.width, 2)
-    weight, bias = draw_head(backbone.width, 2, SEED, ordering=0)
+    weight, bias = sample_head(backbone.width, 2, SEED, ordering=0)
     head.load_state_dict({"weight": weight.T, "bias": bias})
     trained = [each for name, each in network.named_parameters() if _stage(name) >= _stage(boundary)]
     both = torch.optim.Adam([*trained, *head.parameters()], lr=RATE)

@@ -20,7 +20,7 @@ from headstart.datamodules.chosen_backbone import build_chosen
 from headstart.datamodules.orderings import sample_epoch
 from headstart.datamodules.photo_batches import PhotoBatches, TargetBatches
 from headstart.datamodules.photo_data import PhotoData
-from headstart.modules.method import draw_head
+from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import RANDOM
 from headstart.modules.photo_training import ACCURACY, MEAN_IOU
 from headstart.modules.provenance import describe, source_digests
@@ -152,7 +152,7 @@ class TargetAccuracyCLI(TrainingCLI):
         batches: TargetBatches = self.datamodule
         width, classes = self.backbone.width, len(batches.classes)
         head = nn.Linear(width, classes)
-        weight, bias = draw_head(width, classes, batches.seed, ordering)
+        weight, bias = sample_head(width, classes, batches.seed, ordering)
         head.load_state_dict({"weight": weight.T, "bias": bias})
 
         if self.head_alone:

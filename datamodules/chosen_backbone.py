@@ -104,7 +104,7 @@ def _require_features(name: str, tap: Tap, backbone: Backbone) -> None:
     """
     if tap.layer == PENULTIMATE or backbone.of_pixels:
         return
-    photo = backbone.draw_photo()
+    photo = backbone.noise_photo()
     features = backbone(photo)
     embeddings = LayerEmbedding(name, backbone.network, [tap], backbone.preprocessing)(photo)
     if embeddings.shape != features.shape or not torch.allclose(embeddings, features, rtol=1e-3, atol=1e-4):

@@ -1,4 +1,4 @@
-"""What torch computes with, settled before anything is computed."""
+"""The arithmetic of torch, settled before anything is computed."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import torch
 
 from headstart.output.processors import count_processors
 
-# Whether a GPU may round the factors of products to 10 bits (TensorFloat-32). Part of what a trace is found by.
+# Whether a GPU may round the factors of products to 10 bits (TensorFloat-32). It is part of a trace's identity.
 TENSOR_FLOAT_32 = False
 
 
 def settle_arithmetic() -> None:
-    """Let float32 mean float32 on every device, and torch take no more threads than there are processors for it.
+    """Set full precision of float32 on every device, and no more threads of torch than available processors.
 
-    It may be called at any time and takes microseconds: code of users that has run before may have decided otherwise.
+    It may be called at any time and takes microseconds: code of users that has run before may have changed both.
     """
     backends: Any = torch.backends  # its types know nothing of the newer switches
-    # What was set for all operations or for all of a library's holds for those that say nothing of their own.
+    # A setting of all operations, or of all of a library's, holds for those without a setting of their own.
     backends.fp32_precision = "none"
     backends.cudnn.fp32_precision = "none"
     backends.mkldnn.conv.fp32_precision = backends.mkldnn.rnn.fp32_precision = "ieee"
-    # The older switches come last, since torch refuses to read them once the newer ones contradict them, and its own
-    # `cudnn.flags` reads them.
+    # The older switches come last: `cudnn.flags` of torch reads them, which raises an error while the newer ones
+    # contradict them.
     torch.set_float32_matmul_precision("highest")
     backends.cuda.matmul.allow_tf32 = TENSOR_FLOAT_32
     backends.cudnn.allow_tf32 = TENSOR_FLOAT_32
@@ -35,7 +35,7 @@ def settle_arithmetic() -> None:
 
 @contextmanager
 def deterministic() -> Iterator[None]:
-    """Compute with arithmetic that is settled, and the same in every run; float32 is meant in full."""
+    """Compute within with settled arithmetic, which is the same in every run."""
     settle_arithmetic()
     cudnn = torch.backends.cudnn
     with cudnn.flags(enabled=cudnn.enabled, benchmark=False, deterministic=True, allow_tf32=False):

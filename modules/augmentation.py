@@ -1,6 +1,6 @@
-"""Augmentation of batches of photos, drawn from torch's global generator; transforms of torchvision serve as well.
+"""Random augmentation of batches of photos, from torch's global generator; transforms of torchvision serve as well.
 
-As these they take photos alone, or photos with their label maps, `(Image, Mask)` of `torchvision.tv_tensors`.
+Like these they take photos alone, or photos with their label maps, `(Image, Mask)` of `torchvision.tv_tensors`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from torchvision.tv_tensors import Mask, wrap
 
 
 class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Shifts a batch by whole pixels, all of its photos alike; what moves in is reflected.
+    """Shifts a batch by whole pixels, all of its photos alike; the borders are reflected.
 
     Args:
-        reach: Pixels that it is shifted by at most, in either direction.
+        reach: Most pixels of the shift, in either direction.
     """
 
     def __init__(self, reach: int = 4) -> None:
@@ -25,7 +25,7 @@ class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
         self.reach = reach
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """Draw how far the batch is shifted, down and to the right."""
+        """Sample how far the batch is shifted, down and to the right."""
         return {"by": torch.randint(-self.reach, self.reach + 1, (2,)).tolist()}
 
     def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
@@ -37,12 +37,12 @@ class Shift(Transform):  # type: ignore[misc]  # torchvision has no types
 
 
 def _reflected(side: int, by: int, device: torch.device) -> Tensor:
-    places = (torch.arange(side, device=device) + by).abs()
-    return torch.where(places < side, places, 2 * (side - 1) - places)
+    positions = (torch.arange(side, device=device) + by).abs()
+    return torch.where(positions < side, positions, 2 * (side - 1) - positions)
 
 
 class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Mirrors the first half of a batch, whose order is drawn."""
+    """Mirrors the first half of a batch, whose order is random."""
 
     def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
         """Mirror photos, `[samples, 3, height, width]`, or label maps, `[samples, height, width]`, left to right."""
@@ -51,10 +51,10 @@ class MirrorHalf(Transform):  # type: ignore[misc]  # torchvision has no types
 
 
 class PermuteChannels(Transform):  # type: ignore[misc]  # torchvision has no types
-    """Permutes the colour channels of a batch, of all of its photos alike, so that no class is told by its colours."""
+    """Permutes the colour channels of a batch, all of its photos alike, so that no class follows from its colours."""
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """Draw the order of the channels."""
+        """Sample the order of the channels."""
         return {"order": torch.randperm(3)}
 
     def transform(self, inpt: Tensor, params: dict[str, Any]) -> Tensor:
@@ -63,6 +63,6 @@ class PermuteChannels(Transform):  # type: ignore[misc]  # torchvision has no ty
 
 
 def _as(before: Tensor, after: Tensor) -> Tensor:
-    """Say that a tensor is what it was before, photos or label maps."""
+    """Return a tensor with the type that it had before, photos or label maps."""
     wrapped: Tensor = wrap(after, like=before)
     return wrapped

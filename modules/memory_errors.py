@@ -1,4 +1,4 @@
-"""Memory that does not suffice, told in one line that says what for."""
+"""Errors of insufficient memory, explained in one line."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from contextlib import contextmanager
 
 from headstart.output.errors import UserError
 
-# What torch says of a processor, of a GPU, and of the libraries that it calls there.
+# Messages of torch on a processor, on a GPU, and of the GPU's libraries.
 OUT_OF_MEMORY = re.compile(r"out of memory|can't allocate memory|not enough memory|ALLOC_FAILED", re.IGNORECASE)
 WANTED = re.compile(r"tried to allocate ([\d.]+ \w+)", re.IGNORECASE)
 
 
 @contextmanager
 def explain_memory_errors(batch: str, remedy: str) -> Iterator[None]:
-    """Say what memory does not suffice for, where torch says that it has none left.
+    """Explain an error of insufficient memory that is raised within.
 
     Args:
-        batch: What is computed within, as a message begins: what is wrong by its name, and the batch.
-        remedy: What to lower.
+        batch: The beginning of the message: the option, and the batch that is computed.
+        remedy: Advice which option to lower.
 
     Raises:
         UserError: Memory does not suffice. Other errors pass as they are.
@@ -30,5 +30,5 @@ def explain_memory_errors(batch: str, remedy: str) -> Iterator[None]:
         if not isinstance(error, MemoryError) and not OUT_OF_MEMORY.search(str(error)):
             raise
         wanted = WANTED.search(str(error))
-        found = f" ({wanted[1]} more are wanted)" if wanted else ""
-        raise UserError(f"{batch} does not fit into memory{found}; {remedy}") from error
+        amount = f" ({wanted[1]} more are wanted)" if wanted else ""
+        raise UserError(f"{batch} does not fit into memory{amount}; {remedy}") from error

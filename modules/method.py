@@ -16,18 +16,18 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Start:
-    """What every method of a comparison starts from, equal for all of them.
+    """The start of every method of a comparison, equal for all of them.
 
     Attributes:
         features: Width of the features.
         classes: Number of target classes.
         numbers: Number of every ordering that is fed, side by side.
         max_samples: The most samples that one ordering will feed.
-        seed: Seed for whatever a method draws at random. Draw the same for every ordering (positions in the
-            stream, say), so that an ordering gives alone what it gives among many.
-        device: Where the method runs.
+        seed: Seed of a method's random numbers. Sample the same for every ordering (positions in the
+            stream, for example), so that an ordering has the same results alone and among many.
+        device: The device on which the method runs.
         backbone: The trainable backbone, inputs `[samples, ...]` to `[samples, features]`: a whole network, or the part
-            behind a freeze boundary; None when the stream feeds frozen features.
+            after a freeze boundary; None when the stream feeds frozen features.
         sample_dims: Axes of one input where the backbone is trainable: 3 of photos and maps, 2 of tokens.
         source_head: Weights of the classifier that the backbone was pre-trained with, `[source classes,
             features]`; None where there is none.
@@ -54,32 +54,32 @@ class Start:
         return len(self.numbers)
 
     def heads(self) -> tuple[Tensor, Tensor]:
-        """Draw the initial head of every ordering, the same for all methods.
+        """Sample the initial head of every ordering, the same for all methods.
 
         Returns:
             Weights `[orderings, features, classes]` and biases `[orderings, classes]`.
         """
-        drawn = [draw_head(self.features, self.classes, self.seed, number) for number in self.numbers]
-        weight, bias = (torch.stack(parts).to(self.device) for parts in zip(*drawn, strict=True))
+        heads = [sample_head(self.features, self.classes, self.seed, number) for number in self.numbers]
+        weight, bias = (torch.stack(parts).to(self.device) for parts in zip(*heads, strict=True))
         return weight, bias
 
 
-def draw_head(features: int, classes: int, seed: int, ordering: int) -> tuple[Tensor, Tensor]:
-    """Draw the initial head of one ordering, uniform in +-1/sqrt(features) as in `torch.nn.Linear`.
+def sample_head(features: int, classes: int, seed: int, ordering: int) -> tuple[Tensor, Tensor]:
+    """Sample the initial head of one ordering, uniform in +-1/sqrt(features) as in `torch.nn.Linear`.
 
     Args:
         features: Width of the features.
         classes: Number of target classes.
         seed: Seed of the comparison.
-        ordering: Number of the ordering; its head is drawn by itself, whatever others are in use.
+        ordering: Number of the ordering; its head does not depend on other orderings.
 
     Returns:
         Weights `[features, classes]` and bias `[classes]`.
     """
-    # The third number keeps this apart from the generators of the orderings and of the validation part.
+    # The third number distinguishes this generator from those of the orderings and of the validation part.
     generator = np.random.default_rng((seed, ordering, 2))
-    drawn = generator.random((features + 1, classes), dtype=np.float32)
-    values = torch.from_numpy((2 * drawn - 1) * np.float32(features**-0.5))
+    uniform = generator.random((features + 1, classes), dtype=np.float32)
+    values = torch.from_numpy((2 * uniform - 1) * np.float32(features**-0.5))
     return values[:-1], values[-1]
 
 
@@ -105,7 +105,7 @@ def linear_logits(features: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
 
 
 def run_backbone(backbone: nn.Module, inputs: Tensor, sample_dims: int) -> Tensor:
-    """Give the features of inputs with any number of leading axes.
+    """Compute the features of inputs with any number of leading axes.
 
     Args:
         backbone: From `[samples, ...]` to `[samples, features]`.
@@ -123,34 +123,35 @@ def run_backbone(backbone: nn.Module, inputs: Tensor, sample_dims: int) -> Tenso
 class Method(LightningModule):
     """One way to adapt the classifier to the target, for all orderings at once.
 
-    A method is created from its hyperparameters alone. `begin` then tells it what it starts from, `adapt` feeds
-    it each new batch, and calling it gives logits. Overriding `adapt` and `forward` is enough for a closed-form
+    A method is created from its hyperparameters alone. `begin` then passes its start, `adapt` feeds
+    it each new batch, and calling it returns logits. Overriding `adapt` and `forward` is enough for a closed-form
     method; a gradient method overrides the loss or the optimiser of `headstart.modules.GradientDescent`. Of Lightning's
     module it has `trainer`, `device`, `log` and `manual_backward`; its steps and hooks are those of the comparison, and
-    a method that defines one is refused.
+    a method that defines one raises an error.
 
-    Its state is what its attributes hold, and its optimisers. They are stored in checkpoints, and copied to be
-    evaluated later, so that nothing else has to be done for either; `forward` changes none, and reads no optimiser.
+    Its state consists of its attributes and its optimisers. They are stored in checkpoints, and copied to be
+    evaluated later, without further code of the method; `forward` changes none, and reads no optimiser.
 
     Attributes:
-        independent_of_limit: Whether what the method does up to a sample is the same whatever `Start.max_samples` is,
-            so that its traces serve comparisons of other limits. A class says so for itself alone, not for those that
-            inherit from it.
-        places: Where the samples of the batch lie among the training samples, and so in `Start.samples`, int64
-            `[orderings, batch]`; set before every call of `adapt`. Who keeps samples keeps their places, not copies.
+        independent_of_limit: Whether the method does the same up to a sample whatever `Start.max_samples` is,
+            so that its traces serve comparisons of other limits. It holds for the class that defines it, not for
+            classes that inherit from it.
+        places: Positions of the batch's samples among the training samples, and so in `Start.samples`, int64
+            `[orderings, batch]`; set before every call of `adapt`. A method that keeps samples keeps their positions,
+            not copies.
     """
 
     independent_of_limit: ClassVar[bool] = False
     places: Tensor
 
     def begin(self, start: Start) -> None:
-        """Set up the state; called before the first batch of a pass over the stream, on what the constructor left.
+        """Set up the state; called before the first batch of a pass over the stream, after the constructor.
 
         Extend it to create parameters and buffers. `self.backbone` holds the method's own copy of the trainable
         backbone, None on frozen features.
 
         Args:
-            start: What every method of the comparison starts from.
+            start: The start of every method of the comparison.
         """
         self.start = start
         self.backbone = deepcopy(start.backbone)
@@ -162,7 +163,7 @@ class Method(LightningModule):
         """Learn from one new batch.
 
         Args:
-            inputs: Features `[orderings, batch, features]`; where the backbone is trainable what it takes, photos
+            inputs: Features `[orderings, batch, features]`; where the backbone is trainable its inputs, photos
                 `[orderings, batch, 3, height, width]` or activations `[orderings, batch, ...]`.
             labels: `[orderings, batch]`, integers from 0 to classes - 1.
         """
@@ -172,15 +173,15 @@ class Method(LightningModule):
         """Predict.
 
         Args:
-            inputs: Validation inputs shared by all orderings, `[samples, features]`, or what a trainable backbone
-                takes, `[samples, ...]`; or inputs with a leading axis of orderings, as in `adapt`.
+            inputs: Validation inputs shared by all orderings, `[samples, features]`, or inputs of a trainable backbone,
+                `[samples, ...]`; or inputs with a leading axis of orderings, as in `adapt`.
 
         Returns:
             Logits, `[orderings, samples, classes]`.
         """
 
     def features(self, inputs: Tensor) -> Tensor:
-        """Give the features of a batch: itself on frozen features, else through the method's own backbone.
+        """Return the features of a batch: itself on frozen features, else through the method's own backbone.
 
         Args:
             inputs: As for `forward`.
@@ -194,8 +195,8 @@ class Method(LightningModule):
         """Log a value, which goes to the loggers as `METHOD/NAME` at the next evaluation.
 
         Args:
-            name: What it is called.
-            value: A number, or a tensor of any shape such as one value per ordering, of which the mean is taken.
+            name: Its name.
+            value: A number, or the mean of a tensor of any shape, such as one value per ordering.
         """
         self.logged[name] = torch.as_tensor(value).detach().float().mean()
 

@@ -1,4 +1,4 @@
-"""What a method may not do, and how messages name it."""
+"""Checks of what a method may do, and its name in messages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from headstart.modules.method import Method
 from headstart.output.errors import UserError, prefix_errors
 
 BASELINE = "baseline"
-# How a message begins that names an option by itself.
+# The beginning of a message that names an option itself.
 OPTION = re.compile(r"(model|data|criterion|trainer)[.:]")
-# What Lightning would call of a module that is trained by itself.
+# Methods that Lightning would call of a module that it trains.
 HOOKS = [
     name
     for name, _ in inspect.getmembers(LightningModule, inspect.isfunction)
@@ -26,13 +26,13 @@ HOOKS = [
 
 
 def option_of(name: str) -> str:
-    """Give the option that chooses a method."""
+    """Return the option that chooses a method."""
     return "model.baseline" if name == BASELINE else f"model.methods.{name}"
 
 
 @contextmanager
 def prefix_method_errors(name: str) -> Iterator[None]:
-    """Put the option that chooses a method before the user's mistakes that it finds, unless they name another option.
+    """Prefix the user's errors that a method raises by the option that chooses it, unless they name another option.
 
     Args:
         name: The method's name.
@@ -53,7 +53,7 @@ def require_name(name: str) -> None:
         name: The name.
 
     Raises:
-        UserError: It is the baseline's, or a module cannot be called so.
+        UserError: It is the baseline's, or not possible for a module.
     """
     if name == BASELINE:
         raise UserError(f"model.methods: the name {BASELINE!r} is the baseline's own; give this method another")
@@ -62,7 +62,7 @@ def require_name(name: str) -> None:
 
 
 def require_method(name: str, method: Method) -> None:
-    """Refuse a method that defines what is never called of it, or that would not be new in every pass."""
+    """Check that a method defines no hook that is never called, and no parameters that would survive a pass."""
     if next(method.parameters(), None) is not None:
         raise UserError(
             f"{option_of(name)}: {type(method).__name__} creates parameters in its constructor; create them in begin, "
@@ -77,43 +77,43 @@ def require_method(name: str, method: Method) -> None:
 
 
 def require_logits(logits: object, wanted: tuple[int, int, int]) -> None:
-    """Check the shape of what a method predicts.
+    """Check the shape of a method's predictions.
 
     Args:
-        logits: What a method gave.
+        logits: The predictions.
         wanted: The shape, `[orderings, samples, classes]`.
 
     Raises:
-        UserError: It is another.
+        UserError: They have another shape.
     """
     if not isinstance(logits, Tensor) or logits.shape != wanted:
-        found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+        result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
         needed = f"logits [orderings, samples, classes], here {list(wanted)}"
-        raise UserError(f"gives {found}; it must give {needed}")
+        raise UserError(f"gives {result}; it must give {needed}")
 
 
 def weights_are_finite(method: Method) -> Tensor | None:
-    """Tell, where the method runs, whether the weights of a network that it trains are finite; None without one.
+    """Return on the method's device whether the weights of a network that it trains are finite; None without one.
 
-    -inf is allowed, by which a method may bar a class.
+    -inf is allowed, with which a method may exclude a class.
 
     Args:
         method: The method.
     """
-    weights = [] if method.start.backbone is None else [each.detach().sum() for each in method.parameters()]
+    weights = [] if method.start.backbone is None else [parameter.detach().sum() for parameter in method.parameters()]
     return (torch.stack(weights) < torch.inf).all() if weights else None
 
 
 def require_finite(method: Method, is_finite: Tensor | None, samples_seen: int) -> None:
-    """Refuse to go on with a network that has diverged, which would be trained and evaluated in vain.
+    """Check that a network has not diverged; it would be trained and evaluated in vain.
 
     Args:
         method: The method.
-        is_finite: What `weights_are_finite` told.
+        is_finite: The result of `weights_are_finite`.
         samples_seen: Samples that it has seen.
 
     Raises:
-        UserError: It has.
+        UserError: It has diverged.
     """
     if is_finite is not None and not is_finite:
         raise UserError(

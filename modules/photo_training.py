@@ -1,4 +1,4 @@
-"""Plain training on labelled photos: what trains a source model, and fine-tunes one on a target."""
+"""Training on labelled photos, of a source model, or of a source on a target."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from headstart.modules.networks.preprocessing import NO_CLASS
 from headstart.output.errors import UserError
 
 ACCURACY, MEAN_IOU = "accuracy", "mean IoU"
-# A label that no photo has.
+# A label of no photo.
 NOTHING = -100
-# Fewer leave a cycle no room to rise and to fall.
+# A shorter cycle cannot rise and fall.
 SHORTEST_CYCLE = 3
 
 
 class PhotoTraining(LightningModule):
     """Trains a network on labelled photos by the cross-entropy, and measures its accuracy on others.
 
-    Where every pixel has a class, logits are interpolated to the size of the label map, and what is measured is the
+    Where every pixel has a class, logits are interpolated to the size of the label map, and the measure is the
     mean IoU over the classes that occur, from the counts of all pixels of all photos: the measure of Pascal VOC, M.
     Everingham et al., "The Pascal Visual Object Classes Challenge: A Retrospective", IJCV 2015, section 4.3.
 
-    All that is random in an epoch follows from the seed and the epoch's number, so that training which goes on from
-    the end of an epoch ends as if it had not been cut off.
+    All random numbers of an epoch follow from the seed and the epoch's number, so that training which is resumed at
+    the end of an epoch ends as if it had not been interrupted.
 
     Args:
         optimizer: Optimiser and its settings; its learning rate is the highest of the schedule.
@@ -44,9 +44,9 @@ class PhotoTraining(LightningModule):
             torch's `OneCycleLR`), `cosine` falls alone, `constant` does neither.
         warm_up: Share of the batches in which `one_cycle` rises.
         label_smoothing: Share of the label that is spread over all classes.
-        augmentation: What training photos pass through, batch by batch: modules from uint8
+        augmentation: Modules that change training photos, batch by batch, from uint8
             `[samples, 3, height, width]` to the same, such as `headstart.modules.augmentation.Shift` or a transform of
-            `torchvision.transforms.v2`, which draws once for a batch. Label maps move along with
+            `torchvision.transforms.v2`, which samples once for a batch. Label maps move along with
             the photos.
     """
 
@@ -68,17 +68,17 @@ class PhotoTraining(LightningModule):
     def begin(
         self, network: nn.Module, normalize: nn.Module | None, classes: int, seed: int, of_pixels: bool = False
     ) -> None:
-        """Take what is trained.
+        """Set the network that is trained.
 
         Args:
-            network: From what `normalize` gives to logits, `[samples, classes]`.
-            normalize: What turns photos into what the network takes; None where it takes features, which are not
+            network: From the outputs of `normalize` to logits, `[samples, classes]`.
+            normalize: Module that turns photos into inputs of the network; None where these are features, which are not
                 augmented.
             classes: Number of classes.
-            seed: Seed of all that training draws.
+            seed: Seed of all random numbers of the training.
             of_pixels: Whether every pixel has a class: logits then are `[samples, height, width, classes]`.
         """
-        # Lightning trains what is in evaluation mode as it is.
+        # Lightning leaves a network in the mode that it has.
         self.network = network.train()
         self.normalize = normalize
         self.seed = seed
@@ -91,7 +91,7 @@ class PhotoTraining(LightningModule):
             self.measure = MulticlassAccuracy(classes, average="micro")
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give logits, `[samples, classes]`, of photos, uint8 `[samples, 3, height, width]`, or of features."""
+        """Return logits, `[samples, classes]`, of photos, uint8 `[samples, 3, height, width]`, or of features."""
         if self.normalize is not None:
             inputs = self.normalize(inputs).contiguous(memory_format=torch.channels_last)
         logits: object = self.network(inputs)
@@ -103,11 +103,11 @@ class PhotoTraining(LightningModule):
         return logits
 
     def on_train_epoch_start(self) -> None:
-        """Draw from the epoch's own generator."""
+        """Seed the generator of the epoch."""
         torch.manual_seed(epoch_seed(self.seed, self.current_epoch))
 
     def training_step(self, batch: tuple[Tensor, Tensor], batch_idx: int) -> Tensor:
-        """Give the loss of one batch.
+        """Compute the loss of one batch.
 
         Raises:
             UserError: It is not finite.
@@ -116,7 +116,7 @@ class PhotoTraining(LightningModule):
         logits, labels = self._compared(inputs, labels)
         loss = functional.cross_entropy(logits, labels, ignore_index=self.ignored, label_smoothing=self.label_smoothing)
         if not loss.isfinite() and (labels == self.ignored).all():
-            # The mean over no pixel; a batch in which none has a class says nothing.
+            # The mean over no pixel: a batch in which none has a class has no effect.
             loss = 0 * logits.sum()
         if not loss.isfinite():
             raise UserError(
@@ -138,15 +138,17 @@ class PhotoTraining(LightningModule):
         return both[0].as_subclass(Tensor), both[1].as_subclass(Tensor)
 
     def _compared(self, inputs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-        """Give logits, the classes along the second axis, and labels of the same places."""
+        """Return logits, the classes along the second axis, and labels of the same pixels."""
         logits = self(inputs)
         if labels.ndim == 1:
             return logits, labels
         return functional.interpolate(logits.movedim(-1, 1), labels.shape[1:], mode="bilinear"), labels.long()
 
     def configure_optimizers(self) -> Any:  # noqa: ANN401 - one of Lightning's many forms
-        """Create the optimiser over all that is trained, and its schedule."""
-        optimizer = self.make_optimizer([each for each in self.network.parameters() if each.requires_grad])
+        """Create the optimiser of all trained parameters, and its schedule."""
+        optimizer = self.make_optimizer(
+            [parameter for parameter in self.network.parameters() if parameter.requires_grad]
+        )
         schedule = self._schedule(optimizer, int(self.trainer.estimated_stepping_batches))
         if schedule is None:
             return optimizer
@@ -162,7 +164,7 @@ class PhotoTraining(LightningModule):
         try:
             return OneCycleLR(optimizer, peaks, steps, pct_start=rising / steps)
         except ValueError as error:
-            # It also moves the momentum.
+            # The schedule changes the momentum, too.
             raise UserError(
                 f"model.schedule: one_cycle does not suit {type(optimizer).__name__} ({error}); give cosine, or "
                 "another optimiser"
@@ -170,5 +172,5 @@ class PhotoTraining(LightningModule):
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """Give the seed of what one epoch draws besides the order of its samples."""
+    """Return the seed of one epoch's random numbers, except the order of its samples."""
     return int(np.random.default_rng((seed, epoch, 5)).integers(2**62))

@@ -1,4 +1,4 @@
-"""What determines what a method does: its class, its hyperparameters and the source code of both."""
+"""The provenance of a method: its class, its hyperparameters and the source code of both."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from headstart.modules.method import Method
 
-# Their versions are recorded with what is fed.
+# Their versions are recorded with the stream.
 LIBRARIES = frozenset(
     {"torch", "torchvision", "lightning", "lightning_fabric", "lightning_utilities", "pytorch_lightning"}
 )
 
-# Of modules, by their names: the specification by which each was imported, and its file as it was then.
+# By the name of a module: the specification by which it was imported, and its source code at that time.
 _SOURCES: dict[str, tuple[object, bytes]] = {}
 
 
 def provenance(method: Method, options: Mapping[str, Any], max_samples: int) -> dict[str, Any]:
-    """Describe what determines a method's traces, besides what it is fed and starts from.
+    """Describe what determines a method's traces, besides its stream and its start.
 
     Args:
         method: The method.
-        options: What it was made from, as for `describe`.
+        options: Its options, as for `describe`.
         max_samples: The sample limit.
 
     Returns:
-        What `describe` gives; and `max_samples`, None where the class says that it does not matter.
+        The result of `describe`; and `max_samples`, None where it does not matter by the class.
     """
-    # Not as inherited: a subclass may look at the limit where its parents do not.
+    # It is not inherited: a subclass may depend on the limit where its parents do not.
     is_independent = vars(type(method)).get("independent_of_limit", False)
     return {**describe(method, options), "max_samples": None if is_independent else max_samples}
 
@@ -49,14 +49,14 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
 
     Args:
         one: The object.
-        options: What it was made from: `class_path`, a class or a function that gives it; `init_args`, the
-            arguments as resolved, defaults filled in; and `dict_kwargs`, those that its signature does not name.
+        options: Its options: `class_path`, a class or a function that returns it; `init_args`, the resolved arguments
+            with defaults; and `dict_kwargs`, those that its signature does not name.
 
     Returns:
-        `class`, its path; `function`, where one made it, by its path; `hyperparameters`, values that JSON has not as
-        text; and `digests` of the files that define the class, those that it inherits from, the function and what the
-        hyperparameters name, by their modules. Functions that these files import are not seen, nor are files that they
-        read.
+        `class`, its path; `function`, the path of the function that returned it, if any; `hyperparameters`, values
+        without a form in JSON as text; and `digests` by module of the files that define the class, its parents, the
+        function, and classes and functions that the hyperparameters name. Functions that these files import are not
+        included, nor are files that they read.
     """
     kind, path = type(one), options.get("class_path", "")
     hyperparameters = _as_json({**(options.get("dict_kwargs") or {}), **(options.get("init_args") or {})})
@@ -71,7 +71,7 @@ def describe(one: object, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
-    """Give what YAML holds as JSON values; numbers that are not finite, and dates, as text."""
+    """Return values of YAML as JSON values; numbers that are not finite, and dates, as text."""
     if isinstance(value, Mapping):
         return {str(key): _as_json(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
@@ -81,35 +81,35 @@ def _as_json(value: Any) -> Any:  # noqa: ANN401 - whatever YAML holds
 
 
 def source_digests(classes: Iterable[object]) -> dict[str, str]:
-    """Digest the source code that defines classes and functions.
+    """Return digests of the source code that defines classes and functions.
 
-    A digest is of a whole file, so that it sees the functions and constants beside a class, but of what it does alone:
-    comments, docstrings and layout are left out.
+    A digest is of a whole file, so that it includes the functions and constants beside a class, without comments,
+    docstrings and layout.
 
     Args:
         classes: Classes and functions; those of Python, torch and Lightning are left out.
 
     Returns:
-        Digests by modules, sorted. A module whose source cannot be had gets another one in every process.
+        Digests by module, sorted. A module without available source code gets another one in every process.
     """
-    found = {}
+    digests = {}
     for one in classes:
         module = getattr(one, "__module__", None) or "builtins"
         if _counts(module):
-            there = sys.modules.get(module)
-            file = getattr(there, "__file__", None)
+            loaded = sys.modules.get(module)
+            file = getattr(loaded, "__file__", None)
             name = module if file else f"{module}.{getattr(one, '__qualname__', '')}"
-            found[name] = _digest_of_module(there) if there and file else _digest_of_object(one)
-    return dict(sorted(found.items()))
+            digests[name] = _digest_of_module(loaded) if loaded and file else _digest_of_object(one)
+    return dict(sorted(digests.items()))
 
 
 def keep_sources(classes: Iterable[type]) -> None:
-    """Take what the files of classes hold now as the code that this process runs, whatever becomes of them later.
+    """Keep the present source code of classes as the code that this process runs, even if the files change later.
 
-    The files of others are read when they are first digested.
+    Files of other classes are read when they are first digested.
 
     Args:
-        classes: Classes that were just imported, whose parents' files are kept, too.
+        classes: Classes that were just imported; the files of their parents are kept, too.
     """
     for name in {parent.__module__ for one in classes for parent in inspect.getmro(one)}:
         if _counts(name):
@@ -162,14 +162,14 @@ def _is_text(statement: ast.stmt) -> bool:
 
 
 def _named(value: object) -> Iterator[object]:
-    """Give the classes and functions that hyperparameters name by their import paths, and what the classes inherit."""
+    """Return the classes, with their parents, and the functions that hyperparameters name by their import paths."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, list | tuple):
         for part in value:
             yield from _named(part)
     elif isinstance(value, str):
-        # To build the method, its import paths were imported.
+        # The import paths were imported when the method was built.
         module, _, name = value.rpartition(".")
         one = getattr(sys.modules.get(module), name, None)
         if inspect.isclass(one):

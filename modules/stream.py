@@ -1,4 +1,4 @@
-"""What feeds a comparison, what chooses its evaluations, and what it gives of them."""
+"""Interfaces of a comparison: its stream, the chooser of its evaluations, and its snapshots."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ Chunks = Iterable[tuple[Tensor, Tensor]]
 
 
 class Chooser(Protocol):
-    """What chooses the evaluations that are made of a comparison, where not all are."""
+    """Chooses the evaluations of a comparison that are made, where not all are."""
 
     @property
     def now(self) -> int | None:
-        """Number of the evaluation that is being made; None where it is none of the protocol."""
+        """Number of the present evaluation; None where it is not part of the protocol."""
 
     def wanted(self, method: int) -> int | None:
-        """Give the number of the evaluation that is to be made next of a method; None where it has to learn more."""
+        """Return the number of the next evaluation of a method; None where it has to learn more."""
 
     def take(self, method: int, evaluation: int, correct: NDArray[np.int64], not_finite: NDArray[np.int64]) -> None:
-        """Take the counts of an evaluation of a method, `[orderings]`."""
+        """Record the counts of an evaluation of a method, `[orderings]`."""
 
     def needed(self, method: int) -> list[int]:
-        """Give the evaluations up to now that may still be asked for of a method, in order."""
+        """Return the evaluations up to now that may still be requested of a method, in order."""
 
 
 class Stream(Protocol):
-    """What a comparison is fed from, as far as it concerns the comparison."""
+    """The part of a data module that a comparison uses."""
 
     batch_size: int
     max_samples: int
     orderings: Sequence[int]
 
     def start(self) -> Start:
-        """Give what every method starts from."""
+        """Return the start of every method."""
 
     def held(self) -> Mapping[str, Tensor]:
-        """Give what is fed from or judged by, beside what the start holds."""
+        """Return the other tensors of the stream and of the evaluation, by their names in messages."""
 
     def feed(self, numbers: Sequence[int], samples_seen: int) -> None:
-        """Choose the orderings that are fed, and how many samples of each are left out."""
+        """Choose the orderings that are fed, and how many samples of each are skipped."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Fine-tuning of one source on one target, whose accuracy is the truth that transferability metrics foretell."""
+"""Fine-tuning of one source on one target, whose accuracy transferability metrics predict."""
 
 from __future__ import annotations
 

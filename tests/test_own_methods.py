@@ -187,7 +187,11 @@ TAKES = "must take the backbone and the number of classes, in this order, and ne
     [
         ("own_methods.upright", f"upright {TAKES} (too many positional arguments)"),
         ("own_methods.Gathers", f"Gathers {TAKES} (too many positional arguments)"),
-        ("own_methods.torch", "own_methods.torch is no class and no function; give one of these"),
+        (
+            "own_methods.torch",
+            "own_methods.torch is no LightningModule; name one, or a function that is annotated with "
+            "-> LightningModule",
+        ),
     ],
 )
 def test_what_makes_no_module_is_told_with_the_option(

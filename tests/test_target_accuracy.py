@@ -19,7 +19,7 @@ from headstart.datamodules import ClassFolders
 from headstart.datamodules.orderings import sample_seed
 from headstart.datamodules.photo_batches import EpochBatches
 from headstart.evaluation.performances import performances
-from headstart.modules.method import draw_head
+from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.photo_training import PhotoTraining, epoch_seed
@@ -61,7 +61,7 @@ def plain_accuracy(root: Path, trained: str, seed: int, ordering: int) -> float:
     backbone = build_backbone(BackboneSpec("mobilenet_v2", "random", {"width_mult": 0.25}, small).network(seed))
     photos = load(root, backbone)
     head = nn.Linear(backbone.width, 2)
-    weight, bias = draw_head(backbone.width, 2, seed, ordering)
+    weight, bias = sample_head(backbone.width, 2, seed, ordering)
     head.load_state_dict({"weight": weight.T, "bias": bias})
     network: nn.Module = nn.Sequential(backbone.normalize, backbone.network, head)
     if trained == "head":

@@ -23,13 +23,13 @@ class BiasOnly(FineTuning):
     independent_of_limit = True
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
-        """Every bias.
+        """Return every bias.
 
         Raises:
             UserError: There is none.
         """
-        # The projections of torch's attention have one of another name.
-        biases = [each for name, each in backbone.named_parameters() if name.endswith("bias")]
+        # Biases of projections in torch's attention have longer names.
+        biases = [parameter for name, parameter in backbone.named_parameters() if name.endswith("bias")]
         if not biases:
             raise UserError("BiasOnly has nothing to train in a backbone without a bias; take another")
         return biases

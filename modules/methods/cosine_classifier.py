@@ -23,9 +23,9 @@ class CosineClassifier(GradientDescent):
 
     Args:
         optimizer: Optimiser of weights, scale and, if trainable, backbone; it must work element by element.
-        imprint_samples: Samples of a class that imprint its weight; while they come, they replace what gradient
-            steps had made of it.
-        scale: Initial scale of the cosines, at which one per ordering is learnt.
+        imprint_samples: Samples of a class that imprint its weight; each of them replaces a weight that gradient
+            steps had changed.
+        scale: Initial scale of the cosines; one per ordering is learnt.
     """
 
     independent_of_limit = True
@@ -44,7 +44,7 @@ class CosineClassifier(GradientDescent):
         self.initial_scale = scale
 
     def begin(self, start: Start) -> None:
-        """Start without any sample; the initial head only gives the shape."""
+        """Start without any sample; only the shape of the initial head is used."""
         super().begin(start)
         del self.bias
         self.scale = nn.Parameter(torch.full((start.orderings, 1, 1), self.initial_scale))
@@ -52,7 +52,7 @@ class CosineClassifier(GradientDescent):
         self.register_buffer("counts", torch.zeros(start.orderings, start.classes))
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Imprint the classes that are new, then take one optimiser step on the batch."""
+        """Imprint the classes that are new, then perform one optimiser step on the batch."""
         self._imprint(inputs, labels)
         super().adapt(inputs, labels)
 
@@ -65,7 +65,7 @@ class CosineClassifier(GradientDescent):
         self.weight.copy_(torch.where(fresh[:, None], functional.normalize(self.sums, dim=1), self.weight))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the scaled cosines."""
+        """Return the scaled cosines."""
         features = functional.normalize(self.features(inputs), dim=-1)
         bias = torch.zeros_like(self.counts).masked_fill(self.counts == 0, -torch.inf)
         return linear_logits(features, self.scale * functional.normalize(self.weight, dim=1), bias)

@@ -1,4 +1,4 @@
-"""Fine-tuning of a backbone, or of a part of it: what its methods share."""
+"""Fine-tuning of a backbone, or of a part of it: the base class of its methods."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headstart.output.errors import UserError
 
 
 class FineTuning(GradientDescent):
-    """Train the head and the backbone, or the part of it that a subclass names; frozen features are refused.
+    """Train the head and the backbone, or the part of it that a subclass selects; frozen features raise an error.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.
@@ -35,7 +35,7 @@ class FineTuning(GradientDescent):
         self.train_only(self.trained(self.backbone))
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
-        """Give what is trained of the backbone: everything, unless a subclass says otherwise.
+        """Return the parameters of the backbone that are trained: all, unless a subclass selects some.
 
         Args:
             backbone: The method's own copy; a subclass may change its layers.
@@ -43,7 +43,7 @@ class FineTuning(GradientDescent):
         return list(backbone.parameters())
 
     def train_only(self, trained: Iterable[nn.Parameter]) -> None:
-        """Let gradients be taken of some parameters of the backbone, and of no other; the optimiser has them all.
+        """Compute gradients of some parameters of the backbone, and of no others; the optimiser has them all.
 
         Args:
             trained: Parameters of the backbone.
@@ -54,16 +54,16 @@ class FineTuning(GradientDescent):
             parameter.requires_grad_(True)
 
     def adapt_head(self, optimizer: Optimizer, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step of the head, on features as an evaluation has them: no statistics are trained.
+        """Perform one step of the head, on features as in an evaluation: no statistics are trained.
 
         Args:
-            optimizer: It has the weights of the head.
+            optimizer: The optimiser of the head's weights.
             inputs: As for `adapt`.
             labels: As for `adapt`.
         """
         with folded(self):
             features = self.features(inputs)
-        # What inference made cannot be part of a graph.
+        # A tensor from inference mode cannot be part of a graph.
         self.loss(linear_logits(features.clone(), self.weight, self.bias), labels).backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -6,14 +6,15 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headstart.modules.method import Method, Start, linear_logits
-from headstart.modules.methods.seen_products import SeenProducts
+from headstart.modules.method import Start
+from headstart.modules.methods.nearest_class_mean import NearestClassMean
+from headstart.modules.methods.seen_products import SeenProducts, solve_positive
 
-# Of unit vectors in float32 that are all the same, rounding leaves less.
+# Rounding leaves a smaller trace where all unit vectors in float32 are the same.
 LEAST_TRACE = 1e-4
 
 
-class GaussianDiscriminantAnalysis(Method):
+class GaussianDiscriminantAnalysis(NearestClassMean):
     """Gaussian discriminant analysis without training: class means, and a precision that all classes share.
 
     Source: Zhengbo Wang, Jian Liang, Lijun Sheng, Ran He, Zilei Wang, Tieniu Tan, "A Hard-to-Beat Baseline for
@@ -25,24 +26,22 @@ class GaussianDiscriminantAnalysis(Method):
         P = D ((n - 1) C + tr(C) I)^-1
 
     for the covariance C within classes of n samples with D features. So the ridge follows from the data, where
-    `headstart.modules.StreamingLDA` is given it. The paper adds the scores to those of CLIP's texts, which other
-    backbones lack.
+    `headstart.modules.StreamingLDA` has it as an argument. The paper adds the scores to those of CLIP's texts, which
+    other backbones lack.
 
-    P is taken without the factor `D / tr(C)`, which all scores share: it is then the identity as long as no class
+    P is computed without the factor `D / tr(C)`, which all scores share: it is then the identity as long as no class
     has two samples, as in nearest class mean. The scatter `S = (n - 1) C` is `X'HX` for the samples X and the
-    projection H on what is left of them without their class means, so that with no more samples than features the
+    projection H that subtracts their class means, so that with no more samples than features the
     weights are combinations `X'A` of the samples, and Woodbury's identity gives, with the products `G = XX'` and
     the shares B of the samples in the class means,
 
         A = B - (HGH + tr(C) I)^-1 HGB
 
-    Beyond, S itself is kept. Features are scaled to unit norm. A class without a sample is never predicted.
+    With more samples, S itself is kept. Features are scaled to unit norm. A class without a sample is never predicted.
     """
 
     independent_of_limit = True
 
-    sums: Tensor
-    counts: Tensor
     weight: Tensor
     second: Tensor
 
@@ -51,30 +50,24 @@ class GaussianDiscriminantAnalysis(Method):
         super().begin(start)
         self.count = 0
         self.pairs: SeenProducts | None = SeenProducts(start)
-        shape = start.orderings, start.classes, start.features
-        self.register_buffer("sums", torch.zeros(shape))
-        self.register_buffer("counts", torch.zeros(shape[:2]))
-        self.register_buffer("weight", torch.zeros(shape))
+        self.register_buffer("weight", torch.zeros_like(self.sums))
         self.register_buffer("second", torch.empty(start.orderings, 0, 0), persistent=False)
 
-    @torch.no_grad()
-    def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Add the batch and solve for the weights again."""
-        features = self.features(inputs)
-        unit = functional.normalize(features, dim=-1)
-        one_hot = functional.one_hot(labels, self.start.classes).to(unit.dtype)
-        self.sums.baddbmm_(one_hot.mT, unit)
-        self.counts += one_hot.sum(1)
+    def learn(self, vectors: Tensor, labels: Tensor) -> None:
+        """Add the batch and solve for the weights again; arguments as in the base class."""
+        unit = functional.normalize(vectors, dim=-1)
+        super().learn(unit, labels)
         self.count += labels.shape[1]
         if self.pairs is not None and self.count > self.start.features:
             gathered = map(self.pairs.gather, self.pairs.seen.groups())
             self.second = torch.cat([samples.mT @ samples for samples in gathered])
             self.pairs = None
+
         if self.pairs is None:
             self.second.baddbmm_(unit.mT, unit)
             self._fit_to_scatter()
         else:
-            for group, samples in self.pairs.append(features, labels, self.places):
+            for group, samples in self.pairs.append(vectors, labels, self.places):
                 self._fit_to_products(self.pairs, group, samples)
 
     def _fit_to_products(self, pairs: SeenProducts, group: slice, samples: Tensor) -> None:
@@ -85,33 +78,22 @@ class GaussianDiscriminantAnalysis(Method):
         projected = products - one_hot @ (shares.mT @ products)
         explained = projected @ shares
         scatter = projected - explained @ one_hot.mT
-        coefficients = shares - _solve(scatter, _trace(scatter, self.count), explained)
+        coefficients = shares - solve_positive(scatter, _trace(scatter, self.count), explained)
         self.weight[group] = (coefficients / pairs.norms[group, :, None]).mT @ samples
 
     def _fit_to_scatter(self) -> None:
         """Set the weights of all orderings."""
-        means = self.sums / self.counts.clamp(min=1)[..., None]
+        means = self.means()
         scatter = self.second - self.sums.mT @ means
         trace = _trace(scatter, self.count)
-        self.weight = trace * _solve(scatter, trace, means.mT).mT
+        self.weight = trace * solve_positive(scatter, trace, means.mT).mT
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Score by the log-likelihood of each class, up to a term and a factor that all classes share."""
-        means = self.sums / self.counts.clamp(min=1)[..., None]
-        bias = (-0.5 * (means * self.weight).sum(-1)).masked_fill(self.counts == 0, -torch.inf)
-        return linear_logits(functional.normalize(self.features(inputs), dim=-1), self.weight.mT, bias)
+        return self.score(functional.normalize(self.features(inputs), dim=-1), self.means(), self.weight)
 
 
 def _trace(scatter: Tensor, count: int) -> Tensor:
-    """Give the trace of the covariance, `[orderings, 1, 1]`, of which rounding leaves some where it is 0."""
+    """Return the trace of the covariance, `[orderings, 1, 1]`, at least what rounding may leave of 0."""
     total = scatter.diagonal(dim1=-2, dim2=-1).sum(-1) / max(count - 1, 1)
     return total.clamp(min=LEAST_TRACE)[:, None, None]
-
-
-def _solve(scatter: Tensor, ridge: Tensor, right: Tensor) -> Tensor:
-    """Solve `(scatter + ridge I) Z = right` in every ordering."""
-    identity = torch.eye(scatter.shape[-1], device=scatter.device)
-    lower = torch.linalg.cholesky_ex(scatter + ridge * identity).L
-    half = torch.linalg.solve_triangular(lower, right, upper=False)
-    solved: Tensor = torch.linalg.solve_triangular(lower.mT, half, upper=True)
-    return solved

@@ -31,12 +31,12 @@ class GradientDescent(Method):
         self.make_optimizer = optimizer
 
     def begin(self, start: Start) -> None:
-        """Take the initial head of every ordering."""
+        """Start from the initial head of every ordering."""
         super().begin(start)
         self.weight, self.bias = map(nn.Parameter, start.heads())
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Create one optimiser over everything that is trained."""
+        """Create one optimiser of all parameters."""
         self.optimizer = self.make_optimizer(list(self.parameters()))
         if isinstance(self.optimizer, COUPLING):
             raise UserError(
@@ -58,7 +58,7 @@ class GradientDescent(Method):
         return functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum") / labels.shape[1]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one optimiser step on the batch."""
+        """Perform one optimiser step on the batch."""
         self.loss(self(inputs), labels).backward()
         self.optimizer.step()
         # Afterwards, so that neither evaluations nor checkpoints hold gradients.

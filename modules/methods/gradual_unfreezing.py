@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from headstart.modules.methods.fine_tuning import FineTuning
 
-# Less than what the features of MobileNetV3 hold, more than one of two residual blocks.
+# Less than the share of MobileNetV3's features, more than that of one of two residual blocks.
 MOST = 0.6
 
 
@@ -19,9 +19,9 @@ class GradualUnfreezing(FineTuning):
     Source: Jeremy Howard, Sebastian Ruder, "Universal Language Model Fine-tuning for Text Classification", ACL, 2018,
     section 3.3. Stages are the children of the first module that has several with parameters; a child that holds more
     than three fifths of these parameters and has no fewer children than there are stages, as the blocks of a
-    transformer together, is replaced by its own: 19 in MobileNetV2, 6 in ResNets, 14 in ViT-B. With the last turn all
-    is trained, parameters beside the stages, too. What is trained is a function of the samples seen alone, so that a
-    run that was cut off goes on as it would have.
+    transformer together, is replaced by its own: 19 in MobileNetV2, 6 in ResNets, 14 in ViT-B. The last turn trains
+    all parameters, also those outside the stages. The trained parameters follow from the samples seen alone, so that an
+    interrupted run continues as if it had not been.
 
     Args:
         samples_per_stage: Samples after which one more stage is trained.
@@ -40,7 +40,7 @@ class GradualUnfreezing(FineTuning):
         self.samples_seen = 0
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step on the head and the stages whose turn has come."""
+        """Perform one step of the head and the stages whose turn has come."""
         assert self.backbone is not None
         turns = self.samples_seen // self.samples_per_stage
         if turns:
@@ -54,13 +54,13 @@ class GradualUnfreezing(FineTuning):
 
 
 def _stages(module: nn.Module) -> list[nn.Module]:
-    """Give the stages of a network in the order in which it defines them, in which networks mostly call them."""
+    """Return the stages of a network in the order of their definition, which mostly is that of their calls."""
     parts = _parts(module)
     if len(parts) == 1:
         return _stages(parts[0])
-    for place, part in enumerate(parts):
+    for index, part in enumerate(parts):
         if len(_parts(part)) >= len(parts) and _size(part) > MOST * sum(map(_size, parts)):
-            return [*parts[:place], *_stages(part), *parts[place + 1 :]]
+            return [*parts[:index], *_stages(part), *parts[index + 1 :]]
     return parts or [module]
 
 

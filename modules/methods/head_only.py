@@ -22,9 +22,9 @@ class HeadOnly(FineTuning):
     independent_of_limit = True
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
-        """Nothing."""
+        """Return no parameter."""
         return []
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step of the head, on features as an evaluation has them."""
+        """Perform one step of the head, on features as in an evaluation."""
         self.adapt_head(self.optimizer, inputs, labels)

@@ -9,13 +9,13 @@ from torch.nn import functional
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from headstart.modules.method import Method, Start
-from headstart.modules.methods.seen_products import SeenProducts
+from headstart.modules.methods.seen_products import SeenProducts, solve_positive
 
-# Of the first so many samples the distances are taken that the width follows from.
+# The width follows from the distances of the first so many samples.
 FOR_WIDTH = 64
-# Bytes of products with the validation inputs that are kept.
-KEPT = 2**28
-# Under which the distance of two unit vectors in float32, squared, is rounding error.
+# Most bytes of cached products with the validation inputs.
+LARGEST_CACHE = 2**28
+# A smaller squared distance of two unit vectors in float32 is rounding error.
 LEAST_DISTANCE = 1e-5
 
 
@@ -27,7 +27,7 @@ class KernelRidge(Method):
     samples seen, their one-hot labels Y and the kernel k(x) between them and x. It is `exp(-d^2 / (2 w^2))` of the
     distance d, and the width w is the median of the distances of all pairs of samples: Arthur Gretton, Karsten M.
     Borgwardt, Malte J. Rasch, Bernhard Schoelkopf, Alexander Smola, "A Kernel Two-Sample Test", Journal of Machine
-    Learning Research, 2012, section 8. Here it is that of the first 64 samples, as each sample brings distances to
+    Learning Research, 2012, section 8. Here it is that of the first 64 samples, as each sample adds distances to
     all before it.
 
     Features are scaled to unit norm. There is no intercept. A class without a sample is never predicted.
@@ -52,7 +52,7 @@ class KernelRidge(Method):
         self.register_buffer("variance", torch.ones(start.orderings, 1, 1))
         self.register_buffer("coefficients", torch.zeros(start.orderings, 0, start.classes), persistent=False)
         # The same validation samples come after every batch.
-        self.kept = WeakTensorKeyDictionary()
+        self.cached = WeakTensorKeyDictionary()
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
@@ -60,20 +60,18 @@ class KernelRidge(Method):
         is_width_settled = self.pairs.seen.count >= FOR_WIDTH
         one_hot = functional.one_hot(torch.cat([self.pairs.seen.labels, labels], 1), self.start.classes)
         targets = one_hot.to(self.variance.dtype)
-        solved = []
+
+        coefficients = []
         for group, _ in self.pairs.append(self.features(inputs), labels, self.places):
             products = self.pairs.products[group]
             if not is_width_settled:
                 self.variance[group] = _median_squared_distance(products[:, :FOR_WIDTH, :FOR_WIDTH])
             kernel = _gaussian(products.clone(), self.variance[group])
-            kernel.diagonal(dim1=-2, dim2=-1).add_(self.ridge)
-            lower = torch.linalg.cholesky_ex(kernel).L
-            half = torch.linalg.solve_triangular(lower, targets[group], upper=False)
-            solved.append(torch.linalg.solve_triangular(lower.mT, half, upper=True))
-        self.coefficients = torch.cat(solved)
+            coefficients.append(solve_positive(kernel, self.ridge, targets[group]))
+        self.coefficients = torch.cat(coefficients)
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the regression's estimates of the one-hot labels."""
+        """Return the regression's estimates of the one-hot labels."""
         unit = functional.normalize(self.features(inputs), dim=-1)
         one_hot = functional.one_hot(self.pairs.seen.labels, self.start.classes)
         bias = torch.where(one_hot.sum(1, keepdim=True) == 0, -torch.inf, 0.0)
@@ -84,24 +82,24 @@ class KernelRidge(Method):
         return torch.cat(logits)
 
     def _products_with(self, inputs: Tensor, unit: Tensor, group: slice) -> Tensor:
-        """Give the products of the samples of some orderings with inputs, `[group, count, inputs]`."""
-        if inputs not in self.kept:
-            samples, held = self.pairs.seen.matrix, sum(kept.numel() for kept in self.kept.values())
-            # Samples that are not shared are replaced as they come.
+        """Return the products of the samples of some orderings with inputs, `[group, count, inputs]`."""
+        if inputs not in self.cached:
+            samples, values = self.pairs.seen.matrix, sum(products.numel() for products in self.cached.values())
+            # Samples that are not shared are copied anew in every batch.
             is_lasting = self.pairs.seen.shared and inputs.dim() == 2
-            if not is_lasting or 4 * (held + len(samples) * len(unit)) > KEPT:
+            if not is_lasting or 4 * (values + len(samples) * len(unit)) > LARGEST_CACHE:
                 return self.pairs.gather(group) @ (unit if unit.dim() == 2 else unit[group]).mT
-            self.kept[inputs] = functional.normalize(samples, dim=-1) @ unit.mT
-        return functional.embedding(self.pairs.seen.places[group], self.kept[inputs])
+            self.cached[inputs] = functional.normalize(samples, dim=-1) @ unit.mT
+        return functional.embedding(self.pairs.seen.places[group], self.cached[inputs])
 
 
 def _gaussian(products: Tensor, variance: Tensor) -> Tensor:
-    """Turn products of unit vectors, in place, into the kernel."""
+    """Compute the kernel from products of unit vectors, in place."""
     return products.sub_(1).div_(variance).exp_()
 
 
 def _median_squared_distance(products: Tensor) -> Tensor:
-    """Give the median over all pairs of samples, `[orderings, 1, 1]`; 1 where that is 0 or there is no pair."""
+    """Return the median over all pairs of samples, `[orderings, 1, 1]`; 1 where that is 0 or there is no pair."""
     first, second = torch.triu_indices(products.shape[-1], products.shape[-1], 1, device=products.device)
     if not len(first):
         return torch.ones_like(products)

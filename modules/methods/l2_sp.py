@@ -36,7 +36,7 @@ class L2SP(FineTuning):
         self.beta = beta
 
     def build_optimizers(self) -> list[torch.optim.Optimizer]:
-        """Create the optimiser, and note where the weights start from."""
+        """Create the optimiser, and copy the pre-trained weights."""
         assert self.backbone is not None
         self.starting_point = [parameter.detach().clone() for parameter in self.backbone.parameters()]
         return super().build_optimizers()
@@ -44,7 +44,7 @@ class L2SP(FineTuning):
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
         """Cross-entropy and the penalties, as a scalar; arguments as in the base class."""
         assert self.backbone is not None
-        moved = zip(self.backbone.parameters(), self.starting_point, strict=True)
-        distance: Tensor = sum(((here - there).square().sum() for here, there in moved), logits.new_zeros(()))
-        pulled: Tensor = self.alpha / 2 * distance + self.beta / 2 * self.weight.square().sum()
-        return super().loss(logits, labels) + pulled
+        pairs = zip(self.backbone.parameters(), self.starting_point, strict=True)
+        distance: Tensor = sum(((now - then).square().sum() for now, then in pairs), logits.new_zeros(()))
+        penalty: Tensor = self.alpha / 2 * distance + self.beta / 2 * self.weight.square().sum()
+        return super().loss(logits, labels) + penalty

@@ -14,31 +14,31 @@ from headstart.modules.method import Start, linear_logits
 from headstart.modules.methods.source_classes import SourceClasses
 from headstart.modules.methods.streaming_lda import StreamingLDA
 
-# How sharply distances tell the classes apart, which is learned, too.
+# Scales of the scores, which are learned, too.
 SCALES = (1.0, 4.0, 16.0, 64.0)
 
 
 class LearnedSemanticPrior(StreamingLDA):
     """Class means among the source classes, and discriminant analysis of the features, weighted by how they predict.
 
-    Two experts give scores: one by the distance to class means where
-    `headstart.modules.methods.source_classes.SourceClasses` puts samples, under the prior that these means lie around
+    Two experts compute scores: one by the distance to class means of the vectors of
+    `headstart.modules.methods.source_classes.SourceClasses`, under the prior that these means are around
     the origin (`sum / (count + prior)`, as in `headstart.modules.SemanticClassMean`), the other by
-    `headstart.modules.StreamingLDA` on the features. The first knows much of a target near the source before any sample
-    is seen, and nothing that the source head cannot tell apart. Which of them to trust is learned from the samples
-    themselves: before a batch is learned from, each expert k predicts it, and the probabilities p_k that it gives to
-    the true labels move its weight
+    `headstart.modules.StreamingLDA` on the features. The first predicts a target near the source well before any sample
+    is seen, but cannot separate classes that the source head does not. The weight of each is learned from the samples
+    themselves: before a batch is learned, each expert k predicts it, and its probabilities p_k of the true labels
+    change its weight
 
         u_k = w_k p_k / sum w p,    w_k = (1 - 1 / (n + 1)) u_k + 1 / ((n + 1) K)
 
     after n samples, for K experts of equal weight at first. The products of these predictions are the marginal
     likelihoods of Bayesian model averaging (A. Philip Dawid, "Present Position and Potential Developments: Some
     Personal Views: Statistical Theory: The Prequential Approach", Journal of the Royal Statistical Society A,
-    1984). The small share for all is that of Mark Herbster, Manfred K. Warmuth, "Tracking the Best
+    1984). The small share for all follows Mark Herbster, Manfred K. Warmuth, "Tracking the Best
     Expert", Machine Learning, 1998, at a rate that falls with n: an expert that predicts badly while it
     has seen little and well afterwards would otherwise catch up late (Tim van Erven, Peter Gruenwald, Steven de
-    Rooij, "Catching Up Faster by Switching Sooner", Journal of the Royal Statistical Society B, 2012). No weight
-    is set by hand; that of the semantic expert is logged.
+    Rooij, "Catching Up Faster by Switching Sooner", Journal of the Royal Statistical Society B, 2012). All weights
+    are learned; that of the semantic expert is logged.
 
     An expert's probabilities are the softmax of its scores times a scale, each of four scales being an expert of
     its own, with one sample spread over all classes: `(n softmax + 1) / (n + classes)`. So a class without a
@@ -53,7 +53,7 @@ class LearnedSemanticPrior(StreamingLDA):
 
     independent_of_limit = True
 
-    placed_sums: Tensor
+    semantic_sums: Tensor
     weights: Tensor
 
     def __init__(
@@ -72,53 +72,54 @@ class LearnedSemanticPrior(StreamingLDA):
         super().begin(start)
         self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
         self.seen = 0
-        self.register_buffer("placed_sums", torch.zeros_like(self.sums))
+        self.register_buffer("semantic_sums", torch.zeros_like(self.sums))
         experts = 2 * len(SCALES)
         self.register_buffer("weights", torch.full((start.orderings, experts), 1 / experts))
-        # The same validation samples come after every batch, and placing them costs more than all the rest.
-        self.placed = WeakTensorKeyDictionary()
+        # The same validation samples come after every batch, and representing them costs more than all the rest.
+        self.represented = WeakTensorKeyDictionary()
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Weigh the experts by their predictions of the batch, then let them learn from it."""
-        given = [chances.gather(0, labels[None]).log().sum((0, 2)) for chances in self._chances(inputs)]
+        """Update the experts' weights by their predictions of the batch, then the experts by the batch."""
+        likelihoods = [each.gather(0, labels[None]).log().sum((0, 2)) for each in self._probabilities(inputs)]
         self.seen += labels.shape[1]
-        updated = (self.weights.log() + torch.stack(given, -1)).softmax(-1)
+        updated = (self.weights.log() + torch.stack(likelihoods, -1)).softmax(-1)
         self.weights = updated.lerp(torch.full_like(updated, 1 / updated.shape[-1]), 1 / (self.seen + 1))
         self.log("semantic_weight", self.weights[:, : len(SCALES)].sum(-1))
+
         super().adapt(inputs, labels)
-        one_hot = functional.one_hot(labels, self.start.classes).to(self.placed_sums.dtype)
-        self.placed_sums.baddbmm_(one_hot.mT, self._place(inputs))
+        one_hot = functional.one_hot(labels, self.start.classes).to(self.semantic_sums.dtype)
+        self.semantic_sums.baddbmm_(one_hot.mT, self._represent(inputs))
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logarithms of the experts' weighted probabilities."""
-        weighed = zip(self.weights.T, self._chances(inputs), strict=True)
-        mixed: Tensor = sum(weight[:, None] * chances for weight, chances in weighed)
+        """Return the logarithms of the experts' weighted probabilities."""
+        weighted = zip(self.weights.T, self._probabilities(inputs), strict=True)
+        mixed: Tensor = sum(weight[:, None] * probabilities for weight, probabilities in weighted)
         return mixed.log().permute(1, 2, 0)
 
-    def _chances(self, inputs: Tensor) -> Iterator[Tensor]:
-        """Give the probabilities of the semantic expert at every scale, then of the other.
+    def _probabilities(self, inputs: Tensor) -> Iterator[Tensor]:
+        """Compute the probabilities of the semantic expert at every scale, then of the other.
 
         Args:
             inputs: As for `forward`.
 
         Yields:
-            `[classes, orderings, samples]`, as the few classes are summed over faster in front.
+            `[classes, orderings, samples]`: sums over few classes are faster along the first axis.
         """
-        means = self.placed_sums / (self.counts + self.prior)[..., None]
-        semantic = linear_logits(self._place(inputs), means.mT, -0.5 * means.square().sum(-1))
+        means = self.semantic_sums / (self.counts + self.prior)[..., None]
+        semantic = linear_logits(self._represent(inputs), means.mT, -0.5 * means.square().sum(-1))
         # Before the first sample no class has a score.
         plain = super().forward(inputs) if self.seen else torch.zeros_like(semantic)
         total = self.seen + self.start.classes
         for scores in (semantic, plain):
-            likely = (scores - scores.amax(-1, keepdim=True)).permute(2, 0, 1).contiguous()
+            relative = (scores - scores.amax(-1, keepdim=True)).permute(2, 0, 1).contiguous()
             for scale in SCALES:
-                odds = (scale * likely).exp()
+                odds = (scale * relative).exp()
                 yield (odds * (self.seen / total / odds.sum(0))).add_(1 / total)
 
-    def _place(self, inputs: Tensor) -> Tensor:
-        """Place samples among the source classes; `inputs` are as for `forward`."""
-        if inputs not in self.placed:
-            self.placed[inputs] = self.source_classes(self.features(inputs))
-        placed: Tensor = self.placed[inputs]
-        return placed
+    def _represent(self, inputs: Tensor) -> Tensor:
+        """Represent samples by their source classes; `inputs` are as for `forward`."""
+        if inputs not in self.represented:
+            self.represented[inputs] = self.source_classes(self.features(inputs))
+        vectors: Tensor = self.represented[inputs]
+        return vectors

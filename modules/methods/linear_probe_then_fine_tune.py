@@ -42,7 +42,7 @@ class LinearProbeThenFineTune(FineTuning):
         return [*super().build_optimizers(), self.probe_optimizer]
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step, on the head or on everything."""
+        """Perform one step of the head or of the whole network."""
         if self.samples_seen < self.probe_samples:
             self.adapt_head(self.probe_optimizer, inputs, labels)
         else:

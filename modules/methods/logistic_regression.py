@@ -15,19 +15,19 @@ from headstart.modules.methods.room import with_room
 from headstart.modules.methods.samples_seen import SamplesSeen
 
 CONJUGATE_STEPS = 200
-# How far conjugate gradients shrink the residual of a Newton step.
+# Factor by which conjugate gradients reduce the residual of a Newton step.
 FORCING = 0.3
 HALVINGS = 20
 SUFFICIENT_DECREASE = 1e-4
 # Relative error of the objective in float32.
 ROUNDING = 1e-6
-# Cosine of two vectors of float32 under which their product is rounding error.
+# The product of two vectors of float32 with a smaller cosine is rounding error.
 ORTHOGONAL = 1e-6
-# Conjugate steps after which is looked whether all orderings are done, where a look waits for the device.
-LOOK_EVERY = 4
-# Tensors of a value per sample and class that a fit holds, and a line search on such a device.
-HELD = 16
-HELD_THERE = 4 * HALVINGS
+# Conjugate steps between checks whether all orderings are done, where a check waits for the device.
+CHECK_EVERY = 4
+# Tensors of a value per sample and class in memory during a fit, and during a line search on such a device.
+TENSORS = 16
+TENSORS_OF_SEARCH = 4 * HALVINGS
 
 
 class LogisticRegression(Method):
@@ -38,8 +38,8 @@ class LogisticRegression(Method):
     in Python", Journal of Machine Learning Research, 2011), which for two target classes penalises the one vector
     `w_1 - w_0`. A class without a sample is never predicted.
 
-    The solver (`NewtonFit`) moves coefficients of the samples, warm-started from the fit before. It takes products
-    with the Gram matrix XX', which is kept while fewer samples than features are seen; afterwards they go through X.
+    The solver (`NewtonFit`) optimises coefficients of the samples, warm-started from the previous fit. It multiplies by
+    the Gram matrix XX', which is stored while fewer samples than features are seen, and later by X and X'.
     Orderings are fitted in groups whose X is gathered at once.
 
     Args:
@@ -84,12 +84,12 @@ class LogisticRegression(Method):
             self.gram = with_room(self.gram, [1, 2], count, min(limit, self.start.features))
         else:
             self.gram = self.gram.new_empty(len(labels), 0, 0)
-        held = HELD + (HELD_THERE if _is_apart(features) else 0)
-        for group in self.seen.groups(held * self.start.classes):
+        tensors = TENSORS + (TENSORS_OF_SEARCH if _is_asynchronous(features) else 0)
+        for group in self.seen.groups(tensors * self.start.classes):
             self._fit(group, features[group])
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logits of the fit."""
+        """Return the logits of the fit."""
         one_hot = functional.one_hot(self.seen.labels, self.start.classes)
         bias = self.coefficients[:, 0].masked_fill(one_hot.sum(1) == 0, -torch.inf)
         return linear_logits(self.features(inputs), self.weight, bias)
@@ -106,7 +106,7 @@ class LogisticRegression(Method):
 
         def multiply(coefficients: Tensor) -> Tensor:
             if gram.numel():
-                # A few rows times a matrix take a quarter of the time of the matrix times a few columns.
+                # A few rows times a matrix need a quarter of the time of the matrix times a few columns.
                 return (coefficients.mT @ gram).mT
             return samples @ (samples.mT @ coefficients)
 
@@ -122,14 +122,14 @@ class NewtonFit:
     """Newton's method with conjugate gradients and a backtracking line search, on coefficients of samples.
 
     Source: Jorge Nocedal, Stephen J. Wright, "Numerical Optimization", 2006, algorithm 7.1. Weights are combinations of
-    samples, `W = X'A`, so the solver moves coefficients (A and, in row 0, the intercept) but measures gradients in
-    weight space. That takes only products with XX'. Each ordering has its own step lengths and stops by itself: what is
-    computed for one that has stopped leaves it as it is.
+    samples, `W = X'A`, so the solver optimises coefficients (A and, in row 0, the intercept) but measures gradients in
+    weight space. That needs only products with XX'. Each ordering has its own step lengths and stops by itself: later
+    steps do not change an ordering that has stopped.
 
     Attributes:
-        multiply: Turns `A`, `[orderings, samples, classes]`, into `XX'A`.
+        multiply: Computes `XX'A` from `A`, `[orderings, samples, classes]`.
         targets: One-hot labels, `[orderings, samples, classes]`.
-        excluded: -inf for a class that an ordering has no sample of, else 0, `[orderings, 1, classes]`.
+        excluded: -inf for a class without a sample in an ordering, else 0, `[orderings, 1, classes]`.
         penalty: Factor of `|W|^2 / 2`.
         tolerance: An ordering has converged when the Euclidean norm of its gradient is at most this.
     """
@@ -141,7 +141,7 @@ class NewtonFit:
     tolerance: float
 
     def improve(self, point: Tensor, steps: int) -> None:
-        """Move coefficients to where the gradients of all orderings are within the tolerance.
+        """Optimise coefficients until the gradients of all orderings are within the tolerance.
 
         Args:
             point: The coefficients, `[orderings, 1 + samples, classes]`, changed in place.
@@ -151,17 +151,20 @@ class NewtonFit:
         old = self._objective(point, image)
         moving = gained = torch.ones_like(point[:, :1, :1], dtype=torch.bool)
         before = torch.full_like(point[:, :1, :1], torch.inf)
+
         for _ in range(steps):
             probabilities = (image[:, 1:] + image[:, :1] + self.excluded).softmax(-1)
             errors = probabilities - self.targets
             gradient = torch.cat([errors.sum(1, keepdim=True), self.penalty * point[:, 1:] + errors], 1)
             gradient_image = self._to_scores(gradient)
             size = _dot(gradient, gradient_image)
-            # At the rounding error neither the objective nor the gradient gets any smaller.
+
+            # At the rounding error neither the objective nor the gradient becomes smaller.
             moving = moving & (gained | (size < before / 4))
             active = moving & (size > self.tolerance**2)
             if not active.any():
                 return
+
             step, step_image = self._newton_step(gradient, gradient_image, probabilities, active)
             slope = _dot(gradient, step_image)
             moving, before = moving & (slope != 0), size
@@ -171,13 +174,13 @@ class NewtonFit:
             image += length * step_image
 
     def _to_scores(self, coefficients: Tensor) -> Tensor:
-        """Turn coefficients into scores without the intercept, which stays in row 0."""
+        """Compute scores without the intercept, which stays in row 0, from coefficients."""
         return torch.cat([coefficients[:, :1], self.multiply(coefficients[:, 1:])], 1)
 
     def _search(
         self, old: Tensor, point: Tensor, image: Tensor, step: Tensor, step_image: Tensor, slope: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Give how much of its step every ordering takes, and the objective there; `old` is the one before."""
+        """Return the step length of every ordering, and the objective there; `old` is the one before."""
 
         def try_out(length: Tensor) -> tuple[Tensor, Tensor]:
             new = self._objective(point + length * step, image + length * step_image)
@@ -185,13 +188,14 @@ class NewtonFit:
             return new, new > old + SUFFICIENT_DECREASE * length * slope + ROUNDING * old
 
         length = active.to(point.dtype)
-        if _is_apart(point):
-            # To try all lengths takes less time than to wait for whether the first is one too many.
+        if _is_asynchronous(point):
+            # Trying all lengths is faster than waiting for the result of each.
             halvings = torch.arange(HALVINGS + 1, device=point.device)[:, None, None, None]
             lengths = length * 0.5**halvings
             new, too_long = try_out(lengths)
             first = too_long[:-1].cumprod(0).sum(0, keepdim=True)
             return lengths.gather(0, first)[0], new.gather(0, first)[0]
+
         new, too_long = try_out(length)
         for _ in range(HALVINGS):
             if not too_long.any():
@@ -201,7 +205,7 @@ class NewtonFit:
         return length, new
 
     def _objective(self, point: Tensor, image: Tensor) -> Tensor:
-        """Give the objective over `c`, `[..., orderings, 1, 1]`."""
+        """Compute the objective divided by `c`, `[..., orderings, 1, 1]`."""
         scores = image[..., 1:, :] + image[..., :1, :]
         losses = (scores + self.excluded).logsumexp(-1) - (scores * self.targets).sum(-1)
         products = _dot(point[..., 1:, :], image[..., 1:, :])
@@ -210,37 +214,40 @@ class NewtonFit:
     def _newton_step(
         self, gradient: Tensor, gradient_image: Tensor, probabilities: Tensor, active: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Solve for the Newton step by conjugate gradients; give it and its scores."""
+        """Compute the Newton step by conjugate gradients, and its scores."""
         # Coefficients and their scores side by side, `[orderings, 2, 1 + samples, classes]`.
         residual = direction = -torch.stack([gradient, gradient_image], 1)
         step = torch.zeros_like(residual)
         squared = _dot(residual[:, 0], residual[:, 1])
         target = FORCING**2 * squared
         running, zero = active, squared.new_zeros(())
-        every = LOOK_EVERY if _is_apart(gradient) else 1
+        every = CHECK_EVERY if _is_asynchronous(gradient) else 1
         for number in range(CONJUGATE_STEPS):
             running = running & (squared > target)
             if (number + 1) % every == 0 and not running.any():
                 break
+
             rise = direction[:, 1, 1:] + direction[:, 1, :1]
             curved = probabilities * rise
             curved = curved - probabilities * curved.sum(-1, keepdim=True)
             intercept, others = curved.sum(1, keepdim=True), self.penalty * direction[:, 0, 1:] + curved
             product = torch.cat([intercept, others, intercept, self.multiply(others)], 1).unflatten(1, (2, -1))
             curvature = _dot(direction[:, 0], product[:, 1])
-            # Samples that come again leave directions that move no score, along which a step has no length.
+
+            # Repeated samples leave directions that change no score, along which a step has no length.
             lengths = torch.stack([direction[:, 0], product[:, 1]], 1).square().sum((-2, -1), keepdim=True)
             running = running & (curvature > ORTHOGONAL * lengths.prod(1).sqrt())
             length = torch.where(running, squared / curvature, zero)[:, None]
             step = step + length * direction
             residual = residual - length * product
+
             previous, squared = squared, _dot(residual[:, 0], residual[:, 1])
             direction = residual + torch.where(running, squared / previous, zero)[:, None] * direction
         return step[:, 0], step[:, 1]
 
 
-def _is_apart(tensor: Tensor) -> bool:
-    """Say whether to look at a value is to wait for its device, which costs more than steps that change nothing."""
+def _is_asynchronous(tensor: Tensor) -> bool:
+    """Whether reading a value waits for its device, which is slower than steps that change nothing."""
     return tensor.device.type != "cpu"
 
 

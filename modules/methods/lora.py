@@ -17,13 +17,13 @@ from headstart.output.errors import UserError
 class LowRankWeight(nn.Module):
     """A layer whose weight is the pre-trained one plus a product of two narrow matrices.
 
-    Who reads `weight`, be it the layer's own `forward`, attention or the folding of batch norm, gets their sum.
+    Reading `weight` returns their sum, in the layer's own `forward`, in attention and in the folding of batch norm.
 
     Attributes:
         pretrained: The pre-trained weight, `[outputs, inputs, ...]`.
         up: `[outputs, rank]`.
         down: `[rank, inputs]`.
-        scale: What their product is multiplied by.
+        scale: Factor of their product.
     """
 
     pretrained: Tensor
@@ -45,7 +45,7 @@ class LowRankConv2d(LowRankWeight, nn.Conv2d):  # type: ignore[override]
     """A convolution of single pixels with a weight of this kind."""
 
 
-# Attention reads the weight of the second, which is a linear layer by another name.
+# Attention reads the weight of the second type, which is a linear layer by another name.
 ADAPTED: dict[type[nn.Module], type[LowRankWeight]] = {
     nn.Linear: LowRankLinear,
     NonDynamicallyQuantizableLinear: LowRankLinear,
@@ -61,13 +61,13 @@ class LoRA(FineTuning):
     `W + alpha / rank * B A`, of which the pre-trained W stays, B starts at zero and A at random, here uniform in
     +-1/sqrt(inputs) as in the authors' code.
 
-    Layers with weights of so few values that B and A would have as many stay as they are. So do depthwise and grouped
-    convolutions, biases and normalisation layers, and where `torch.nn.MultiheadAttention` keeps queries, keys and
-    values in one matrix, that one; attention of timm has linear layers for them.
+    Layers whose weights have no more values than B and A would have stay as they are. So do depthwise and grouped
+    convolutions, biases, normalisation layers, and the matrix of queries, keys and values in
+    `torch.nn.MultiheadAttention`; attention of timm has linear layers for them.
 
     Args:
         rank: Columns of B, and rows of A.
-        alpha: What the change is multiplied by is this divided by the rank.
+        alpha: Factor of the change, times the rank.
         optimizer: Optimiser and its settings; it must work element by element.
     """
 
@@ -84,13 +84,13 @@ class LoRA(FineTuning):
         self.alpha = alpha
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
-        """A change of low rank, which is put beside the weights and is zero at first.
+        """Add a change of low rank to the layers, zero at first, and return its parameters.
 
         Raises:
             UserError: No layer is large enough for the rank.
         """
-        layers = [each for each in backbone.modules() if isinstance(each, nn.Linear | nn.Conv2d)]
-        # On the processor, so that every device gets the same.
+        layers = [module for module in backbone.modules() if isinstance(module, nn.Linear | nn.Conv2d)]
+        # The processor samples it, so that every device has the same.
         generator = torch.Generator().manual_seed(self.start.seed)
         adapted = [self._adapt_layer(layer, generator) for layer in layers if self._can_adapt(layer)]
         if not adapted:
@@ -106,15 +106,15 @@ class LoRA(FineTuning):
         return type(layer) in ADAPTED and is_of_pixels and self.rank * (outputs + inputs) < layer.weight.numel()
 
     def _adapt_layer(self, layer: nn.Linear | nn.Conv2d, generator: torch.Generator) -> LowRankWeight:
-        """Make a layer one with a weight of this kind, in its place, so that whoever refers to it has it, too."""
+        """Change the class of a layer in place, so that all references to the layer remain valid."""
         pretrained = layer.weight
         outputs, inputs = pretrained.shape[:2]
-        drawn = (2 * torch.rand(self.rank, inputs, generator=generator) - 1) * inputs**-0.5
+        down = (2 * torch.rand(self.rank, inputs, generator=generator) - 1) * inputs**-0.5
         del layer.weight
         layer.__class__ = ADAPTED[type(layer)]  # type: ignore[assignment]
         assert isinstance(layer, LowRankWeight)
         layer.pretrained = pretrained
         layer.up = nn.Parameter(pretrained.new_zeros(outputs, self.rank))
-        layer.down = nn.Parameter(drawn.to(pretrained))
+        layer.down = nn.Parameter(down.to(pretrained))
         layer.scale = self.alpha / self.rank
         return layer

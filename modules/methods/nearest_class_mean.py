@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from headstart.modules.method import Method, Start, linear_logits
 
@@ -21,7 +22,7 @@ class NearestClassMean(Method):
 
     sums: Tensor
     counts: Tensor
-    # How many vectors of the features' width a sample is placed by.
+    # Vectors of the features' width that represent one sample.
     spaces = 1
 
     def begin(self, start: Start) -> None:
@@ -33,16 +34,39 @@ class NearestClassMean(Method):
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
         """Add the batch to the sums and counts of its classes."""
-        one_hot = torch.nn.functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
-        self.sums.baddbmm_(one_hot.mT, self.place(inputs))
+        self.learn(self.represent(inputs), labels)
+
+    def represent(self, inputs: Tensor) -> Tensor:
+        """Return the vectors whose class means are computed, here the features; `inputs` are as for `forward`."""
+        return self.features(inputs)
+
+    def learn(self, vectors: Tensor, labels: Tensor) -> None:
+        """Add vectors to the sums and counts of their classes.
+
+        Args:
+            vectors: `[orderings, batch, features]`.
+            labels: `[orderings, batch]`.
+        """
+        one_hot = functional.one_hot(labels, self.start.classes).to(self.sums.dtype)
+        self.sums.baddbmm_(one_hot.mT, vectors)
         self.counts += one_hot.sum(1)
 
-    def place(self, inputs: Tensor) -> Tensor:
-        """Give the vectors whose class means are taken, the features here; `inputs` are as for `forward`."""
-        return self.features(inputs)
+    def means(self) -> Tensor:
+        """Return the class means, `[orderings, classes, features]`; zeros for a class without a sample."""
+        return self.sums / self.counts.clamp(min=1)[..., None]
+
+    def score(self, vectors: Tensor, means: Tensor, weight: Tensor) -> Tensor:
+        """Return the scores `w . x - w . m / 2` of the classes, -inf for a class without a sample.
+
+        Args:
+            vectors: `[samples, features]` or `[orderings, samples, features]`.
+            means: Class means m, `[orderings, classes, features]`.
+            weight: Their products w with the precision, likewise.
+        """
+        bias = (-0.5 * (means * weight).sum(-1)).masked_fill(self.counts == 0, -torch.inf)
+        return linear_logits(vectors, weight.mT, bias)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Score by the negative squared distance to the class means."""
-        means = self.sums / self.counts.clamp(min=1)[..., None]
-        bias = (-0.5 * means.square().sum(-1)).masked_fill(self.counts == 0, -torch.inf)
-        return linear_logits(self.features(inputs), means.mT, bias)
+        means = self.means()
+        return self.score(self.represent(inputs), means, means)

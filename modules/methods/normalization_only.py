@@ -28,12 +28,12 @@ class NormalizationOnly(FineTuning):
     independent_of_limit = True
 
     def trained(self, backbone: nn.Module) -> Iterable[nn.Parameter]:
-        """Every scale and shift of a normalisation layer.
+        """Return every scale and shift of a normalisation layer.
 
         Raises:
             UserError: There is none.
         """
-        layers = [each for each in backbone.modules() if _normalizes(each)]
+        layers = [module for module in backbone.modules() if _is_normalization(module)]
         trained = [parameter for layer in layers for parameter in layer.parameters(recurse=False)]
         if not trained:
             raise UserError(
@@ -43,6 +43,6 @@ class NormalizationOnly(FineTuning):
         return trained
 
 
-def _normalizes(module: nn.Module) -> bool:
-    """Tell by the name: libraries have classes of their own, such as timm's LayerNorm2d and BatchNormAct2d."""
+def _is_normalization(module: nn.Module) -> bool:
+    """Whether a class name contains "Norm": libraries have classes of their own, such as timm's LayerNorm2d."""
     return any("Norm" in kind.__name__ for kind in type(module).__mro__)

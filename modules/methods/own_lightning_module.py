@@ -17,7 +17,7 @@ import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import LightningModule
 
-# There is no public function that reads all forms of what `configure_optimizers` may give.
+# There is no public function that reads all forms of what `configure_optimizers` may return.
 from lightning.pytorch.core.optimizer import _configure_optimizers, _configure_schedulers_automatic_opt
 from lightning.pytorch.utilities.types import LRSchedulerConfig
 from torch import Tensor, nn
@@ -43,29 +43,29 @@ OTHER_HOOKS = (
     "train_dataloader",
     "transfer_batch_to_device",
 )
-# What torch says of batch norm that is given one value of each channel.
+# torch's message where batch norm gets one value of each channel.
 NO_STATISTICS = "Expected more than 1 value per channel"
 
 
 class OwnLightningModule(Method):
     """Train a LightningModule as Lightning would: one for each ordering, and one step of its optimiser per batch.
 
-    It is made from a backbone that it may train (the identity on frozen features), whose `width` is the number of
-    features that it gives, and the number of classes. Its `training_step((inputs, labels), batch_idx)` gives the loss,
-    inputs being `[batch, ...]` and labels `[batch]`; its `forward(inputs)` gives logits `[samples, classes]`, in
-    evaluation mode; its `configure_optimizers` gives one optimiser, with schedulers if need be, in any of Lightning's
-    forms. Schedulers of both intervals count batches, since the stream is passed once. What it logs goes to the loggers
-    with the method's name, but for what `forward` logs where it predicts. `device` and `trainer` are the comparison's,
-    but the numbers of steps (`global_step`, `trainer.num_training_batches`, `trainer.estimated_stepping_batches`),
-    which are those of the whole stream, `optimizers()` and `lr_schedulers()`. Since schedules may ask for the number of
-    steps, stored traces serve one sample limit alone.
+    It is built from a backbone that it may train (the identity on frozen features), whose `width` is the number of its
+    features, and the number of classes. Its `training_step((inputs, labels), batch_idx)` returns the loss, for inputs
+    `[batch, ...]` and labels `[batch]`; its `forward(inputs)` returns logits `[samples, classes]`, in evaluation mode;
+    its `configure_optimizers` returns one optimiser, with schedulers if need be, in any of Lightning's forms.
+    Schedulers of both intervals count batches, since the stream is passed once. Values that it logs go to the loggers
+    with the method's name, except those that `forward` logs where it predicts. `device` and `trainer` are the
+    comparison's, except `optimizers()`, `lr_schedulers()` and the numbers of steps (`global_step`,
+    `trainer.num_training_batches`, `trainer.estimated_stepping_batches`), which are those of the whole stream. Since
+    schedules may depend on the number of steps, stored traces serve one sample limit alone.
 
-    What it defines for validation, testing and prediction is not used: the comparison evaluates it by `forward`. Other
-    hooks, manual optimisation, and a scheduler that waits for a validation metric are refused, because they would do
-    nothing without a word.
+    The comparison evaluates it by `forward`, and ignores what it defines for validation, testing and prediction. Other
+    hooks, manual optimisation, and a scheduler that waits for a validation metric raise an error, because they would
+    have no effect.
 
     Args:
-        module: The class, or a function that gives a module, and its further arguments.
+        module: The class, or a function that returns a module, and its further arguments.
     """
 
     def __init__(self, module: Callable[[nn.Module, int], LightningModule]) -> None:
@@ -73,32 +73,32 @@ class OwnLightningModule(Method):
         self.make_module = module
 
     def begin(self, start: Start) -> None:
-        """Make a module for every ordering; what it draws follows from the seed and the ordering's number.
+        """Build a module for every ordering; its random numbers follow from the seed and the ordering's number.
 
         Raises:
-            UserError: It cannot be made, is none, or defines what is never called.
+            UserError: It cannot be built, is no LightningModule, or defines a hook that is never called.
         """
-        # Each module has the only copy of its backbone.
+        # The method itself needs no copy of the backbone.
         super().begin(replace(start, backbone=None))
         self.start = start
         self.batches = 0
         seeds = [np.random.SeedSequence((start.seed, number)).generate_state(1) for number in start.numbers]
         self.generators = [GlobalGenerators(int(seed[0]), start.device) for seed in seeds]
-        self.own = nn.ModuleList(map(self._make, self.generators))
+        self.own = nn.ModuleList(map(self._build, self.generators))
 
-    def _make(self, generators: GlobalGenerators) -> LightningModule:
+    def _build(self, generators: GlobalGenerators) -> LightningModule:
         backbone = nn.Identity() if self.start.backbone is None else deepcopy(self.start.backbone)
         backbone.width = self.start.features  # type: ignore[assignment]
         with generators.in_use():
-            module = _call(self.make_module, backbone, self.start.classes)
+            module: LightningModule = _build_module(self.make_module, backbone, self.start.classes)
         _require_usable(module)
         return module.eval()
 
     def build_optimizers(self) -> list[Optimizer]:
-        """Ask every module for its optimiser.
+        """Create the optimiser of every module.
 
         Raises:
-            UserError: It gives none or several, or what cannot be stepped here.
+            UserError: It returns none or several, or one that cannot take steps here.
         """
         self.stepped: list[Optimizer] = []
         self.schedules: list[list[LRSchedulerConfig]] = []
@@ -112,24 +112,27 @@ class OwnLightningModule(Method):
         return self.stepped
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Let every module take one step.
+        """Take one step of every module.
 
         Raises:
-            UserError: A module gives no loss, or logits of another number of classes, or its batch norm has one sample.
+            UserError: A module returns no loss, or logits of another number of classes, or its batch norm has one
+                sample.
         """
         if not self.batches:
             self._require_classes(inputs[:, :1])
+
         logged: dict[str, list[Tensor]] = defaultdict(list)
-        for place, (generators, *batch) in enumerate(zip(self.generators, inputs, labels, strict=True)):
-            optimizer = self.stepped[place]
-            with generators.in_use(), self._in_training(place, logged) as module:
+        for index, (generators, *batch) in enumerate(zip(self.generators, inputs, labels, strict=True)):
+            optimizer = self.stepped[index]
+            with generators.in_use(), self._attached(index, logged) as module:
                 loss = _loss_of(module, tuple(batch), self.batches)
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
-            for schedule in self.schedules[place]:
+            for schedule in self.schedules[index]:
                 if (self.batches + 1) % schedule.frequency == 0:
                     schedule.scheduler.step()  # type: ignore[call-arg]
+
         for name, values in logged.items():
             self.log(name, torch.stack(values))
         self.batches += 1
@@ -137,66 +140,64 @@ class OwnLightningModule(Method):
     def forward(self, inputs: Tensor) -> Tensor:
         """Stack the logits of the modules."""
         sample_dims = 1 if self.start.backbone is None else self.start.sample_dims
-        each = inputs if inputs.dim() > sample_dims + 1 else [inputs] * len(self.own)
-        return torch.stack([self._predict(place, part) for place, part in enumerate(each)])
+        parts = inputs if inputs.dim() > sample_dims + 1 else [inputs] * len(self.own)
+        return torch.stack([self._predict(index, part) for index, part in enumerate(parts)])
 
-    def _predict(self, place: int, inputs: Tensor) -> Tensor:
-        with self._attached(place, log=lambda *_, **__: None) as module:
+    def _predict(self, index: int, inputs: Tensor) -> Tensor:
+        with self._attached(index) as module:
             logits: Tensor = module(inputs)
         return logits
 
-    def _trainer_of(self, schedules: list[LRSchedulerConfig]) -> Any:  # noqa: ANN401 - it is not quite a trainer
+    def _trainer_of(self, schedules: list[LRSchedulerConfig]) -> Any:  # noqa: ANN401 - it stands in for a trainer
         return _TrainerOfOne(self._trainer, self.start.max_samples, self.batches, schedules)
 
     @contextmanager
-    def _attached(self, place: int, log: Callable[..., None]) -> Iterator[LightningModule]:
-        """Let a module run as if a trainer ran this very module, which is what Lightning's own functions need."""
-        module, optimizer = self.own[place], self.stepped[place]
+    def _attached(self, index: int, logged: dict[str, list[Tensor]] | None = None) -> Iterator[LightningModule]:
+        """Attach a module to a trainer that seems to train this very module, as Lightning's own functions need it.
+
+        Args:
+            index: Index of the ordering.
+            logged: Collects the values that a module logs in training mode; None for evaluation mode.
+        """
+        module, optimizer = self.own[index], self.stepped[index]
         assert isinstance(module, LightningModule)
+
+        def log(name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
+            if logged is not None:
+                value = value.compute() if isinstance(value, Metric) else value
+                logged[name].append(torch.as_tensor(value, device=self.device).detach().float())
+
         before = module._trainer
-        module.trainer = self._trainer_of(self.schedules[place])
+        module.trainer = self._trainer_of(self.schedules[index])
         module.log = log  # type: ignore[method-assign]
         module.optimizers = lambda *_, **__: optimizer  # type: ignore[method-assign, assignment]
+        module.train(logged is not None)
         try:
             yield module
         finally:
+            module.eval()
             del module.log, module.optimizers
             module._trainer = before
 
-    @contextmanager
-    def _in_training(self, place: int, logged: dict[str, list[Tensor]]) -> Iterator[LightningModule]:
-        """Put a module into training mode, and note what it logs."""
-
-        def log(name: str, value: Any, *_: Any, **__: Any) -> None:  # noqa: ANN401
-            value = value.compute() if isinstance(value, Metric) else value
-            logged[name].append(torch.as_tensor(value, device=self.device).detach().float())
-
-        with self._attached(place, log) as module:
-            module.train()
-            try:
-                yield module
-            finally:
-                module.eval()
-
     def _require_classes(self, inputs: Tensor) -> None:
-        for place, (module, one) in enumerate(zip(self.own, inputs, strict=True)):
+        for index, (module, sample) in enumerate(zip(self.own, inputs, strict=True)):
             with folded(module):
-                logits = self._predict(place, one)
-            found = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
-            if found != [1, self.start.classes]:
+                logits = self._predict(index, sample)
+            result = list(logits.shape) if isinstance(logits, Tensor) else type(logits).__name__
+            if result != [1, self.start.classes]:
                 raise UserError(
-                    f"module: forward of {type(module).__name__} gives {found} for one sample; it must give logits "
+                    f"module: forward of {type(module).__name__} gives {result} for one sample; it must give logits "
                     f"{[1, self.start.classes]}, one for each class"
                 )
 
 
 class _TrainerOfOne:
-    """The comparison's trainer, as it would be of a module that is trained alone, on the whole stream at once.
+    """The comparison's trainer, as if it trained one module alone on the whole stream.
 
-    So a run that goes on, of which only the rest of the stream is fed, counts its steps as an unbroken one does.
+    A resumed run, which is fed only the rest of the stream, counts its steps as an unbroken one does.
 
     Args:
-        trainer: The comparison's.
+        trainer: The comparison's trainer.
         max_samples: Samples of the whole stream.
         global_step: Steps that the module has taken.
         schedules: Its schedules.
@@ -213,20 +214,23 @@ class _TrainerOfOne:
         stream: Stream = self.trainer.datamodule
         return math.ceil(self.max_samples / stream.batch_size)
 
-    @property
-    def estimated_stepping_batches(self) -> int:
-        return self.num_training_batches
+    estimated_stepping_batches = num_training_batches
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401
         return getattr(self.trainer, name)
 
 
-def _call(make: Callable[[nn.Module, int], LightningModule], backbone: nn.Module, classes: int) -> LightningModule:
-    """Make a module; a UserError where that takes other arguments, or fails."""
-    made = _without_parser(make)
-    name = getattr(getattr(made, "func", made), "__name__", type(made).__name__)
+def _build_module(make: Callable[[nn.Module, int], LightningModule], backbone: nn.Module, classes: int) -> Any:  # noqa: ANN401 - of the user's code
+    """Build a module; a UserError where that takes other arguments, or fails."""
+    function: Callable[..., object] = make
+    if isinstance(make, partial):
+        # The parser binds a class to a function of its own.
+        kinds = [value for value in make.args if isclass(value) and issubclass(value, LightningModule)]
+        function = partial(kinds[0], **make.keywords) if kinds else make
+    name = getattr(getattr(function, "func", function), "__name__", type(function).__name__)
+
     try:
-        signature(made).bind(backbone, classes)
+        signature(function).bind(backbone, classes)
     except (TypeError, ValueError) as error:
         raise UserError(
             f"module: {name} must take the backbone and the number of classes, in this order, and need nothing else "
@@ -242,15 +246,8 @@ def _call(make: Callable[[nn.Module, int], LightningModule], backbone: nn.Module
         ) from error
 
 
-def _without_parser(make: Callable[..., LightningModule]) -> Callable[..., LightningModule]:
-    """Give the class with its further arguments that the parser has bound to a function of its own; others as is."""
-    given = make.args if isinstance(make, partial) else ()
-    kinds = [each for each in given if isclass(each) and issubclass(each, LightningModule)]
-    return partial(kinds[0], **make.keywords) if kinds else make  # type: ignore[attr-defined]
-
-
 def _require_usable(module: object) -> None:
-    """Check that a module is one that is trained as Lightning trains it, by nothing that is not called here."""
+    """Check that a module is trained by `training_step` alone, and defines no hook that is never called."""
     kind = type(module)
     if not isinstance(module, LightningModule):
         raise UserError(f"module: gives a {kind.__name__}; it must give a lightning.pytorch.LightningModule")
@@ -262,8 +259,8 @@ def _require_usable(module: object) -> None:
     missing = [name for name in NEEDED if getattr(kind, name) is getattr(LightningModule, name)]
     if missing:
         raise UserError(f"module: {kind.__name__} does not define {' and '.join(missing)}")
-    used_elsewhere = [name for name in HOOKS if name in NEEDED or any(part in name for part in UNUSED)]
-    for name in sorted({*HOOKS, *OTHER_HOOKS} - {*used_elsewhere}):
+    allowed = [name for name in HOOKS if name in NEEDED or any(part in name for part in UNUSED)]
+    for name in sorted({*HOOKS, *OTHER_HOOKS} - {*allowed}):
         if getattr(kind, name) is not getattr(LightningModule, name):
             raise UserError(
                 f"module: {kind.__name__} defines {name}, which is never called; do it in training_step, or write a "
@@ -273,17 +270,17 @@ def _require_usable(module: object) -> None:
 
 def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedulerConfig]]:
     name = type(module).__name__
-    given = module.configure_optimizers()
+    configured = module.configure_optimizers()
     try:
-        optimizers, schedulers, monitor = _configure_optimizers(given)  # type: ignore[arg-type]
+        optimizers, schedulers, monitor = _configure_optimizers(configured)  # type: ignore[arg-type]
         schedules = _configure_schedulers_automatic_opt(schedulers, monitor)
     except MisconfigurationException as error:
         reason = " ".join(str(error).split())
         raise UserError(f"module: configure_optimizers of {name} gives what Lightning refuses: {reason}") from error
     if len(optimizers) != 1 or isinstance(optimizers[0], torch.optim.LBFGS):
-        found = ", ".join(type(each).__name__ for each in optimizers) or "none"
+        names = ", ".join(type(optimizer).__name__ for optimizer in optimizers) or "none"
         raise UserError(
-            f"module: configure_optimizers of {name} gives {found}; it must give one optimiser, which steps without "
+            f"module: configure_optimizers of {name} gives {names}; it must give one optimiser, which steps without "
             "computing the loss again"
         )
     if any(schedule.reduce_on_plateau for schedule in schedules):
@@ -296,7 +293,7 @@ def _read_optimizers(module: LightningModule) -> tuple[Optimizer, list[LRSchedul
 
 def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) -> Tensor:
     try:
-        given = module.training_step(batch, number)
+        result = module.training_step(batch, number)
     except ValueError as error:
         if len(batch[1]) > 1 or NO_STATISTICS not in str(error):
             raise
@@ -304,10 +301,10 @@ def _loss_of(module: LightningModule, batch: tuple[Tensor, ...], number: int) ->
             f"data.batch_size: leaves a batch of one sample, of which batch norm in {type(module).__name__} has no "
             "statistics; give 2 or more, and a data.max_samples that leaves no sample over"
         ) from error
-    loss = given.get("loss") if isinstance(given, dict) else given
+    loss = result.get("loss") if isinstance(result, dict) else result
     if not isinstance(loss, Tensor):
         raise UserError(
-            f"module: training_step of {type(module).__name__} gives a {type(given).__name__}; it must give the loss, "
+            f"module: training_step of {type(module).__name__} gives a {type(result).__name__}; it must give the loss, "
             "a tensor or a dictionary in which it is called 'loss'"
         )
     return loss

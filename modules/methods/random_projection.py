@@ -19,13 +19,13 @@ class RandomProjection(RecursiveLeastSquares):
 
     Source: Mark D. McDonnell, Dong Gong, Amin Parvaneh, Ehsan Abbasnejad, Anton van den Hengel, "RanPAC: Random
     Projections and Pre-trained Models for Continual Learning", NeurIPS, 2023: the entries of R are
-    standard normal, and the weights the ridge solution from the random features to one-hot labels. R is drawn once from
-    the seed of the comparison, for all orderings. The recursion of the base class gives the solution that the paper has
-    from its running sums.
+    standard normal, and the weights the ridge solution from the random features to one-hot labels. R is sampled once
+    from the seed of the comparison, for all orderings. The recursion of the base class has the same solution as the
+    paper's running sums.
 
-    The paper projects to 10,000 features and chooses the ridge on a fifth of the first task's samples. Here neither a
-    first task nor samples to spare are there: the ridge is fixed, for random features that are scaled to unit norm, and
-    fewer features hold the memory that 100 orderings take to a few hundred megabytes.
+    The paper projects to 10,000 features and chooses the ridge on a fifth of the first task's samples. Here there is
+    neither a first task nor a sample to spare: the ridge is fixed, for random features that are scaled to unit norm,
+    and fewer features limit the memory of 100 orderings to a few hundred megabytes.
 
     Args:
         ridge: Penalty on the squared weights, in units of one sample.
@@ -41,17 +41,17 @@ class RandomProjection(RecursiveLeastSquares):
         self.projections = projections
 
     def begin(self, start: Start) -> None:
-        """Draw the projection and start from weights of zero."""
+        """Sample the projection and start from weights of zero."""
         super().begin(replace(start, features=self.projections))
-        # On the processor, so that every device gets the same.
+        # The processor samples it, so that every device has the same.
         generator = torch.Generator().manual_seed(start.seed)
-        drawn = torch.randn(start.features, self.projections, generator=generator)
-        self.register_buffer("projection", drawn.to(start.device), persistent=False)
+        projection = torch.randn(start.features, self.projections, generator=generator)
+        self.register_buffer("projection", projection.to(start.device), persistent=False)
         # The same validation samples come after every batch, and projecting them costs more than all the rest.
         self.projected = WeakTensorKeyDictionary()
 
     def unit_features(self, inputs: Tensor) -> Tensor:
-        """Give the random features of a batch, scaled to unit norm.
+        """Return the random features of a batch, scaled to unit norm.
 
         Args:
             inputs: As for `forward`.
@@ -62,5 +62,5 @@ class RandomProjection(RecursiveLeastSquares):
         if inputs not in self.projected:
             projected = (self.features(inputs) @ self.projection).relu()
             self.projected[inputs] = functional.normalize(projected, dim=-1)
-        found: Tensor = self.projected[inputs]
-        return found
+        features: Tensor = self.projected[inputs]
+        return features

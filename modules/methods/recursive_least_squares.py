@@ -27,7 +27,7 @@ class RecursiveLeastSquares(Method):
     ridges from 0.01 to 1 the scores differ from a float64 solve by at most 2e-6.
 
     Features are scaled to unit norm, so that one ridge suits any backbone. There is no intercept: the direction
-    that non-negative features share stands in for it. A class without a sample is never predicted.
+    that non-negative features share serves as one. A class without a sample is never predicted.
 
     Args:
         ridge: Penalty on the squared weights, in units of one sample.
@@ -53,7 +53,7 @@ class RecursiveLeastSquares(Method):
         self.register_buffer("factor", torch.empty(start.orderings, 0, start.features), persistent=False)
 
     def unit_features(self, inputs: Tensor) -> Tensor:
-        """Give the features of a batch, scaled to unit norm.
+        """Return the features of a batch, scaled to unit norm.
 
         Args:
             inputs: As for `forward`.
@@ -69,6 +69,7 @@ class RecursiveLeastSquares(Method):
         features = self.unit_features(inputs)
         targets = functional.one_hot(labels, self.start.classes).to(features.dtype)
         self.counts += targets.sum(1)
+
         covered = self._times_inverse(features)
         identity = torch.eye(features.shape[1], device=features.device)
         lower = torch.linalg.cholesky_ex(identity + covered @ features.mT).L
@@ -78,7 +79,7 @@ class RecursiveLeastSquares(Method):
         self._shrink_inverse(gain)
 
     def _times_inverse(self, features: Tensor) -> Tensor:
-        """Give X_b P, `[orderings, batch, features]`."""
+        """Return X_b P, `[orderings, batch, features]`."""
         if self.explicit:
             return features @ self.factor
         factor = self.factor[:, : self.rows]
@@ -92,6 +93,7 @@ class RecursiveLeastSquares(Method):
             identity = torch.eye(self.start.features, device=gain.device)
             self.factor = (identity - factor.mT @ factor) / self.ridge
             self.explicit = True
+
         if self.explicit:
             self.factor.baddbmm_(gain.mT, gain, alpha=-1)
         else:
@@ -101,6 +103,6 @@ class RecursiveLeastSquares(Method):
             self.rows = end
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the regression's estimates of the one-hot labels."""
+        """Return the regression's estimates of the one-hot labels."""
         bias = torch.zeros_like(self.counts).masked_fill(self.counts == 0, -torch.inf)
         return linear_logits(self.unit_features(inputs), self.weight, bias)

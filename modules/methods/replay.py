@@ -13,17 +13,17 @@ from headstart.modules.methods.samples_seen import SamplesSeen
 
 
 class Replay(GradientDescent):
-    """Gradient descent whose every step also sees samples drawn from those seen before.
+    """Gradient descent with earlier samples, sampled at random, in every step.
 
     Source: Arslan Chaudhry, Marcus Rohrbach, Mohamed Elhoseiny, Thalaiyasingam Ajanthan, Puneet K. Dokania,
     Philip H. S. Torr, Marc'Aurelio Ranzato, "On Tiny Episodic Memories in Continual Learning", arXiv 1902.10486,
-    2019, algorithm 1: each step descends on the new batch joined with samples drawn evenly, without
-    replacement, from the memory. Here the memory keeps everything, and each batch is worth several steps. A backbone
-    that is trained sees the samples in memory anew in each of them.
+    2019, algorithm 1: each step descends on the new batch joined with samples chosen at random, without
+    replacement, from the memory. Here the memory keeps all samples, and each batch has several steps. A backbone
+    that is trained computes the features of the samples in memory anew in each of them.
 
     Args:
         optimizer: Optimiser and its settings; it must work element by element.
-        replay_size: Samples drawn for each step from those seen before, fewer while there are fewer.
+        replay_size: Earlier samples that are chosen for each step, fewer while there are fewer.
         steps: Optimiser steps per batch.
     """
 
@@ -46,13 +46,13 @@ class Replay(GradientDescent):
         self.generator = torch.Generator(start.device).manual_seed(start.seed)
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take several optimiser steps, each on the batch and a fresh draw from the memory."""
+        """Perform several optimiser steps, each on the batch and new random samples from the memory."""
         before = self.memory.count
         self.memory.append(inputs, labels, self.places)
-        # Where they are used, lest every step wait for what it draws to reach the device.
+        # They are sampled on the device, so that no step waits for them.
         device = labels.device
         new = torch.arange(before, self.memory.count, device=device)
         for _ in range(self.steps):
-            drawn = torch.randperm(before, generator=self.generator, device=device)[: self.replay_size]
-            chosen = torch.cat([new, drawn])
+            replayed = torch.randperm(before, generator=self.generator, device=device)[: self.replay_size]
+            chosen = torch.cat([new, replayed])
             super().adapt(self.memory.features(chosen), self.memory.labels[:, chosen])

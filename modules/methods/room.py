@@ -1,4 +1,4 @@
-"""Room in tensors for what is still to come."""
+"""Room in tensors for later values."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from torch import Tensor
 
 
 def with_room(tensor: Tensor, axes: Sequence[int], needed: int, most: int) -> Tensor:
-    """Give a tensor that has room along some axes, so that its memory follows what was seen.
+    """Return a tensor with enough room along some axes, so that its memory follows the samples seen.
 
-    Room is doubled whenever it runs out: all that is ever copied is less than twice what is there in the end.
+    Room is doubled whenever it does not suffice: all copies together are less than twice the final tensor.
 
     Args:
         tensor: The tensor, of the same length along these axes.
         axes: The axes.
         needed: Least length along them.
-        most: Length beyond which no more than what is needed is set aside.
+        most: Length above which no more room than needed is allocated.
 
     Returns:
-        The tensor itself where it is long enough, else a longer one that begins with its values and goes on with zeros.
+        The tensor itself where it is long enough, else a longer one that begins with its values and ends with zeros.
     """
     length = tensor.shape[axes[0]]
     if length >= needed:

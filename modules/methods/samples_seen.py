@@ -13,17 +13,17 @@ from torch.nn import functional
 from headstart.modules.method import Start
 from headstart.modules.methods.room import with_room
 
-# Bytes of features that are gathered at once: few enough to stay in a processor's cache until they are used.
+# Bytes of features that are gathered at once: they stay in a processor's cache until they are used.
 GATHERED = 16 * 2**20
-# Elsewhere: enough to keep the device busy.
+# Bytes on other devices: enough to keep the device busy.
 GATHERED_ELSEWHERE = 2**30
 
 
 class SamplesSeen(nn.Module):
-    """Which samples the orderings have seen, in the order in which they came, and their labels.
+    """The samples that the orderings have seen, in order, and their labels.
 
-    Features are not copied: a sample is its place in `Start.samples`, which all orderings share. Where there is no such
-    matrix, what a method gives is kept as it comes, features or the inputs of a backbone.
+    Features are not copied: a sample is its position in `Start.samples`, which all orderings share. Where there is no
+    such matrix, the features, or the inputs of a backbone, are copied batch by batch.
 
     Args:
         start: What the method starts from.
@@ -43,7 +43,7 @@ class SamplesSeen(nn.Module):
             self.register_buffer(name, empty, persistent=False)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> SamplesSeen:
-        """Copy what was seen, but for its values: they never change, and what either sees next goes elsewhere."""
+        """Return a copy that shares its values: they never change, and later samples are written elsewhere."""
         other = copy(self)
         other._buffers = {"_places": self.places, "_labels": self.labels}
         if not self.shared:
@@ -63,10 +63,11 @@ class SamplesSeen(nn.Module):
         if not self.shared:
             if not before:
                 self.matrix = features.new_empty(0, *features.shape[2:])
-            kept, end = len(labels) * before, len(labels) * self.count
+            first, end = len(labels) * before, len(labels) * self.count
             self.matrix = with_room(self.matrix, [0], end, len(labels) * self.max_samples)
-            self.matrix[kept:end] = features.flatten(0, 1)
-            places = torch.arange(kept, end, device=labels.device).view_as(labels)
+            self.matrix[first:end] = features.flatten(0, 1)
+            places = torch.arange(first, end, device=labels.device).view_as(labels)
+
         self._places = with_room(self._places, [1], self.count, self.max_samples)
         self._labels = with_room(self._labels, [1], self.count, self.max_samples)
         self._places[:, before : self.count] = places
@@ -74,7 +75,7 @@ class SamplesSeen(nn.Module):
 
     @property
     def places(self) -> Tensor:
-        """A view of the places of all samples seen in `matrix`, `[orderings, count]`."""
+        """A view of the positions of all samples seen in `matrix`, `[orderings, count]`."""
         return self._places[:, : self.count]
 
     @property
@@ -86,7 +87,7 @@ class SamplesSeen(nn.Module):
         """Gather the features of some samples of every ordering.
 
         Args:
-            chosen: Their numbers among the samples seen, `[chosen]`, the same for all orderings.
+            chosen: Their indices among the samples seen, `[chosen]`, the same for all orderings.
 
         Returns:
             `[orderings, chosen, features]`, or inputs likewise.
@@ -95,13 +96,13 @@ class SamplesSeen(nn.Module):
         return flat.view(*flat.shape[:2], *self.matrix.shape[1:])
 
     def groups(self, values: int = 0) -> Iterator[slice]:
-        """Part the orderings into groups whose features can be gathered at once.
+        """Split the orderings into groups whose features can be gathered at once.
 
         Args:
-            values: Values that are held beside the features for every sample.
+            values: Values in memory for every sample besides the features.
         """
-        each = 4 * max(self.count, 1) * (self.matrix.shape[1] + values)
-        size = max(1, (GATHERED if self.matrix.device.type == "cpu" else GATHERED_ELSEWHERE) // each)
+        ordering_bytes = 4 * max(self.count, 1) * (self.matrix.shape[1] + values)
+        size = max(1, (GATHERED if self.matrix.device.type == "cpu" else GATHERED_ELSEWHERE) // ordering_bytes)
         for first in range(0, len(self.places), size):
             yield slice(first, first + size)
 

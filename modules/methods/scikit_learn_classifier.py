@@ -21,19 +21,19 @@ TABICL = "tabicl.TabICLClassifier"
 class ScikitLearnClassifier(Method):
     """A classifier of another library, such as one that was pre-trained on tables, refitted at every evaluation.
 
-    Any class with scikit-learn's `fit`, `predict_proba` and `get_params` will do. The default is TabICL, a network
-    that reads the samples and answers without being trained on them: Jingang Qu, David Holzmueller, Gael Varoquaux,
+    Any class with scikit-learn's `fit`, `predict_proba` and `get_params` is possible. The default is TabICL, a network
+    whose inputs are the samples themselves, without training: Jingang Qu, David Holzmueller, Gael Varoquaux,
     Marine Le Morvan, "TabICL: A Tabular Foundation Model for In-Context Learning on Large Data", ICML, 2025; pip
     install 'headstart[tabular]'. It fetches its weights from huggingface.co/jingang/TabICL when it is first used.
 
-    Features are reduced to the leading principal components of the samples seen, as classifiers for tables take few
-    columns. What the classifier draws is seeded by the comparison's seed, unless the options have a `random_state`.
+    Features are reduced to the leading principal components of the samples seen, as classifiers for tables need few
+    columns. The classifier's random numbers follow from the comparison's seed, unless the options set `random_state`.
     Orderings are fitted one after the other. A class without a sample is never predicted.
 
     Args:
         classifier: Import path of the class.
-        options: What it is made with.
-        components: The most principal components that it is given.
+        options: Arguments of its constructor.
+        components: Largest number of principal components.
     """
 
     independent_of_limit = True
@@ -47,13 +47,13 @@ class ScikitLearnClassifier(Method):
         self.options = dict(options or {})
         self.components = components
         try:
-            made = self.kind(**self.options)
+            example = self.kind(**self.options)
         except TypeError as error:
             raise UserError(f"options: {classifier} cannot be made with {self.options} ({error})") from error
-        missing = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(made, name)]
+        missing = [name for name in ("fit", "predict_proba", "get_params") if not hasattr(example, name)]
         if missing:
             raise UserError(f"classifier: {classifier!r} has no {' and no '.join(missing)}; give one that has")
-        self.draws = "random_state" in made.get_params() and "random_state" not in self.options
+        self.is_seeded = "random_state" in example.get_params() and "random_state" not in self.options
 
     def begin(self, start: Start) -> None:
         """Start without any sample."""
@@ -62,49 +62,50 @@ class ScikitLearnClassifier(Method):
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Keep the batch."""
+        """Add the batch to the samples seen."""
         self.seen.append(self.features(inputs), labels, self.places)
 
     @torch.no_grad()
     def forward(self, inputs: Tensor) -> Tensor:
-        """Give the logarithms of the probabilities of a classifier that is fitted to all samples seen."""
+        """Return the logarithms of the probabilities of a classifier that is fitted to all samples seen."""
         features = self.features(inputs).double().cpu().numpy()
         labels = self.seen.labels.cpu().numpy()
         logits = np.full((self.start.orderings, features.shape[-2], self.start.classes), -np.inf, dtype=np.float32)
         for ordering in range(self.start.orderings if self.seen.count else 0):
             samples = self.seen.gather(slice(ordering, ordering + 1))[0].double().cpu().numpy()
-            asked = features if features.ndim == 2 else features[ordering]
-            classes, chances = self._predict(samples, labels[ordering], asked)
+            own = features if features.ndim == 2 else features[ordering]
+            classes, probabilities = self._predict(samples, labels[ordering], own)
             with np.errstate(divide="ignore"):
-                logits[ordering][:, classes] = np.log(chances)
+                logits[ordering][:, classes] = np.log(probabilities)
         return torch.from_numpy(logits).to(inputs.device)
 
     def _predict(
-        self, samples: NDArray[np.float64], labels: NDArray[np.int64], asked: NDArray[np.float64]
+        self, samples: NDArray[np.float64], labels: NDArray[np.int64], features: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Give the classes that there are samples of, and their probabilities, `[asked, classes]`."""
+        """Return the classes with a sample, and their probabilities for the features, `[features, classes]`."""
         classes = np.unique(labels)
         if len(classes) == 1:
-            return classes, np.ones((len(asked), 1))
+            return classes, np.ones((len(features), 1))
         from sklearn.decomposition import PCA
 
         axes = PCA(min(self.components, *samples.shape), svd_solver="full")
-        # Of samples that are all the same the share of the variance that an axis has is undefined.
+        # Where all samples are the same, the axes' shares of the variance are undefined.
         with np.errstate(invalid="ignore"):
             columns = axes.fit_transform(samples)
-        classifier = self.kind(**self.options, **({"random_state": self.start.seed} if self.draws else {}))
+
+        classifier = self.kind(**self.options, **({"random_state": self.start.seed} if self.is_seeded else {}))
         try:
             classifier.fit(columns, labels)
-            chances = classifier.predict_proba(axes.transform(asked))
+            probabilities = classifier.predict_proba(axes.transform(features))
         except (OSError, ValueError, AttributeError) as error:
             raise UserError(
                 f"classifier: {self.classifier} cannot be fitted to {len(labels)} samples ({reason_of(error)})"
             ) from error
-        return np.asarray(classifier.classes_), np.asarray(chances)
+        return np.asarray(classifier.classes_), np.asarray(probabilities)
 
 
 def _import(path: str) -> Any:  # noqa: ANN401 - a class of another library
-    """Give the class of an import path."""
+    """Return the class of an import path."""
     try:
         return pkgutil.resolve_name(path)
     except (ImportError, AttributeError, ValueError) as error:

@@ -43,9 +43,9 @@ class SeenProducts(nn.Module):
         return self._products[:, : self.seen.count, : self.seen.count]
 
     def append(self, features: Tensor, labels: Tensor, places: Tensor) -> Iterator[tuple[slice, Tensor]]:
-        """Add a batch, and go through the orderings in groups whose features are gathered at once.
+        """Add a batch, and iterate over the orderings in groups whose features are gathered at once.
 
-        Nothing is added unless one goes through all of them.
+        The batch is added completely when the iteration ends.
 
         Args:
             features: `[orderings, batch, features]`.
@@ -53,7 +53,7 @@ class SeenProducts(nn.Module):
             places: `[orderings, batch]`, the method's `places`.
 
         Yields:
-            The orderings of a group, whose products are complete, and the features of all their samples as they came,
+            The orderings of a group, whose products are complete, and the unscaled features of all their samples,
             `[group, count, features]`.
         """
         self.seen.append(features, labels, places)
@@ -61,6 +61,7 @@ class SeenProducts(nn.Module):
         self._norms = with_room(self._norms, [1], count, self.seen.max_samples)
         self._products = with_room(self._products, [1, 2], count, self.seen.max_samples)
         self._norms[:, first:count] = features.norm(dim=-1).clamp(min=LEAST_NORM)
+
         for group in self.seen.groups(count):
             samples, norms = self.seen.gather(group), self.norms[group]
             products = features[group] @ samples.mT / norms[:, first:, None] / norms[:, None]
@@ -71,3 +72,17 @@ class SeenProducts(nn.Module):
     def gather(self, group: slice) -> Tensor:
         """Gather all samples of some orderings, scaled to unit norm, `[orderings of the group, count, features]`."""
         return functional.normalize(self.seen.gather(group), dim=-1)
+
+
+def solve_positive(matrix: Tensor, ridge: Tensor | float, right: Tensor) -> Tensor:
+    """Solve `(matrix + ridge I) Z = right` in every ordering, the sum being positive definite.
+
+    Args:
+        matrix: `[orderings, size, size]`.
+        ridge: A number, or `[orderings, 1, 1]`.
+        right: `[orderings, size, columns]`.
+    """
+    lower = torch.linalg.cholesky_ex(matrix + ridge * torch.eye(matrix.shape[-1], device=matrix.device)).L
+    half = torch.linalg.solve_triangular(lower, right, upper=False)
+    solution: Tensor = torch.linalg.solve_triangular(lower.mT, half, upper=True)
+    return solution

@@ -14,16 +14,16 @@ from headstart.modules.methods.source_classes import SourceClasses
 
 
 class SemanticClassMean(NearestClassMean):
-    """Nearest class mean where a sample lies among the source classes that the source head takes it for.
+    """Nearest class mean among vectors that represent a sample by the source classes which the source head predicts.
 
-    A sample lies where `headstart.modules.methods.source_classes.SourceClasses` puts it. Class means
-    among these places are estimated under the prior that they are drawn around this origin:
+    `headstart.modules.methods.source_classes.SourceClasses` computes these vectors. Their class means
+    are estimated under the prior that they are distributed around the origin:
     `sum / (count + prior)`, the posterior mean of a normal mean (Kevin P. Murphy, "Conjugate Bayesian analysis
-    of the Gaussian distribution", 2007, section 2). So a class without a sample sits at the origin and can be
+    of the Gaussian distribution", 2007, section 2). So a class without a sample is at the origin and can be
     predicted: a photo unlike the only class seen is of another one. Of several such classes the first is
     predicted.
 
-    What the source head cannot tell apart, the features may. So the scores are mixed with those of plain class
+    The features may separate classes that the source head does not. So the scores are mixed with those of plain class
     means of the features, scaled to unit length, whose share `n / (n + evidence)` grows with the samples n of
     the rarest class. The mixture is this suite's own.
 
@@ -55,17 +55,17 @@ class SemanticClassMean(NearestClassMean):
         """
         super().begin(start)
         self.source_classes = SourceClasses(start, self.temperature, type(self).__name__)
-        # The same validation samples come after every batch, and placing them costs more than all the rest.
-        self.placed = WeakTensorKeyDictionary()
+        # The same validation samples come after every batch, and representing them costs more than all the rest.
+        self.represented = WeakTensorKeyDictionary()
 
-    def place(self, inputs: Tensor) -> Tensor:
-        """Place samples among the source classes, and among the features.
+    def represent(self, inputs: Tensor) -> Tensor:
+        """Represent samples by their source classes, and by their features.
 
         Args:
             inputs: As for `forward`.
 
         Returns:
-            Two unit vectors behind each other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
+            Two unit vectors, one after the other, `[samples, 2 * features]` or `[orderings, samples, 2 * features]`.
         """
         features = self.features(inputs)
         return torch.cat([self.source_classes(features), functional.normalize(features, dim=-1)], -1)
@@ -79,6 +79,6 @@ class SemanticClassMean(NearestClassMean):
         plain = plain / self.counts.clamp(min=1)[..., None]
         weight = torch.cat([(1 - share) * semantic, share * plain], -1)
         bias = -0.5 * (weight * torch.cat([semantic, plain], -1)).sum(-1)
-        if inputs not in self.placed:
-            self.placed[inputs] = self.place(inputs)
-        return linear_logits(self.placed[inputs], weight.mT, bias)
+        if inputs not in self.represented:
+            self.represented[inputs] = self.represent(inputs)
+        return linear_logits(self.represented[inputs], weight.mT, bias)

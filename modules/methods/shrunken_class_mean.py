@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from headstart.modules.method import Start, linear_logits
+from headstart.modules.method import Start
 from headstart.modules.methods.nearest_class_mean import NearestClassMean
 
 # Rounds in which the spread of the class means and the weights of their common mean settle.
@@ -29,7 +29,7 @@ class ShrunkenClassMean(NearestClassMean):
 
     for k classes with samples, and the mean becomes `m_c + v_c / (v_c + t) (m - m_c)`. The plain mean of few samples is
     too long by `v_c`, so that nearest class mean puts a class at a disadvantage as long as it has fewer samples than
-    others; what is shrunk are the differences of that kind. t is at least `s / n`, for n samples in all, lest all means
+    others; shrinking removes such differences. t is at least `s / n`, for n samples in all, so that the means do not
     coincide. As long as no class has two samples, s is unknown and nothing is shrunk.
 
     Features are scaled to unit norm. A class without a sample is never predicted.
@@ -39,8 +39,8 @@ class ShrunkenClassMean(NearestClassMean):
 
     squares: Tensor
 
-    def place(self, inputs: Tensor) -> Tensor:
-        """Give the features, scaled to unit norm; `inputs` are as for `forward`."""
+    def represent(self, inputs: Tensor) -> Tensor:
+        """Return the features, scaled to unit norm; `inputs` are as for `forward`."""
         return functional.normalize(self.features(inputs), dim=-1)
 
     def begin(self, start: Start) -> None:
@@ -50,25 +50,19 @@ class ShrunkenClassMean(NearestClassMean):
 
     @torch.no_grad()
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Add the batch to the sums and counts of its classes."""
+        """Add the batch to the sums and counts of its classes, and its squared norms."""
         super().adapt(inputs, labels)
-        self.squares += self.place(inputs).square().sum((1, 2))
+        self.squares += self.represent(inputs).square().sum((1, 2))
 
-    def forward(self, inputs: Tensor) -> Tensor:
-        """Score by the negative squared distance to the shrunken class means."""
-        means = self._shrink()
-        bias = (-0.5 * means.square().sum(-1)).masked_fill(self.counts == 0, -torch.inf)
-        return linear_logits(self.place(inputs), means.mT, bias)
-
-    def _shrink(self) -> Tensor:
-        """Give the shrunken means, `[orderings, classes, features]`."""
-        counts = self.counts.clamp(min=1)[..., None]
-        means = self.sums / counts
+    def means(self) -> Tensor:
+        """Return the shrunken means, `[orderings, classes, features]`."""
+        counts, means = self.counts.clamp(min=1)[..., None], super().means()
         seen = (self.counts > 0)[..., None].to(means.dtype)
         classes, total = seen.sum(1, keepdim=True), self.counts.sum(1)[:, None, None]
         scatter = self.squares[:, None, None] - (counts * _squared(means)).sum(1, keepdim=True)
         scale = scatter.clamp(min=0) / (total - classes).clamp(min=1)
         variances, least = scale / counts, scale / total.clamp(min=1)
+
         weights = seen
         for _ in range(ROUNDS):
             weights = weights / weights.sum(1, keepdim=True).clamp(min=TINY)
@@ -76,9 +70,10 @@ class ShrunkenClassMean(NearestClassMean):
             deviations = _squared(means - common) * classes / (classes - 1).clamp(min=1)
             spread = torch.maximum((weights * (deviations - variances)).sum(1, keepdim=True), least)
             weights = seen / (variances + spread).clamp(min=TINY)
+
         return means + variances / (variances + spread).clamp(min=TINY) * (common - means)
 
 
 def _squared(vectors: Tensor) -> Tensor:
-    """Give the squared norms, `[..., 1]`."""
+    """Return the squared norms, `[..., 1]`."""
     return vectors.square().sum(-1, keepdim=True)

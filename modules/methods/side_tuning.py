@@ -17,17 +17,17 @@ from headstart.modules.networks.trainable_backbone import folded
 
 
 class SideTuning(FineTuning):
-    """Add what a fine-tuned network gives to what discriminant analysis gives on the frozen one.
+    """Add the logits of a fine-tuned network to the scores of discriminant analysis on the frozen one.
 
     Source: Jeffrey O. Zhang, Alexander Sax, Amir Zamir, Leonidas Guibas, Jitendra Malik, "Side-Tuning: A Baseline for
     Network Adaptation via Additive Side Networks", ECCV, 2020, section 3: a base network that stays as it is, and a
-    side network that is trained on what is left. Here their logits are added. The base are the features of the
-    pre-trained backbone with `headstart.modules.StreamingLDA`, whose scores are made log-likelihoods, `m'Lx - m'Lm / 2`
+    side network that is trained to correct it. Here their logits are added. The base are the features of the
+    pre-trained backbone with `headstart.modules.StreamingLDA`, whose scores become log-likelihoods, `m'Lx - m'Lm / 2`
     with the precision L itself. The side is a copy of the backbone with a head of zeros, so that at the start the base
-    alone predicts. A step is taken with the base as it was before it learnt the batch: of samples that it knows it is
-    too sure to leave anything to learn.
+    alone predicts. Each step uses the base before it learns the batch: its predictions of samples that it has learnt
+    are too certain to leave an error.
 
-    The frozen backbone is the one that all methods start from, so that no copy is held of it. Its features of the
+    The frozen backbone is the one that all methods start from, so that it is not copied. Its features of the
     validation samples are computed once.
 
     Args:
@@ -61,7 +61,7 @@ class SideTuning(FineTuning):
         self.frozen = WeakTensorKeyDictionary()
 
     def adapt(self, inputs: Tensor, labels: Tensor) -> None:
-        """Take one step of the side, then let the base learn the batch."""
+        """Perform one step of the side, then learn the batch in the base."""
         super().adapt(inputs, labels)
         # Rounded to the precision of training, its sums would lose samples.
         with torch.autocast(inputs.device.type, enabled=False):
@@ -69,7 +69,7 @@ class SideTuning(FineTuning):
         self.seen += labels.shape[1]
 
     def loss(self, logits: Tensor, labels: Tensor) -> Tensor:
-        """Cross-entropy, with nothing known of a class without a sample; arguments as in the base class."""
+        """Cross-entropy, with a score of 0 for a class without a sample; arguments as in the base class."""
         return super().loss(logits.masked_fill(logits == -torch.inf, 0.0), labels)
 
     def forward(self, inputs: Tensor) -> Tensor:
@@ -80,7 +80,7 @@ class SideTuning(FineTuning):
         return logits
 
     def _frozen_features(self, inputs: Tensor) -> Tensor:
-        """Give the features of the backbone as all methods start from it; arguments as for `forward`."""
+        """Return the features of the backbone that all methods start from; arguments as for `forward`."""
         if inputs not in self.frozen:
             backbone = self.start.backbone
             assert backbone is not None

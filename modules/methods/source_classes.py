@@ -1,4 +1,4 @@
-"""Where samples lie among the classes that the backbone was pre-trained with."""
+"""Samples represented by the classes that the backbone was pre-trained with."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from headstart.output.errors import UserError
 
 
 class SourceClasses(nn.Module):
-    """The class vectors of the source head, and where samples lie among them.
+    """The class vectors of the source head, and the vectors by which they represent samples.
 
-    The source head knows which directions of the features tell things apart and which source classes are alike.
+    The source head knows which directions of the features separate classes and which source classes are alike.
     A sample becomes the mean of the source classes' weight vectors, each weighted by its probability under the
     source head, scaled to unit length: Mohammad Norouzi, Tomas Mikolov, Samy Bengio, Yoram Singer, Jonathon
     Shlens, Andrea Frome, Greg S. Corrado, Jeffrey Dean, "Zero-Shot Learning by Convex Combination of Semantic
-    Embeddings", ICLR, 2014, equation 2, with weight vectors in the place of word vectors. The vectors are
-    centred on their mean, so the origin is what an average source class looks like.
+    Embeddings", ICLR, 2014, equation 2, with weight vectors instead of word vectors. The vectors are
+    centred on their mean, so that the origin is an average source class.
 
     Args:
         start: What the method starts from.
@@ -40,7 +40,7 @@ class SourceClasses(nn.Module):
         self.register_buffer("vectors", start.source_head - start.source_head.mean(0), persistent=False)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Place samples.
+        """Represent samples.
 
         Args:
             features: `[..., features]`.
@@ -48,6 +48,6 @@ class SourceClasses(nn.Module):
         Returns:
             Unit vectors, `[..., features]`.
         """
-        # Centring the vectors takes the same from all logits, which the softmax does not see.
+        # Centring the vectors subtracts the same number from all logits, which changes no probability.
         probabilities = ((features @ self.vectors.mT + self.biases) / self.temperature).softmax(-1)
         return functional.normalize(probabilities @ self.vectors, dim=-1)

@@ -19,7 +19,7 @@ class StreamingLDA(RecursiveLeastSquares):
     the precision `L = ((1 - e) C + e I)^-1` and C the covariance within classes. The shrinkage is
     `e = shrinkage / (shrinkage + samples seen)`, which is the estimate under an inverse-Wishart prior (Andrew
     Gelman et al., "Bayesian Data Analysis", third edition, 2013, section 3.6): strong at first and vanishing
-    with evidence, where the authors' constant 1e-4 presumes samples to initialise the covariance with.
+    with evidence, where the authors' constant 1e-4 requires samples to initialise the covariance.
 
     The precision is never formed. The scatter within classes is `X'X - M'NM` with class means M and counts N, so
     with the ridge solution `W = (X'X + shrinkage I)^-1 X'Y` of the base class Woodbury's identity gives the
@@ -54,9 +54,9 @@ class StreamingLDA(RecursiveLeastSquares):
         """Score by the log-likelihood of each class, up to a term and a factor that all classes share."""
         unseen = self.counts == 0
         explained = self.sums @ self.weight
-        # A class without a sample has zero rows; the one keeps the matrix invertible without touching others.
+        # A class without a sample has rows of zeros; the 1 keeps the matrix invertible and changes no other class.
         unexplained = torch.diag_embed(torch.where(unseen, 1.0, self.counts)) - explained
-        # Unlike `inv`, it does not read from the device whether it went well; what is not finite is noticed later.
+        # Unlike `inv`, it does not wait for the device to report errors; values that are not finite are found later.
         weight = self.weight @ torch.linalg.inv_ex(unexplained).inverse
         means = self.sums / self.counts.clamp(min=1)[..., None]
         bias = (-0.5 * torch.einsum("ocf,ofc->oc", means, weight)).masked_fill(unseen, -torch.inf)

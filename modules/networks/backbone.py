@@ -1,4 +1,4 @@
-"""Backbones: pre-trained networks without their classifier, and how `headstart train` names them."""
+"""Backbones: pre-trained networks without their classifier, and the options of `headstart train` that choose one."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.fx.experimental.optimization import fuse
 
-from headstart.modules.networks.build import build
+from headstart.modules.networks.build import build_prepared, explain_picture_errors
 from headstart.modules.networks.folding import are_same, run_once
 from headstart.modules.networks.normalization import Normalization
 from headstart.modules.networks.pixel_classifier import PixelClassifier
 from headstart.modules.networks.preprocessing import Preprocessing
 from headstart.modules.networks.spec import CUSTOM, WEIGHT_FILES, LibraryName, NetworkSpec, Terms
 from headstart.modules.networks.weights import linear_heads, weights_digest
-from headstart.output.errors import UserError, prefix_errors, reason_of
+from headstart.output.errors import UserError, prefix_errors
 
 TIMM_PREFIX = "timm/"
 RANDOM = "random"
@@ -45,12 +45,12 @@ class Backbone(nn.Module):
         network: The network, its classifier replaced by the identity.
         width: Number of features.
         source_head: The classifier it was trained with, from features to source classes, if it has one.
-        preprocessing: How photos are prepared for it.
+        preprocessing: The preparation of photos for it.
 
     Attributes:
         source_head: Weights of that classifier, `[source classes, features]`.
         source_bias: Its bias, `[source classes]`.
-        of_pixels: Whether there are features of every pixel, `[samples, height, width, features]`.
+        of_pixels: Whether its features are of every pixel, `[samples, height, width, features]`.
     """
 
     source_head: Tensor | None
@@ -75,11 +75,11 @@ class Backbone(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the network is."""
+        """The device of the network."""
         return next(self.network.parameters()).device
 
     def train(self, mode: bool = True) -> Backbone:
-        """Stay in evaluation mode, whichever mode is asked for."""
+        """Stay in evaluation mode, whichever mode is requested."""
         return super().train(False)
 
     def forward(self, photos: Tensor) -> Tensor:
@@ -95,55 +95,47 @@ class Backbone(nn.Module):
         features: Tensor = self.network(images)
         return features
 
-    def draw_photo(self) -> Tensor:
-        """Draw one picture of noise, uint8 `[1, 3, height, width]`, always the same."""
-        side = self.preprocessing.crop
-        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-        return noise.to(self.device)
+    def noise_photo(self) -> Tensor:
+        """Return a photo of noise on the network's device, uint8 `[1, 3, height, width]`, always the same."""
+        return self.preprocessing.noise_photo().to(self.device)
 
     def try_out(self, spec: NetworkSpec) -> None:
-        """Run on one picture of noise, lest a network that does not fit be found out after photos were decoded.
+        """Run on a photo of noise, so that a network that does not fit is found before photos are decoded.
 
         Args:
             spec: The network, for messages.
 
         Raises:
-            UserError: It cannot take pictures of the crop's size, or does not give `[pictures, features]`.
+            UserError: It cannot take pictures of the crop's size, or its features are not `[pictures, features]`.
         """
-        side = self.preprocessing.crop
-        try:
-            given: object = run_once(self, self.draw_photo())
-        except Exception as error:  # code of the network's own
-            # A library's code is right, so that the size is wrong.
-            option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
-            raise UserError(
-                f"{option}: {spec.name} cannot take pictures of {side} x {side} pixels, the crop of the preprocessing "
-                f"({type(error).__name__}: {reason_of(error)}); give another crop or network"
-            ) from error
-        shape = given.shape if isinstance(given, Tensor) else ()
+        # A library's code is right, so that the size is wrong.
+        option = spec.terms.model if spec.library == CUSTOM else spec.terms.preprocessing
+        with explain_picture_errors(spec, option, self.preprocessing.crop):
+            features: object = run_once(self, self.noise_photo())
+        shape = features.shape if isinstance(features, Tensor) else ()
         if (*shape[:1], *shape[-1:]) != (1, self.width) or len(shape) != (4 if self.of_pixels else 2):
-            found = list(given.shape) if isinstance(given, Tensor) else f"a {type(given).__name__}"
+            result = list(features.shape) if isinstance(features, Tensor) else f"a {type(features).__name__}"
             raise UserError(
-                f"{spec.terms.model}: {spec.name} gives {found} for one picture, where its num_features or classifier "
+                f"{spec.terms.model}: {spec.name} gives {result} for one picture, where its num_features or classifier "
                 f"tells of {[1, self.width]}; a backbone gives one row of features for each"
             )
 
     def folded(self) -> Backbone:
-        """Give a backbone for inference with every batch norm folded into the convolution before it.
+        """Return a backbone for inference with every batch norm folded into the convolution before it.
 
-        The features are the same but for rounding, at up to twice the speed. A network whose code cannot be traced
-        runs as it is, as does one that gives other features then. The source head stays behind.
+        The features are the same except for rounding, at up to twice the speed. A network whose code cannot be traced
+        runs as it is, as does one whose features differ when it is folded. The source head is left out.
         """
         plain = Backbone(self.network, self.width, None, self.preprocessing)
         try:
             folded = Backbone(fuse(self.network), self.width, None, self.preprocessing)
         except Exception:  # tracing fails with errors of many unrelated kinds
             return plain
-        photo = self.draw_photo()
+        photo = self.noise_photo()
         return folded if are_same(run_once(folded, photo), run_once(self, photo)) else plain
 
     def digest(self) -> str:
-        """Digest every weight and statistic of the network, by name."""
+        """Return a digest of every weight and statistic of the network, by name."""
         return weights_digest(self.network)
 
 
@@ -152,25 +144,22 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
 
     Args:
         spec: The network; a classifier of torchvision or timm, or a custom one, whose last linear layer is its
-            classifier unless it has `num_features`, the width of what it gives.
+            classifier unless it has `num_features`, the width of its features.
 
     Returns:
         The backbone, in evaluation mode and the channels-last layout.
 
     Raises:
-        UserError: As `build`; or it has no classifier, or how photos are prepared for it is not told.
+        UserError: As `build_prepared`; or it has no classifier.
     """
-    network, preprocessing = build(spec)
-    if preprocessing is None:
-        raise UserError(
-            f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
-        )
+    network, preprocessing = build_prepared(spec)
     heads = {} if spec.library == CUSTOM and hasattr(network, "num_features") else linear_heads(network)
     if not heads and not hasattr(network, "num_features"):
         raise UserError(f"name: {type(network).__name__} has no linear classifier to put another head in place of")
     for name in heads:
         network.set_submodule(name, nn.Identity())
-    # Two classifiers that are averaged are no linear head of one layer's features.
+
+    # Two classifiers whose logits are averaged are no linear head of one layer's features.
     is_trained = spec.weights is not None and getattr(network, "num_classes", None) != 0
     head = next(iter(heads.values())) if len(heads) == 1 and is_trained else None
     width: int = next(iter(heads.values())).in_features if heads else network.num_features  # type: ignore[assignment]
@@ -179,21 +168,21 @@ def build_backbone(spec: NetworkSpec) -> Backbone:
 
 @dataclass(frozen=True)
 class BackboneSpec:
-    """Which backbone to take, and with which weights.
+    """The choice of a backbone and of its weights.
 
     Args:
         name: A torchvision classifier (`mobilenet_v2`, `resnet50`, ...), `timm/` and any timm model
-            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`), a function or class of your own that gives a network
+            (`timm/vit_tiny_patch16_224.augreg_in21k_ft_in1k`), a function or class of your own that returns a network
             (`my_networks.TinyNet`), or with `registry` one of its entries.
         weights: Name of the library's weights (`IMAGENET1K_V2`); `DEFAULT` for the best of torchvision's or for
             those of timm's model; a local `.safetensors` or `.pth` file with a state dict, whose head may have
             any size; `embedded` for those of the small network that comes with the suite; `random` for none.
         model_args: Arguments of the model's constructor, such as `{width_mult: 0.35}`; the embedded weights bring
             their own.
-        preprocessing: How photos are prepared; by default the weights' own, for torchvision models with weights
+        preprocessing: Preparation of photos; by default the weights' own, for torchvision models with weights
             from a file the usual one of ImageNet (resize 256, crop 224). A network of your own needs it.
         registry: Model registry of the evaluation contract, a JSON file, looked for in the working folder, then in the
-            checkout. Its entry says what else there is to say.
+            checkout. Its entry defines everything else.
     """
 
     name: str = "mobilenet_v2"
@@ -203,7 +192,7 @@ class BackboneSpec:
     registry: str | None = None
 
     def network(self, seed: int) -> NetworkSpec:
-        """Give the network that is meant, where it is no registry's entry.
+        """Return the network that is chosen, where it is no registry's entry.
 
         Args:
             seed: Seed of random weights; without effect on pre-trained ones.
@@ -217,23 +206,25 @@ class BackboneSpec:
         if self.preprocessing is not None:
             with prefix_errors("preprocessing"):
                 self.preprocessing.check()
+
         library: LibraryName = "torchvision"
         model = self.name
         if self.name.startswith(TIMM_PREFIX):
             library, model = "timm", self.name.removeprefix(TIMM_PREFIX)
         elif "." in self.name:
             library = CUSTOM
+
         if self.weights == EMBEDDED and self.name != EMBEDDED_MODEL:
             raise UserError(
                 f"name: {self.name!r} given, but the weights are {EMBEDDED}, those of {EMBEDDED_MODEL}; give others"
             )
         path = EMBEDDED_WEIGHTS if self.weights == EMBEDDED else Path(self.weights).expanduser()
-        named = None if self.weights == RANDOM else self.weights
+        identifier = None if self.weights == RANDOM else self.weights
         return NetworkSpec(
             name=self.name,
             library=library,
             model=model,
-            weights=path if path.suffix in WEIGHT_FILES else named,
+            weights=path if path.suffix in WEIGHT_FILES else identifier,
             arguments={**(EMBEDDED_ARGUMENTS if self.weights == EMBEDDED else {}), **self.model_args},
             seed=seed,
             preprocessing=self.preprocessing or (EMBEDDED_PREPROCESSING if self.weights == EMBEDDED else None),

@@ -1,8 +1,9 @@
-"""How a network that is named is built."""
+"""Building of a network that is defined by its spec."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -21,7 +22,7 @@ from headstart.modules.networks.spec import CLASSIFIERS, CUSTOM, WEIGHT_FILES, N
 from headstart.modules.networks.weights import load_weights, read_state_dict
 from headstart.output.errors import UserError, reason_of
 
-# Arguments by which the libraries' constructors load weights; some of them would unpickle a file.
+# Arguments with which the libraries' constructors load weights; some of them would unpickle a file.
 WEIGHT_ARGUMENTS = ("pretrained", "weights", "checkpoint", "load_weights", "require_pretrained")
 FILES = " or ".join(WEIGHT_FILES)
 
@@ -35,11 +36,10 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
         spec: The network.
 
     Returns:
-        The network in float32 and in evaluation mode; and how photos are prepared for it, None where that has to be
-        told.
+        The network in float32 and in evaluation mode; and the preparation of photos for it, None where it is not known.
 
     Raises:
-        UserError: Anything of it is unknown, refused, cannot be downloaded or does not fit.
+        UserError: A part of the spec is unknown or not allowed, cannot be downloaded or does not fit.
     """
     if spec.pixels:
         return _build_of_pixels(spec)
@@ -54,8 +54,43 @@ def build(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
     return network.float().eval(), spec.preprocessing or preprocessing
 
 
+def build_prepared(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing]:
+    """Build a network as `build`, with a preparation of photos that is known.
+
+    Raises:
+        UserError: As `build`; or the preparation of photos is not known.
+    """
+    network, preprocessing = build(spec)
+    if preprocessing is None:
+        raise UserError(
+            f"preprocessing: {spec.name} tells of no square centre crop that it wants; give resize and crop"
+        )
+    return network, preprocessing
+
+
+@contextmanager
+def explain_picture_errors(spec: NetworkSpec, option: str, side: int) -> Iterator[None]:
+    """Explain errors of a network that runs within as errors of the pictures' size.
+
+    Args:
+        spec: The network.
+        option: The option that is wrong.
+        side: Side of the pictures in pixels.
+
+    Raises:
+        UserError: The network raises any error.
+    """
+    try:
+        yield
+    except Exception as error:  # code of the network's own
+        raise UserError(
+            f"{option}: {spec.name} cannot take pictures of {side} x {side} pixels, the crop of the preprocessing "
+            f"({type(error).__name__}: {reason_of(error)}); give another crop or network"
+        ) from error
+
+
 def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None]:
-    """Build a classifier of pixels, with weights of the whole or of the network whose feature maps it takes."""
+    """Build a classifier of pixels, with weights of the whole or of the network that computes its feature maps."""
     path = spec.weights if isinstance(spec.weights, Path) else None
     of_whole = path is not None and is_of_pixels(read_state_dict(path))
     network, preprocessing = build(replace(spec, pixels=False, weights=None if of_whole else spec.weights))
@@ -69,22 +104,22 @@ def _build_of_pixels(spec: NetworkSpec) -> tuple[nn.Module, Preprocessing | None
 
     whole = classify(spec.arguments.get("num_classes", 2))
     if path is not None and of_whole:
-        loaded = load_weights(whole, path, classify)
-        _require_finite(loaded, spec)
-        return loaded.float().eval(), preprocessing
+        whole = load_weights(whole, path, classify)  # type: ignore[assignment]
+        _require_finite(whole, spec)
+        return whole.float().eval(), preprocessing
     if spec.weights is not None:
         whole.num_classes = 0
     return whole.eval(), preprocessing
 
 
 def choose_model(spec: NetworkSpec) -> object:
-    """Give the name by which the library knows a network, also where the network's own name tells it.
+    """Return the library's name of a network, also where it follows from the network's own name.
 
     Args:
         spec: The network.
 
     Raises:
-        UserError: The library has no such model, or more than one may be meant.
+        UserError: The library has no such model, or the name is ambiguous.
     """
     return spec.model if spec.library == CUSTOM else LIBRARIES[spec.library].choose(spec)
 
@@ -149,7 +184,7 @@ def _build_from_library(spec: NetworkSpec, library: Library) -> tuple[nn.Module,
 
 
 def _explain(error: Exception, spec: NetworkSpec, model: str, weights: str | None, arguments: Mapping[str, Any]) -> str:
-    """Tell whether the arguments or the download were at fault."""
+    """Return a message that names the cause, the arguments or the download."""
     if weights is None or isinstance(error, TypeError | ValueError):
         return f"{spec.terms.arguments}: {model} cannot be created with {dict(arguments)}: {reason_of(error)}"
     return (

@@ -1,4 +1,4 @@
-"""Code of a user's own that gives a network: whether it may be imported, and which files it comes from."""
+"""Code of the user that builds a network: whether it may be imported, and its files."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from headstart.output.errors import UserError, reason_of
 
 
 def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -> tuple[str, str]:
-    """Split a function's dotted path into module and name, where the module is allowed; nothing is imported.
+    """Split a function's dotted path into module and name, if the module is allowed; nothing is imported.
 
     Args:
         path: The path, `package.module.function`.
-        allowed_modules: Modules and packages that the function may come from; None for any.
-        term: What messages call the path.
+        allowed_modules: Modules and packages from which the function may be imported; None for any.
+        term: Name of the path in messages.
 
     Returns:
         The module's path and the function's name.
 
     Raises:
-        UserError: It is no such path, or its module is not allowed.
+        UserError: The path has another form, or its module is not allowed.
     """
     if not isinstance(path, str) or not re.fullmatch(r"[^\W\d]\w*(\.[^\W\d]\w*)+", path):
         raise UserError(f"{term}: {path!r}, but a custom source needs a dotted path, package.module.function")
@@ -37,16 +37,16 @@ def split_path(path: object, allowed_modules: Sequence[str] | None, term: str) -
 
 
 def find_code(path: object, allowed_modules: Sequence[str] | None, term: str) -> dict[str, Path]:
-    """Find the files of code that a network comes from: all of the allowed package, or the one allowed module.
+    """Find the files with the code of a network: all of the allowed package, or the one allowed module.
 
     Args:
         path: As for `split_path`.
-        allowed_modules: As for `split_path`; where all are allowed, the outermost package counts.
-        term: What messages call the path.
+        allowed_modules: As for `split_path`; where all are allowed, the outermost package is searched.
+        term: Name of the path in messages.
 
     Returns:
         Files by their names relative to the package, sorted; the module itself is not imported. Where a package and a
-        part of it are allowed, the package counts.
+        part of it are allowed, the whole package is searched.
 
     Raises:
         UserError: As `split_path`, or there is no such module.
@@ -55,6 +55,7 @@ def find_code(path: object, allowed_modules: Sequence[str] | None, term: str) ->
     spec = _find_spec(module, term)
     if spec is None or spec.origin is None or not Path(spec.origin).is_file():
         raise UserError(f"{term}: there is no Python file of the module {module!r}")
+
     around = [module.partition(".")[0]] if allowed_modules is None else allowed_modules
     package = _find_spec(min((allowed for allowed in around if _is_within(module, allowed)), key=len), term)
     file = Path(spec.origin)

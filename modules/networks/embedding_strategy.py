@@ -1,4 +1,4 @@
-"""Embedding strategies: how what a layer gives becomes one row per photo."""
+"""Embedding strategies: how the values of a layer become one row per photo."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Prefix:
     Args:
         count: How many there are: a class token, register tokens.
         has_class_token: Whether the first one is a class token.
-        patches: Number of patch tokens, where the network tells: a sequence of so many has no prefix yet.
+        patches: Number of patch tokens, where the network defines it: a sequence of so many has no prefix yet.
     """
 
     count: int = 0
@@ -41,7 +41,7 @@ class Prefix:
             layer: Module path of the layer.
 
         Returns:
-            What `num_prefix_tokens` and `cls_token` tell, as in timm's networks; a class token where there is a
+            The prefix by `num_prefix_tokens` and `cls_token`, as in timm's networks; a class token where there is a
             parameter for one, as in the vision transformers of torchvision and open_clip; else none.
         """
         parts = layer.split(".")
@@ -56,12 +56,12 @@ class Prefix:
         return cls()
 
     def within(self, tokens: int) -> Prefix:
-        """Give the prefix of a sequence of so many tokens."""
+        """Return the prefix of a sequence with a number of tokens."""
         return Prefix() if tokens == self.patches else self
 
 
 def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
-    """Turn what a layer gives into one row per photo.
+    """Compute one row per photo from the values of a layer.
 
     | strategy | map `[n, c, h, w]` or `[n, h, w, c]` | tokens `[n, t, c]` | vector `[n, c]` |
     | --- | --- | --- | --- |
@@ -75,10 +75,10 @@ def embed(values: Tensor, strategy: Strategy | None, prefix: Prefix) -> Tensor:
             are: their channels come last where the two axes before them are equal and they themselves are not, and
             `[n, k, k, k]` is read with channels first.
         strategy: One of the strategies; None for pool on maps, mean on tokens and flatten on vectors.
-        prefix: What the network puts before the patch tokens.
+        prefix: The tokens before the patch tokens.
 
     Returns:
-        float32 `[n, columns]`, in memory of its own: later layers may overwrite what an earlier one gave.
+        float32 `[n, columns]`, in memory of its own: later layers may overwrite the values of an earlier one.
 
     Raises:
         InapplicableError: The strategy makes no sense for the shape, or the numbers are complex.

@@ -1,4 +1,4 @@
-"""What is known of a network besides what it computes: its size, and its accuracy on the task it was trained for."""
+"""Facts about a network: its size, and its accuracy on the task that it was trained for."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torchvision
 from headstart.modules.networks.build import build, choose_model
 from headstart.modules.networks.spec import NetworkSpec
 
-# Under which a file of weights says what part of the held-out samples of its own task it classifies rightly.
+# Key in the metadata of a file of weights: the share of held-out samples of its own task that it classifies correctly.
 HELD_OUT_ACCURACY = "held_out_accuracy"
 
 
@@ -27,14 +27,14 @@ def count_parameters(spec: NetworkSpec) -> int:
 
 
 def known_accuracy(spec: NetworkSpec) -> float | None:
-    """Tell the accuracy of a network on the task that its weights were trained for, where these say so.
+    """Return the accuracy of a network on the task that its weights were trained for, where it is known.
 
     Args:
         spec: The network.
 
     Returns:
-        From 0 to 1: what torchvision says of its weights, on the data set that it names first, or what the metadata of
-        a `.safetensors` file say under `held_out_accuracy`; None where neither does.
+        From 0 to 1: torchvision's value for the weights, on the first data set that it lists, or `held_out_accuracy` in
+        the metadata of a `.safetensors` file; None where there is neither.
 
     Raises:
         UserError: The library has no such model.
@@ -47,7 +47,7 @@ def known_accuracy(spec: NetworkSpec) -> float | None:
     if spec.weights not in weights.__members__:
         return None
     measured = weights[spec.weights].meta.get("_metrics", {}).values()
-    return next((found["acc@1"] / 100 for found in measured if "acc@1" in found), None)
+    return next((accuracies["acc@1"] / 100 for accuracies in measured if "acc@1" in accuracies), None)
 
 
 def _accuracy_of_file(path: Path) -> float | None:

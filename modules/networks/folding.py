@@ -1,4 +1,4 @@
-"""A network as it runs fastest for inference, with the weights that another one has at the moment."""
+"""A network for fast inference, with the present weights of another one."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from torch.nn.utils.fusion import fuse_conv_bn_weights
 
 from headstart.modules.networks.tracing import trace
 
-# Batch norm of timm, whose children run behind it.
+# timm's batch norm, whose children run after it.
 NORM_AND_ACTIVATION = "BatchNormAct2d"
-# Of layers that do with their weights what torch's own do.
+# Forward functions of layers that use their weights as torch's own do.
 PLAIN = (nn.Conv2d.forward, nn.Linear.forward)
-# Relative to the norm of the features; what rounding does is a thousand times less.
+# Relative to the norm of the features; differences by rounding are a thousand times smaller.
 SAME_WITHIN = 1e-3
 
 
@@ -29,10 +29,10 @@ class FoldedNetwork:
 
     Args:
         network: The network, in evaluation mode.
-        precision: Of products, which autocast is meant to compute.
+        precision: Precision of products under the autocast in which the network will run.
 
     Attributes:
-        module: What runs.
+        module: The module that runs.
         is_verified: Whether `verify` was called.
     """
 
@@ -56,11 +56,12 @@ class FoldedNetwork:
         layer = module.get_submodule(str(node.target))
         if not isinstance(layer, nn.Conv2d | nn.Linear) or type(layer).forward not in PLAIN or _is_altered(layer):
             return
+
         norm, following = None, next(iter(node.users))
         is_sole = len(node.users) == 1 and following.op == "call_module" and called[following.target] == 1
         if isinstance(layer, nn.Conv2d) and is_sole:
             norm = _as_foldable(module.get_submodule(str(following.target)))
-        # What is computed, as low-rank updates are, or rounded, is so once in an evaluation.
+        # Weights that are computed, such as low-rank updates, or rounded, are so once in an evaluation.
         if norm or "weight" not in layer._parameters or layer.weight.dtype != precision:
             self._layers.append(_Layer(layer, norm, precision))
             module.set_submodule(str(node.target), self._layers[-1])
@@ -68,23 +69,23 @@ class FoldedNetwork:
             module.set_submodule(str(following.target), nn.Sequential(*norm.children()))
 
     def refresh(self) -> None:
-        """Take the weights and statistics of the network as they are."""
+        """Update the folded weights from the weights and statistics of the network."""
         for layer in self._layers:
             layer.refresh()
 
     def verify(self, network: nn.Module, run: Callable[[nn.Module, Tensor], Tensor], inputs: Tensor) -> None:
-        """Let the network run as it is from now on where it gives other features, since tracing cannot see all code.
+        """Fall back to the network as it is where its features differ, since tracing cannot see all code.
 
         Args:
             network: The network.
             run: Computes features by a module.
-            inputs: Of one sample or more.
+            inputs: Inputs of one sample or more.
         """
         # Rounding would hide small differences.
         self._convert(torch.float32)
         with torch.autocast(inputs.device.type, enabled=False):
-            given, expected = (run_once(partial(run, each), inputs) for each in (self.module, network))
-        if not are_same(given, expected):
+            folded, expected = (run_once(partial(run, module), inputs) for module in (self.module, network))
+        if not are_same(folded, expected):
             self.module, self._layers = network, []
         self._convert(self._precision)
         self.is_verified = True
@@ -94,7 +95,7 @@ class FoldedNetwork:
             layer.to(precision).refresh()
 
     def fits(self, network: nn.Module) -> bool:
-        """Tell whether the network still consists of the modules and tensors that it had.
+        """Whether the network still consists of the same modules and tensors.
 
         Args:
             network: The network.
@@ -105,11 +106,11 @@ class FoldedNetwork:
 
 @torch.no_grad()
 def run_once(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
-    """Run a network, with the inputs and the generators left as they are.
+    """Run a network on a copy of the inputs, and leave the generators as they are.
 
     Args:
         network: The network.
-        inputs: What it takes.
+        inputs: Its inputs.
 
     Returns:
         Its output.
@@ -119,11 +120,11 @@ def run_once(network: Callable[[Tensor], Tensor], inputs: Tensor) -> Tensor:
 
 
 def are_same(features: Tensor, expected: Tensor) -> bool:
-    """Tell whether features are the same but for rounding; those that are not numbers are not.
+    """Whether features are the same except for rounding; NaN never is.
 
     Args:
         features: The features.
-        expected: What they ought to be.
+        expected: The expected features.
     """
     return features.shape == expected.shape and bool((features - expected).norm() <= SAME_WITHIN * expected.norm())
 
@@ -140,17 +141,17 @@ def _as_foldable(module: nn.Module) -> nn.BatchNorm2d | None:
 
 
 def _is_altered(module: nn.Module) -> bool:
-    """Tell whether calling a module does something else than its class's forward."""
+    """Whether calling a module does something else than its class's forward."""
     return bool(module._forward_hooks or module._forward_pre_hooks) or "forward" in vars(module)
 
 
 class _Layer(nn.Module):
-    """A convolution or linear layer, and the batch norm behind it, as one layer with weights of its own.
+    """A convolution or linear layer, and the batch norm after it, as one layer with weights of its own.
 
     Args:
         layer: The layer, whose weights may be computed.
-        norm: What is folded into it.
-        precision: Of the weights.
+        norm: The batch norm that is folded into it.
+        precision: Precision of the weights.
     """
 
     weight: Tensor
@@ -158,13 +159,13 @@ class _Layer(nn.Module):
 
     def __init__(self, layer: nn.Conv2d | nn.Linear, norm: nn.BatchNorm2d | None, precision: torch.dtype) -> None:
         super().__init__()
-        # No modules of this one.
+        # In a tuple, so that they do not become submodules.
         self._origin = layer, norm
-        for name, value in zip(("weight", "bias"), self._now(), strict=True):
-            kept = None if value is None else torch.empty_like(value, dtype=precision)
-            self.register_buffer(name, kept, persistent=False)
+        for name, value in zip(("weight", "bias"), self._compute(), strict=True):
+            buffer = None if value is None else torch.empty_like(value, dtype=precision)
+            self.register_buffer(name, buffer, persistent=False)
 
-    def _now(self) -> tuple[Tensor, Tensor | None]:
+    def _compute(self) -> tuple[Tensor, Tensor | None]:
         layer, norm = self._origin
         if norm is None:
             return layer.weight, layer.bias
@@ -175,10 +176,10 @@ class _Layer(nn.Module):
         )
 
     def refresh(self) -> None:
-        """Take the weights and statistics as they are."""
-        for kept, value in zip((self.weight, self.bias), self._now(), strict=True):
-            if kept is not None and value is not None:
-                kept.copy_(value)
+        """Update the weights from those of the layer and the statistics of the batch norm."""
+        for buffer, value in zip((self.weight, self.bias), self._compute(), strict=True):
+            if buffer is not None and value is not None:
+                buffer.copy_(value)
 
     def forward(self, inputs: Tensor) -> Tensor:
         """Apply the layer."""

@@ -36,7 +36,7 @@ class Cut:
 
 
 def cut(backbone: Backbone, boundary: str) -> Cut:
-    """Cut a backbone before a module, which is the first of the tail.
+    """Cut a backbone before a module, the first one of the tail.
 
     Args:
         backbone: The backbone, which stays as it is.
@@ -59,13 +59,15 @@ def cut(backbone: Backbone, boundary: str) -> Cut:
     stem, tail = _split(network, boundary)
     if next(tail.parameters(), None) is None:
         raise UserError(f"trainable_from: there are no weights from {boundary!r} on; give an earlier module, or all")
-    images = backbone.normalize(backbone.draw_photo()).contiguous(memory_format=torch.channels_last)
+
+    images = backbone.normalize(backbone.noise_photo()).contiguous(memory_format=torch.channels_last)
     whole, most = _run(backbone.network, images)
     activations, _ = _run(stem, images)
+
     if not activations.is_floating_point():
         raise UserError(
-            f"trainable_from: what crosses the boundary before {boundary!r} is {activations.dtype}, where "
-            "floating-point activations have to; give an earlier or later module, or all"
+            f"trainable_from: the values that cross the boundary before {boundary!r} are {activations.dtype}, where "
+            "floating-point activations are needed; give an earlier or later module, or all"
         )
     features, least = _run(tail, activations)
     if not whole.isfinite().all():
@@ -90,13 +92,15 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
             f"trainable_from: the code around {boundary!r} cannot be traced ({reason_of(error)}); give a module that "
             "lies less deep, or all"
         ) from error
+
     nodes = list(graph.nodes)
-    calls = [place for place, node in enumerate(nodes) if node.op == "call_module" and node.target == boundary]
+    calls = [index for index, node in enumerate(nodes) if node.op == "call_module" and node.target == boundary]
     if len(calls) != 1:
         raise UserError(
             f"trainable_from: module {boundary!r} is called {len(calls)} times in one forward pass; give one that is "
             "called once"
         )
+    before, after = nodes[: calls[0]], nodes[calls[0] :]
     crossing = _crossing(nodes, calls[0])
     if len(crossing) != 1:
         raise UserError(
@@ -105,17 +109,18 @@ def _split(network: nn.Module, boundary: str) -> tuple[GraphModule, GraphModule]
         )
     if crossing[0].op == "placeholder":
         raise UserError(f"trainable_from: nothing comes before {boundary!r}; give all, or a later module")
-    return _stem(network, nodes[: calls[0]], crossing[0]), _tail(network, nodes, calls[0], crossing[0])
+    weights = [node for node in before if node.op == "get_attr" and not node.users.keys().isdisjoint(after)]
+    return _part(network, before, crossing[0]), _part(network, [*weights, *after], crossing[0], is_tail=True)
 
 
-def _crossing(nodes: Sequence[Node], place: int) -> list[Node]:
-    """Give what is computed before a place and used from there on; weights do not count."""
-    after = set(nodes[place:])
-    return [node for node in nodes[:place] if node.op != "get_attr" and not after.isdisjoint(node.users)]
+def _crossing(nodes: Sequence[Node], index: int) -> list[Node]:
+    """Return the nodes before an index whose values are used from there on; weights do not count."""
+    after = set(nodes[index:])
+    return [node for node in nodes[:index] if node.op != "get_attr" and not after.isdisjoint(node.users)]
 
 
 def _advise(nodes: Sequence[Node], boundary: str) -> str:
-    """Name what could be given in place of a module: the one around it, or those beside it that one tensor enters."""
+    """Return which modules could be given instead: the one around it, or those beside it that one tensor enters."""
     crossed = [(str(node.target), _crossing(nodes, i)) for i, node in enumerate(nodes) if node.op == "call_module"]
     called = Counter(path for path, _ in crossed)
     beside = [path for path, values in crossed if called[path] == len(values) == 1 and values[0].op != "placeholder"]
@@ -124,34 +129,26 @@ def _advise(nodes: Sequence[Node], boundary: str) -> str:
     return f"give {', '.join([around] * bool(around) + close) or 'another module'}, or all"
 
 
-def _stem(network: nn.Module, nodes: Sequence[Node], result: Node) -> GraphModule:
+def _part(network: nn.Module, nodes: Sequence[Node], boundary: Node, is_tail: bool = False) -> GraphModule:
+    """Build the stem, which ends with the value at the boundary, or the tail, which begins with it."""
     graph = Graph()
-    copies: dict[Node, Node] = {}
+    copies = {boundary: graph.placeholder("activations")} if is_tail else {}
     for node in nodes:
         copies[node] = graph.node_copy(node, copies.__getitem__)
-    graph.output(copies[result])
-    return GraphModule(network, graph).eval()
-
-
-def _tail(network: nn.Module, nodes: Sequence[Node], place: int, entering: Node) -> GraphModule:
-    graph = Graph()
-    copies = {entering: graph.placeholder("activations")}
-    after = set(nodes[place:])
-    weights = (node for node in nodes[:place] if node.op == "get_attr" and not after.isdisjoint(node.users))
-    for node in [*weights, *nodes[place:]]:
-        copies[node] = graph.node_copy(node, copies.__getitem__)
+    if not is_tail:
+        graph.output(copies[boundary])
     return GraphModule(network, graph).eval()
 
 
 def _run(network: nn.Module, inputs: Tensor) -> tuple[Tensor, int]:
-    """Run a network once; give its output, and the size of the largest that one of its modules gives."""
+    """Run a network once; return its output, and the size of the largest output of its modules."""
     sizes = [1]
 
-    def note(_module: nn.Module, _inputs: object, output: object) -> None:
+    def record_size(_module: nn.Module, _inputs: object, output: object) -> None:
         sizes.append(output.numel() if isinstance(output, Tensor) else 0)
 
     with ExitStack() as hooks:
         for module in network.modules():
-            hooks.enter_context(module.register_forward_hook(note))
-        given = run_once(network, inputs)
-    return given, max(sizes)
+            hooks.enter_context(module.register_forward_hook(record_size))
+        output = run_once(network, inputs)
+    return output, max(sizes)

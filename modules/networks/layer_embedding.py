@@ -25,15 +25,14 @@ REPEATS_WITHIN = 1e-3
 class LayerEmbedding(nn.Module):
     """A frozen network, from photos to embeddings at its layers.
 
-    It stays in evaluation mode, whichever mode is asked for. One photo of noise goes through the network twice when
-    this is made, so that a layer that does not fit, or whose values are drawn anew in every pass, is an error before a
-    long computation.
+    It stays in evaluation mode, whichever mode is requested. The constructor runs the network twice on a photo of
+    noise, so that a layer that does not fit, or whose values are random, raises an error before a long computation.
 
     Args:
         name: The model's name, for messages.
         network: The network.
-        taps: Where embeddings are taken; they are put side by side.
-        preprocessing: How photos are prepared for the network.
+        taps: The layers; their embeddings are concatenated.
+        preprocessing: Preparation of photos for the network.
         forward_args: Further arguments of the network's forward call.
 
     Attributes:
@@ -41,7 +40,7 @@ class LayerEmbedding(nn.Module):
 
     Raises:
         UserError: The network cannot run on a photo, or a layer is unknown, is called never or more
-            than once in a pass, has no embedding of the width, or gives another one in each pass.
+            than once in a pass, has no embedding of the width, or another one in each pass.
     """
 
     def __init__(
@@ -59,6 +58,7 @@ class LayerEmbedding(nn.Module):
         self.normalize = Normalization(preprocessing)
         self.forward_args = dict(forward_args or {})
         self.eval()
+
         headless = getattr(network, "num_classes", None) == 0
         candidates = [self._find_sides(tap) for tap in taps if not (tap.of_classifier and headless)]
         passes = zip(*self._probe([side for sides in candidates for side in sides]), strict=True)
@@ -68,11 +68,11 @@ class LayerEmbedding(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the network is; a network without parameters runs on the processor."""
+        """The device of the network; a network without parameters runs on the processor."""
         return next(self.network.parameters(), torch.empty(0)).device
 
     def train(self, mode: bool = True) -> LayerEmbedding:
-        """Stay in evaluation mode, whichever mode is asked for."""
+        """Stay in evaluation mode, whichever mode is requested."""
         return super().train(False)
 
     @torch.no_grad()
@@ -86,7 +86,7 @@ class LayerEmbedding(nn.Module):
             float32 `[samples, sum of widths]`.
 
         Raises:
-            UserError: A layer is called more or less than once, or gives another shape than before.
+            UserError: A layer is not called once, or has another shape than before.
         """
         rows = []
         for record, width in zip(self._run(photos, self.sides), self.widths, strict=True):
@@ -110,24 +110,20 @@ class LayerEmbedding(nn.Module):
             return layer
         if layer == LOGITS:
             return ""
-        if layer == PENULTIMATE:
-            heads = list(linear_heads(self.network))
-            if len(heads) == 1:
-                return heads[0]
-            found = " and ".join(heads) or "none"
-            msg = (
-                f"model {self.name!r}: layer {layer!r} needs one linear classifier, but there is {found}; name a layer"
+        if layer != PENULTIMATE:
+            close = "".join(get_close_matches(layer, modules, n=1, cutoff=0.0)) or "none"
+            raise UserError(f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close}")
+        heads = list(linear_heads(self.network))
+        if len(heads) != 1:
+            listed = " and ".join(heads) or "none"
+            raise UserError(
+                f"model {self.name!r}: layer {layer!r} needs one linear classifier, but there is {listed}; name a layer"
             )
-        else:
-            close = "".join(get_close_matches(layer, modules, n=1, cutoff=0.0))
-            msg = f"model {self.name!r}: the network has no layer {layer!r}; the closest name is {close or 'none'}"
-        raise UserError(msg)
+        return heads[0]
 
     def _probe(self, sides: list[Record]) -> tuple[list[Record], list[Record]]:
-        """Record two passes of one photo, with different random numbers where the network draws any."""
-        side = self.preprocessing.crop
-        noise = torch.randint(256, (1, 3, side, side), generator=torch.Generator().manual_seed(0), dtype=torch.uint8)
-        photo = noise.to(self.device)
+        """Record two passes of one photo, with different random numbers where the network uses any."""
+        side, photo = self.preprocessing.crop, self.preprocessing.noise_photo().to(self.device)
         try:
             with torch.no_grad(), torch.random.fork_rng([self.device] if self.device.type == "cuda" else []):
                 return self._run(photo, sides), self._run(photo, sides)
@@ -146,13 +142,14 @@ class LayerEmbedding(nn.Module):
         return records
 
     def _choose(self, sides: list[tuple[Record, Record]]) -> tuple[Record, int]:
-        """Choose the side of a layer, each recorded twice, that gives the embedding, and tell its columns."""
+        """Return the side of a layer, each recorded twice, that has the embedding, and its columns."""
         first = sides[0][0]
         self._check_calls(first)
         for record, again in sides:
             if record.rows is not None and record.width in {None, record.rows.shape[1]}:
                 self._check_repeats(record.rows, again)
                 return record, record.rows.shape[1]
+
         expected = "" if first.width is None else f", and output_dim is {first.width}"
         how = "" if first.strategy is None else f" with embedding {first.strategy!r}"
         raise UserError(f"{self._layer(first)}{how}: {'; '.join(str(record) for record, _ in sides)}{expected}")

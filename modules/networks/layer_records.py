@@ -1,4 +1,4 @@
-"""What passes one side of a layer in a forward pass, read by hooks."""
+"""Embeddings of the inputs and outputs of layers in a forward pass, recorded by hooks."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from headstart.modules.networks.taps import Strategy
 
 @dataclass
 class Record:
-    """What one forward pass gives at one side of a layer.
+    """The values at one side of a layer in one forward pass.
 
     Args:
         path: Module path of the layer.
-        side: Whether what leaves the layer is read, or what enters it.
-        strategy: How it becomes one row per photo; None for the shape's usual one.
+        side: Whether the layer's output is recorded, or its input.
+        strategy: How the values become one row per photo; None for the shape's usual strategy.
         width: Expected columns, None for any.
-        prefix: What the network puts before patch tokens.
+        prefix: The tokens before the patch tokens.
         photos: Number of photos in the pass.
 
     Attributes:
-        calls: How often the layer was called.
+        calls: Number of calls of the layer.
         shape: Shape of the first tensor of its first call.
         rows: Its embedding, float32 `[photos, columns]`, None where there is none.
         problem: Why there is none.
@@ -44,15 +44,14 @@ class Record:
     rows: Tensor | None = field(default=None, init=False)
     problem: str = field(default="", init=False)
 
-    def take(self, given: object) -> None:
-        """Embed what a call of the layer gave; of several tensors the first."""
+    def record(self, passed: object) -> None:
+        """Embed the first tensor of the layer's first call."""
         self.calls += 1
-        if self.calls > 1:
-            return
-        parts = given if isinstance(given, tuple | list) else [given]
+        parts = passed if isinstance(passed, tuple | list) else [passed]
         values = next((part for part in parts if isinstance(part, Tensor)), None)
-        if values is None:
+        if self.calls > 1 or values is None:
             return
+
         batch, *others = values.shape or (0,)
         self.shape = f"[{', '.join(map(str, ['n' if batch == self.photos else batch, *others]))}]"
         if batch != self.photos:
@@ -65,17 +64,17 @@ class Record:
 
     def __str__(self) -> str:
         """Describe shape and columns, or why there are none."""
-        what = self.problem if self.rows is None else f"{self.rows.shape[1]} columns"
-        return f"the {self.side} is {self.shape}{what and f' ({what})'}"
+        remark = self.problem if self.rows is None else f"{self.rows.shape[1]} columns"
+        return f"the {self.side} is {self.shape}{remark and f' ({remark})'}"
 
 
 @contextmanager
 def recording(network: nn.Module, records: Sequence[Record]) -> Iterator[None]:
-    """Record what passes the layers; the hooks are gone afterwards, also after an exception.
+    """Record the inputs and outputs of layers within; the hooks are removed afterwards, also after an exception.
 
     Args:
         network: The network.
-        records: Filled by the forward pass within.
+        records: The records that the forward pass within fills.
     """
     with ExitStack() as hooks:
         for record in records:
@@ -85,8 +84,8 @@ def recording(network: nn.Module, records: Sequence[Record]) -> Iterator[None]:
 
 def _hook(layer: nn.Module, record: Record) -> RemovableHandle:
     if record.side == "output":
-        return layer.register_forward_hook(lambda _module, _args, output: record.take(output))
-    # An input is read before the call, because a layer may overwrite it.
+        return layer.register_forward_hook(lambda _module, _args, output: record.record(output))
+    # An input is recorded before the call, because a layer may overwrite it.
     return layer.register_forward_pre_hook(
-        lambda _, args, kwargs: record.take([*args, *kwargs.values()]), with_kwargs=True
+        lambda _, args, kwargs: record.record([*args, *kwargs.values()]), with_kwargs=True
     )

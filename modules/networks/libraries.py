@@ -1,4 +1,4 @@
-"""The libraries that networks come from: which models and weights they know, and how they create them."""
+"""The libraries of networks: their models, their weights and their constructors."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from headstart.modules.networks.spec import NetworkSpec
 from headstart.output.errors import UserError
 
 DEFAULT = "DEFAULT"
-# What registries of timm's models call the weights that the tag in a model's name tells, whatever they were trained on.
+# In registries of timm's models, the weights of the tag in a model's name, whatever they were trained on.
 IMAGENET = "imagenet"
-# Of open_clip's ways to prepare a picture, those whose shorter side is scaled to the crop's.
+# Preparations of open_clip that scale the shorter side to the crop's.
 CENTRE_CROPS = {("shortest", "bicubic"), ("shortest", "bilinear")}
 _NO_SEPARATOR = r"[^_\-./:@ ]"
 
@@ -28,7 +28,7 @@ class Library(ABC):
     """A source of networks.
 
     Attributes:
-        title: What the library is called.
+        title: Name of the library.
     """
 
     title: str
@@ -47,7 +47,7 @@ class Library(ABC):
 
         Args:
             model: One of the names.
-            weights: One of the model's identifiers, which is downloaded unless it was before; None draws weights.
+            weights: One of the model's identifiers, which is downloaded unless it was before; None for random weights.
             parameters: Further arguments of the constructor.
 
         Returns:
@@ -55,25 +55,25 @@ class Library(ABC):
         """
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
-        """Tell how photos are prepared for a network.
+        """Return the preparation of photos for a network.
 
         Args:
-            network: The network, as `create` gives it.
+            network: The network, as `create` returned it.
             model: One of the names.
             weights: The pretrained weights that it has; None for random ones or those of a file.
 
         Returns:
-            The preparation; None where the library does not tell, or it is no square centre crop.
+            The preparation; None where the library does not define it, or it is no square centre crop.
         """
         return None
 
     @abstractmethod
     def usual_weights(self, model: str) -> str | None:
-        """Name the pretrained weights of a model that are meant where none are named; None where none are usual."""
+        """Return the default pretrained weights of a model; None where none are usual."""
 
     @abstractmethod
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Tell how photos are prepared for pretrained weights, as the library's lists have it, without a network.
+        """Return the preparation of photos for pretrained weights from the library's lists, without a network.
 
         Args:
             model: One of the names.
@@ -84,17 +84,17 @@ class Library(ABC):
         """
 
     def choose(self, spec: NetworkSpec) -> str:
-        """Choose the model that is meant.
+        """Choose the model of a spec.
 
         Args:
             spec: The network.
 
         Returns:
-            The model that it gives; else the one of its name; else the one whose name its name contains between
+            The model of the spec; else the one of its name; else the one whose name its name contains between
             separators, if all other names that it contains are parts of that name.
 
         Raises:
-            UserError: There is no such model, or more than one may be meant.
+            UserError: There is no such model, or the name is ambiguous.
         """
         names, key = self.names(), spec.name
         if spec.model is not None:
@@ -107,23 +107,24 @@ class Library(ABC):
             return str(spec.model)
         if key in names:
             return key
-        found = sorted((model for model in names if model in key), key=len)
-        if not found or not _is_all_there_is(found[-1], found, key):
-            listed = " and ".join(reversed(found)) or "no name"
-            alone = ", and none of them alone between separators" if found else ""
+
+        contained = sorted((model for model in names if model in key), key=len)
+        if not contained or not _contains_only(contained[-1], contained, key):
+            listed = " and ".join(reversed(contained)) or "no name"
+            alone = ", and none of them alone between separators" if contained else ""
             raise UserError(
                 f"model_name: it contains {listed} of {self.title}'s models{alone}; "
                 f"{spec.terms.model} names the one that is meant"
             )
-        return found[-1]
+        return contained[-1]
 
 
-def _is_all_there_is(model: str, found: Sequence[str], key: str) -> bool:
-    """Tell whether all names that a key contains lie in places where it has one model's name between separators."""
-    places = [match.span() for match in re.finditer(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key)]
+def _contains_only(model: str, contained: Sequence[str], key: str) -> bool:
+    """Whether all names that a key contains are parts of one model's name between separators."""
+    spans = [match.span() for match in re.finditer(rf"(?<!{_NO_SEPARATOR}){re.escape(model)}(?!{_NO_SEPARATOR})", key)]
     return all(
-        any(start <= match.start() and match.start() + len(name) <= end for start, end in places)
-        for name in found
+        any(start <= match.start() and match.start() + len(name) <= end for start, end in spans)
+        for name in contained
         for match in re.finditer(rf"(?={re.escape(name)})", key)
     )
 
@@ -134,7 +135,7 @@ class Torchvision(Library):
     title = "torchvision"
 
     def names(self) -> list[str]:
-        """List the classifiers; other models take no single photo or give no single output."""
+        """List the classifiers; other models have no single photo as input or no single output."""
         return list(torchvision.models.list_models(module=torchvision.models))
 
     def identifiers(self, model: str) -> list[str]:
@@ -149,18 +150,16 @@ class Torchvision(Library):
         return network
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
-        """Tell the weights' own; of others the usual one of ImageNet."""
-        if weights is None:
-            return Preprocessing()
-        return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
+        """Return that of the weights; without weights the usual one of ImageNet."""
+        return Preprocessing() if weights is None else self.pretrained_preprocessing(model, weights)
 
     def usual_weights(self, model: str) -> str | None:
-        """Name those that torchvision recommends."""
+        """Return those that torchvision recommends."""
         recommended = getattr(torchvision.models.get_model_weights(model), DEFAULT, None)
         return None if recommended is None else str(recommended.name)
 
-    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Tell that of the weights' transforms."""
+    def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing:
+        """Return that of the weights' transforms."""
         return Preprocessing.from_torchvision(torchvision.models.get_model_weights(model)[weights].transforms())
 
 
@@ -176,17 +175,17 @@ class Timm(Library):
         return [*timm.list_models(), *timm.list_models(pretrained=True)]
 
     def choose(self, spec: NetworkSpec) -> str:
-        """Choose as `Library.choose`; a tag that timm does not have is an error where it is to tell the weights."""
+        """Choose as `Library.choose`; an unknown tag is an error where it defines the weights."""
         model = super().choose(spec)
         architecture = model.partition(".")[0]
         tag = spec.name.partition(f"{architecture}.")[2]
         if spec.model is None and spec.weights == IMAGENET and tag and model != f"{architecture}.{tag}":
-            tags = ", ".join(each for each in self.identifiers(architecture) if each not in {DEFAULT, IMAGENET})
+            tags = ", ".join(name for name in self.identifiers(architecture) if name not in {DEFAULT, IMAGENET})
             raise UserError(f"model_name: timm's {architecture} has no weights {tag!r}; it has {tags}")
         return model
 
     def identifiers(self, model: str) -> list[str]:
-        """List the tags of a model, or the one that its name has; where there is but one, `imagenet` is it, too."""
+        """List the tags of a model, or the one in its name; `imagenet` is the only tag where there is one."""
         import timm
 
         architecture, _, tag = model.partition(".")
@@ -203,20 +202,20 @@ class Timm(Library):
         return network
 
     def preprocessing(self, network: nn.Module, model: str, weights: str | None) -> Preprocessing | None:
-        """Tell what the network's own configuration says."""
+        """Return that of the network's own configuration."""
         import timm
 
         return Preprocessing.from_timm(timm.data.resolve_model_data_config(network))
 
     def usual_weights(self, model: str) -> str | None:
-        """Name the tag in the model's name, else the first of timm's list."""
+        """Return the tag in the model's name, else the first of timm's list."""
         import timm
 
         config = timm.get_pretrained_cfg(model)
         return config.tag or DEFAULT if config is not None and config.has_weights else None
 
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Tell what the configuration of the weights says."""
+        """Return that of the configuration of the weights."""
         import timm
 
         name = model if weights == DEFAULT else f"{model.partition('.')[0]}.{weights}"
@@ -245,23 +244,24 @@ class OpenClip(Library):
         return network
 
     def usual_weights(self, model: str) -> str | None:
-        """Name the only tag, where there is but one."""
+        """Return the only tag; None where there are several."""
         tags = self.identifiers(model)
         return tags[0] if len(tags) == 1 else None
 
     def pretrained_preprocessing(self, model: str, weights: str) -> Preprocessing | None:
-        """Tell what the lists of models and weights say, which open_clip's own transform is made of."""
+        """Return that of the lists of models and weights, from which open_clip builds its own transform."""
         open_clip = _import_open_clip()
         size = open_clip.get_model_config(model)["vision_cfg"]["image_size"]
-        told = open_clip.get_pretrained_cfg(model, weights)
-        config = open_clip.transform.merge_preprocess_dict({"size": size}, told)
-        config = open_clip.transform.PreprocessCfg(**config)
+        options = open_clip.transform.merge_preprocess_dict(
+            {"size": size}, open_clip.get_pretrained_cfg(model, weights)
+        )
+        config = open_clip.transform.PreprocessCfg(**options)
         if not isinstance(config.size, int) or (config.resize_mode, config.interpolation) not in CENTRE_CROPS:
             return None
         return Preprocessing(config.size, config.size, config.mean, config.std, config.interpolation)
 
     def embedding_width(self, model: str) -> int:
-        """Tell the columns of what the image tower gives."""
+        """Return the width of the image tower's embedding."""
         return int(_import_open_clip().get_model_config(model)["embed_dim"])
 
 

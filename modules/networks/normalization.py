@@ -1,4 +1,4 @@
-"""The last step of a photo's preparation, batch by batch on the device of the network."""
+"""The last step of the preparation of photos, batch by batch on the device of the network."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from headstart.modules.networks.preprocessing import Preprocessing
 
 
 class Normalization(nn.Module):
-    """Turns bytes into what a network takes; mean and standard deviation go to the device with the module.
+    """Turns bytes into inputs of a network; mean and standard deviation are converted with the module.
 
     Args:
-        preprocessing: What says them.
+        preprocessing: The preparation that defines them.
     """
 
     mean: Tensor

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 
 import torch
 from torch import Tensor, nn
@@ -22,17 +23,17 @@ class PixelClassifier(nn.Module):
     section 3 (HRNetV2): maps of lower resolution are interpolated bilinearly and concatenated.
 
     Args:
-        network: A network that classifies photos, of which what leads to the maps is kept.
+        network: A network that classifies photos; only its layers up to the maps are used.
         side: Side of the pictures in pixels.
         classes: Number of classes.
 
     Attributes:
-        body: From images to the maps, by the paths of the modules that give them.
+        body: From images to the maps, by the paths of the modules that compute them.
         classifier: Linear, from the features of a pixel to logits.
-        num_classes: Number of classes; 0 where the classifier was drawn while the body was trained.
+        num_classes: Number of classes; 0 where the classifier is random while the body was trained.
 
     Raises:
-        UserError: The network gives no such maps, or its code cannot be traced.
+        UserError: The network has no such maps, or its code cannot be traced.
     """
 
     def __init__(self, network: nn.Module, side: int, classes: int) -> None:
@@ -50,13 +51,13 @@ class PixelClassifier(nn.Module):
         self.num_classes = classes
 
     def forward(self, images: Tensor) -> Tensor:
-        """Give logits, `[samples, height / 4, width / 4, classes]`, the channels last for a linear classifier."""
+        """Return logits, `[samples, height / 4, width / 4, classes]`, the channels last for a linear classifier."""
         logits: Tensor = self.classifier(self.pixels(list(self.body(images).values())).movedim(1, -1))
         return logits
 
 
 def is_of_pixels(names: Iterable[str]) -> bool:
-    """Tell by the names of its weights whether a network is a `PixelClassifier`."""
+    """Whether a network is a `PixelClassifier`, by the names of its weights."""
     return all(name.startswith(("body.", "classifier.")) for name in names)
 
 
@@ -64,15 +65,15 @@ class SideBySide(nn.Module):
     """Interpolates maps to the size of the first and concatenates them."""
 
     def forward(self, maps: Sequence[Tensor]) -> Tensor:
-        """Give `[samples, sum of channels, height, width]`."""
+        """Return the maps together, `[samples, sum of channels, height, width]`."""
         first, *others = maps
         size = first.shape[-2:]
-        return torch.cat([first, *(functional.interpolate(each, size, mode="bilinear") for each in others)], 1)
+        return torch.cat([first, *(functional.interpolate(smaller, size, mode="bilinear") for smaller in others)], 1)
 
 
 @torch.no_grad()
 def find_maps(network: nn.Module, side: int) -> dict[str, int]:
-    """Find the modules that give a network's feature maps: for every stride the last of the outermost ones.
+    """Find the modules that compute a network's feature maps: for every stride the last of the outermost ones.
 
     Args:
         network: A network that classifies photos; it is in evaluation mode.
@@ -82,29 +83,25 @@ def find_maps(network: nn.Module, side: int) -> dict[str, int]:
         Channels by module path, the largest maps first.
 
     Raises:
-        UserError: There are less than two.
+        UserError: There are fewer than two.
     """
-    found: dict[int, dict[str, int]] = {}
+    channels: dict[int, dict[str, int]] = {}
 
-    def note(path: str, given: object) -> None:
-        if isinstance(given, Tensor) and given.ndim == 4 and given.shape[2] == given.shape[3]:
-            found.setdefault(given.shape[2], {})[path] = given.shape[1]
+    def record(path: str, output: object) -> None:
+        if isinstance(output, Tensor) and output.ndim == 4 and output.shape[2] == output.shape[3]:
+            channels.setdefault(output.shape[2], {})[path] = output.shape[1]
 
-    hooks = [
-        module.register_forward_hook(lambda _module, _args, given, path=path: note(path, given))
-        for path, module in network.named_modules()
-        if path
-    ]
-    try:
+    with ExitStack() as hooks:
+        for path, module in network.named_modules():
+            if path:
+                hook = module.register_forward_hook(lambda _module, _args, output, path=path: record(path, output))
+                hooks.enter_context(hook)
         network(torch.zeros(1, 3, side, side))
-    finally:
-        for hook in hooks:
-            hook.remove()
+
     chosen = {}
     for size in dict.fromkeys(-(-side // stride) for stride in STRIDES):
-        # Modules are noted when they end; the outermost are whole stages, others may be a stage's inside.
-        layers = found.get(size, {})
-        if layers:
+        # Modules are recorded when they end; the outermost are whole stages, others may be parts of a stage.
+        if layers := channels.get(size):
             path = min(reversed(layers), key=lambda path: path.count("."))
             chosen[path] = layers[path]
     if len(chosen) < 2:

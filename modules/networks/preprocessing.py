@@ -1,4 +1,4 @@
-"""How photos are prepared for a network; a preparation is named without torch."""
+"""The preparation of photos for a network; it can be defined without torch."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Preprocessing:
     """Resize, crop and normalisation; the defaults are the usual ones of ImageNet.
 
     Decoding, resizing and cropping happen photo by photo and give bytes; the normalisation (`Normalization`)
-    happens batch by batch on the backbone's device, so that a quarter of the memory travels.
+    happens batch by batch on the backbone's device, so that a quarter of the memory is copied.
 
     Args:
         resize: Length in pixels that the photo's short side is scaled to.
         crop: Side in pixels of the square cut from the centre.
         mean: Mean of the three colours, on the scale from 0 to 1.
         std: Standard deviation of the three colours, on the same scale.
-        interpolation: How pixels are interpolated when the photo is scaled; `nearest` is for label maps.
+        interpolation: Interpolation of pixels when the photo is scaled; `nearest` is for label maps.
     """
 
     resize: int = 256
@@ -38,24 +38,24 @@ class Preprocessing:
     interpolation: Literal["bilinear", "bicubic", "nearest"] = "bilinear"
 
     def check(self) -> None:
-        """Check the numbers, where the option is known that they were given by.
+        """Check the numbers; the caller adds the option that they come from.
 
         Raises:
-            UserError: The crop is larger than the photo, or a number of the normalisation is none to compute with.
+            UserError: The crop is larger than the photo, or the normalisation cannot be computed with a number.
         """
         if not 1 <= self.crop <= self.resize:
             raise UserError(f"crop: {self.crop} is given; 1 or more is allowed, and at most resize, {self.resize}")
-        if not all(math.isfinite(each) for each in self.mean):
+        if not all(math.isfinite(value) for value in self.mean):
             raise UserError(f"mean: {list(self.mean)} is given; finite numbers are allowed")
-        if not all(0 < each < math.inf for each in self.std):
+        if not all(0 < value < math.inf for value in self.std):
             raise UserError(f"std: {list(self.std)} is given; finite numbers above 0 are allowed")
 
     @classmethod
     def from_torchvision(cls, preset: Any) -> Preprocessing:  # noqa: ANN401 - torchvision has no public type for it
-        """Take over the preset that comes with torchvision's weights.
+        """Return the preparation of torchvision's weights.
 
         Args:
-            preset: What `weights.transforms()` gives.
+            preset: The preset, `weights.transforms()`.
 
         Returns:
             The same preparation.
@@ -65,13 +65,13 @@ class Preprocessing:
 
     @classmethod
     def from_timm(cls, config: dict[str, Any]) -> Preprocessing | None:
-        """Take over timm's data configuration.
+        """Return the preparation of timm's data configuration.
 
         Args:
-            config: What `timm.data.resolve_model_data_config` gives.
+            config: The result of `timm.data.resolve_model_data_config`.
 
         Returns:
-            The same preparation; None where the model wants something else than a square centre crop.
+            The same preparation; None where the model needs something else than a square centre crop.
         """
         _, height, width = config["input_size"]
         if height != width or config["crop_mode"] != "center" or config["interpolation"] not in {"bilinear", "bicubic"}:
@@ -79,11 +79,18 @@ class Preprocessing:
         resize = math.floor(height / config["crop_pct"])
         return cls(resize, height, config["mean"], config["std"], config["interpolation"])
 
+    def noise_photo(self) -> Tensor:
+        """Return a prepared photo of noise, uint8 `[1, 3, crop, crop]`, always the same."""
+        import torch
+
+        generator = torch.Generator().manual_seed(0)
+        return torch.randint(256, (1, 3, self.crop, self.crop), generator=generator, dtype=torch.uint8)
+
     def prepare(self, photo: Image.Image) -> Tensor:
         """Resize and crop one photo.
 
         Args:
-            photo: In RGB, any size.
+            photo: The photo in RGB, of any size.
 
         Returns:
             uint8, `[3, crop, crop]`.

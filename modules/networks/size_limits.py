@@ -1,4 +1,4 @@
-"""What a network may ask for before it is built: arguments of a usual size, and a number of modules and weights."""
+"""Limits of a network: the size of its arguments, and its numbers of modules and weights."""
 
 from __future__ import annotations
 
@@ -18,29 +18,28 @@ from headstart.output.errors import UserError
 
 log = logging.getLogger(__name__)
 
-# Beyond what any network of the libraries has: the deepest have a few thousand modules, the largest 7 billion weights.
+# No network of the libraries is as large: the deepest have a few thousand modules, the largest 7 billion weights.
 LARGEST_ARGUMENT = 1_000_000
 MOST_MODULES = 50_000
 MOST_PARAMETERS = 20_000_000_000
 
 
 def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object], named: str) -> None:
-    """Check that a constructor's arguments ask for a network that can be built, without taking memory for its weights.
+    """Check that a constructor's arguments define a network of a usual size, without memory for its weights.
 
-    The network is made once without weights, on torch's meta device. One whose code cannot do that is counted when it
-    is built.
+    The network is built once on torch's meta device. A network whose code cannot do that is counted when it is built.
 
     Args:
         arguments: The arguments, JSON values; without any, a network has the library's own size.
-        create: Makes the network.
-        named: What messages call the arguments.
+        create: Builds the network.
+        named: Name of the arguments in messages.
 
     Raises:
         UserError: A whole number is above a million, or the network has too many modules or weights.
     """
-    for place, number in _whole_numbers(arguments, named):
+    for path, number in _whole_numbers(arguments, named):
         if abs(number) > LARGEST_ARGUMENT:
-            raise UserError(f"{place}: {number} is given; whole numbers up to {LARGEST_ARGUMENT:,} are allowed")
+            raise UserError(f"{path}: {number} is given; whole numbers up to {LARGEST_ARGUMENT:,} are allowed")
     if arguments:
         try:
             with torch.device("meta"), torch.random.fork_rng(devices=[]), limited_size(named):
@@ -48,16 +47,16 @@ def require_usual_size(arguments: Mapping[str, Any], create: Callable[[], object
         except UserError:
             raise
         except Exception:
-            # What else is wrong is said when the network is built.
+            # Building the network reports other mistakes.
             log.debug("not counted beforehand", exc_info=True)
 
 
 @contextmanager
 def limited_size(named: str) -> Iterator[None]:
-    """Refuse networks that grow beyond any usual size while they are built within.
+    """Raise an error as soon as a network that is built within exceeds any usual size.
 
     Args:
-        named: What messages call the arguments that the size follows from.
+        named: Name of the arguments in messages, from which the size follows.
 
     Raises:
         UserError: There are more than 50,000 modules or 20 billion weights.
@@ -87,12 +86,12 @@ def limited_size(named: str) -> Iterator[None]:
             handle.remove()
 
 
-def _whole_numbers(value: object, place: str) -> Iterator[tuple[str, int]]:
+def _whole_numbers(value: object, path: str) -> Iterator[tuple[str, int]]:
     if isinstance(value, int):
-        yield place, value
+        yield path, value
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _whole_numbers(part, f"{place}.{key}")
+            yield from _whole_numbers(part, f"{path}.{key}")
     elif isinstance(value, list | tuple):
         for part in value:
-            yield from _whole_numbers(part, place)
+            yield from _whole_numbers(part, path)

@@ -1,4 +1,4 @@
-"""Which network is meant, with which weights: named and told apart from all others without building it, or torch."""
+"""The definition of a network and of its weights, and its identity, without building it and without torch."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ CLASSIFIERS = ("torchvision", "timm")
 
 @dataclass(frozen=True)
 class Terms:
-    """What messages call the parts of a network, as the document does that it is named in.
+    """Names of the parts of a network in messages, as in the document that defines the network.
 
     Attributes:
         model: The model's name.
         arguments: The constructor's arguments.
-        preprocessing: How photos are prepared for it.
+        preprocessing: The preparation of photos for it.
         random: Random weights.
-        elsewhere: Where other models are, for whoever names one that a library does not have.
+        elsewhere: Where to find other models, where a library has no model of a name.
     """
 
     model: str = "model_parameters.name"
@@ -46,23 +46,23 @@ class Terms:
 
 @dataclass(frozen=True)
 class NetworkSpec:
-    """A network that is meant.
+    """The definition of a network.
 
     Attributes:
-        name: What it is called. Where `model` is None, it tells the model, too.
-        library: Where it comes from.
-        model: The library's name for it, or of a custom one the dotted path of the function that makes it.
+        name: Its name. Where `model` is None, the model follows from it, too.
+        library: Its library.
+        model: The library's name of it, or for a custom one the dotted path of the function that builds it.
         weights: Pretrained identifier of the library, a file with a state dict, or None for random weights.
         arguments: Further arguments of its constructor.
         seed: Seed of random weights.
-        preprocessing: How photos are prepared for it; None for the weights' own way.
+        preprocessing: Preparation of photos for it; None for the weights' own.
         forward_args: Arguments of its forward call, besides the photos.
-        allowed_modules: Modules and packages that a custom one may come from; None for any.
+        allowed_modules: Modules and packages from which a custom one may be imported; None for any.
         pixels: Whether it classifies every pixel: a `PixelClassifier` of the named network's feature maps, with weights
             of the whole or of that network.
-        loaded: SHA-256 of the weights without a classifier as they were loaded, where that is known and the
-            classifier does not matter: whatever names them, it is these.
-        terms: What messages call its parts.
+        loaded: SHA-256 of the loaded weights without a classifier, where it is known and the classifier does not
+            matter; it identifies the weights whatever their name.
+        terms: Names of its parts in messages.
     """
 
     name: str
@@ -80,17 +80,17 @@ class NetworkSpec:
 
     @cached_property
     def identity(self) -> dict[str, Any]:
-        """What tells the network from all others, as JSON values: all that decides what it makes of prepared photos.
+        """Everything that determines the network's outputs for prepared photos, as JSON values.
 
-        A file of weights counts by its bytes, a library and random weights by its version; of a custom network all
-        code of its package counts, and code outside of it does not. Files are read once.
+        A file of weights is identified by its bytes, a library and random weights by a version, a custom network by all
+        code of its package; code outside of it is not included. Files are read once.
 
         Raises:
             UserError: The file of weights, or that of the code, is missing.
         """
         arguments = dict(self.arguments)
         if self.loaded is not None and self.library in CLASSIFIERS and arguments.get("num_classes"):
-            # Without any, some networks also lack layers before their classifier.
+            # With 0 classes, some networks also lack layers before their classifier.
             del arguments["num_classes"]
         return {
             "library": self.library,
@@ -110,12 +110,12 @@ class NetworkSpec:
     def _identify_weights(self) -> dict[str, Any]:
         if self.loaded is not None:
             return {"loaded": self.loaded}
-        drawn = {"seed": self.seed, "torch": _version("torch")}
+        random = {"seed": self.seed, "torch": _version("torch")}
         if self.weights is None:
-            return drawn
+            return random
         if isinstance(self.weights, str):
-            # A classifier of another width than the weights' own is drawn.
-            return {"identifier": self.weights, **(drawn if self.arguments.get("num_classes") else {})}
+            # A classifier of another width than the weights' own is random.
+            return {"identifier": self.weights, **(random if self.arguments.get("num_classes") else {})}
         if not self.weights.is_file():
             raise UserError(f"weights: there is no file {str(self.weights)!r}")
         return {"file": digest_file(self.weights)}
@@ -129,7 +129,7 @@ class NetworkSpec:
 
 @contextmanager
 def prefix_model_errors(name: str) -> Iterator[None]:
-    """Put a model's name before the user's mistakes that are found within."""
+    """Prefix the user's errors that are raised within by a model's name."""
     try:
         yield
     except UserError as error:
@@ -137,7 +137,7 @@ def prefix_model_errors(name: str) -> Iterator[None]:
 
 
 def _version(package: str) -> str | None:
-    """Give the version of a package, None where it is not installed: building the network then says so."""
+    """Return the version of a package; None where it is not installed, as building the network then reports."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:

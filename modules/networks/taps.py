@@ -1,4 +1,4 @@
-"""Where embeddings are taken in a network; named without torch."""
+"""The layers of a network at which embeddings are computed; defined without torch."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ PIXELS = "pixels"
 
 @dataclass(frozen=True)
 class Tap:
-    """Where an embedding is taken.
+    """A layer at which an embedding is computed.
 
     Args:
         layer: Module path in the network; or `penultimate` for its linear classifier, or `logits` for the network
             itself, whose output a classifier's logits are, unless a module has that path.
-        strategy: How what the layer gives becomes one row per photo; None for pool on maps, mean on tokens and
-            flatten on vectors.
+        strategy: How the layer's values become one row per photo; None for pool on maps, mean on tokens and flatten
+            on vectors.
         width: Columns of the embedding: after the strategy, the layer's output if it has so many, else its input
-            if that has. None for the output as it is. Under `penultimate` what enters the classifier has to have it.
-        of_classifier: Whether it is left out where the network says that it has no classifier (`num_classes` is 0).
+            if that has. None for the output as it is. Under `penultimate` the classifier's input must have it.
+        of_classifier: Whether it is left out where the network has no classifier (`num_classes` is 0).
     """
 
     layer: str
@@ -33,5 +33,5 @@ class Tap:
     of_classifier: bool = False
 
 
-# What the classifier gives that a network was pre-trained with.
+# The logits of the classifier with which a network was pre-trained.
 SOURCE_HEAD = Tap(LOGITS, None, None, of_classifier=True)

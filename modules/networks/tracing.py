@@ -10,18 +10,18 @@ from torch.fx import Graph, Node, Tracer
 
 
 def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None = None) -> Graph:
-    """Write down what a network does with its first argument, the others being as by default.
+    """Trace what a network does with its first argument; other arguments have their default values.
 
     Args:
         network: The network, in the mode that it is to run in.
-        is_leaf: Tells, from a module and its path, whether it stands in the graph as it is; by default layers of torch
-            do, and what inherits from its convolutions, linear layers and batch norm.
+        is_leaf: Whether a module with a path is one node of the graph; by default layers of torch are, and classes
+            that inherit from its convolutions, linear layers and batch norm.
 
     Returns:
         The graph, with one placeholder.
 
     Raises:
-        Exception: Its code cannot be traced, which ends in errors of many unrelated kinds.
+        Exception: Its code cannot be traced; the errors are of many unrelated kinds.
     """
     tracer = _Tracer()
     tracer.is_leaf = is_leaf
@@ -33,7 +33,7 @@ def trace(network: nn.Module, is_leaf: Callable[[nn.Module, str], bool] | None =
     }
     graph = tracer.trace(network, defaults or None)
     for argument in graph.find_nodes(op="placeholder")[1:]:
-        # What checks that it is as by default.
+        # These nodes only check that the argument has its default value.
         _erase(graph, argument)
     return graph
 

@@ -20,17 +20,17 @@ Precision = Literal["float32", "bfloat16"]
 class TrainableBackbone(nn.Module):
     """A network from photos, or from activations at a freeze boundary, to features.
 
-    In `folded` it runs for inference; anywhere else plainly, for training. A copy, or what is loaded from a file, folds
-    its network anew.
+    In `folded` it runs for inference; anywhere else unfolded, for training. A copy, or a backbone that is loaded from a
+    file, folds its network anew.
 
     Args:
         network: The network, without a classifier.
-        normalize: What turns photos into what the network takes; None where it takes activations.
+        normalize: Module that turns photos into inputs of the network; None where these are activations.
         precision: Of products in `folded`, by autocast.
         batch_norm: Whether batch norm runs on its stored statistics while the network is trained, or on those of each
-            batch, with which it brings its stored ones up to date.
-        dropout: Whether dropout, and what else is random in training, is on. Of the network's own outermost code it is
-            off, as auxiliary outputs are.
+            batch, by which it updates the stored ones.
+        dropout: Whether dropout and other random layers are on while the network is trained. In the network's own
+            outermost code they are off, as auxiliary outputs are.
 
     Raises:
         UserError: There is no batch norm to train the statistics of.
@@ -57,11 +57,11 @@ class TrainableBackbone(nn.Module):
         self.train()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Leave out what is made anew."""
+        """Return the state without the folded network, which is built anew."""
         return {**self.__dict__, "_folded": None, "_is_evaluated": False}
 
     def train(self, mode: bool = True) -> TrainableBackbone:
-        """Take the modes that the options say, whichever mode is asked for."""
+        """Set the modes that the options define, whichever mode is requested."""
         super().train(False)
         for module in [] if self._is_evaluated else self.network.modules():
             if module is not self.network:
@@ -84,7 +84,7 @@ class TrainableBackbone(nn.Module):
         if self.normalize is not None:
             values: Tensor = self.normalize(inputs)
         elif torch.is_autocast_enabled(inputs.device.type):
-            # The network may work in place on what all share.
+            # The network may change shared inputs in place.
             values = inputs.clone()
         else:
             values = inputs.to(torch.float32, copy=True)
@@ -95,10 +95,10 @@ class TrainableBackbone(nn.Module):
 
     @contextmanager
     def folded(self) -> Iterator[None]:
-        """Let the network run for inference within: from the weights as they are at the beginning, without gradients.
+        """Run the network for inference within, without gradients, with its weights at the beginning.
 
-        Batch norm is folded into convolutions, dropout is off. A network that gives other features when folded, as the
-        first sample tells, runs as it is.
+        Batch norm is folded into convolutions, dropout is off. A network whose features differ when it is folded, which
+        the first sample shows, runs as it is.
         """
         self._is_evaluated = True
         self.train()
@@ -127,10 +127,10 @@ class TrainableBackbone(nn.Module):
 
 @contextmanager
 def folded(module: nn.Module) -> Iterator[None]:
-    """Let every backbone within a module run for inference, and others as they are; without gradients.
+    """Run every trainable backbone of a module for inference within, without gradients.
 
     Args:
-        module: A method, a backbone, or what else may hold some.
+        module: A method, a backbone, or another module that may hold some.
     """
     with torch.no_grad(), ExitStack() as stack:
         for each in module.modules():

@@ -1,4 +1,4 @@
-"""Weights from files into networks, and the split of a network into body and head."""
+"""Loading of weights into networks, and the split of a network into body and head."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from torch import Tensor, nn
 from headstart.output.errors import UserError, reason_of
 
 LISTED = 5
-# What DataParallel and DistributedDataParallel put before every key.
+# The prefix of every key in DataParallel and DistributedDataParallel.
 PARALLEL = "module."
-# Words by which torch refuses a pickled object, such as a whole module, or a TorchScript program.
+# Words of torch's message about a pickled object, such as a whole module, or a TorchScript program.
 OBJECTS = "GLOBAL|unrecognized function|Can only (build|create)|TorchScript"
 
 Head = TypeVar("Head", nn.Linear, nn.Conv2d)
@@ -40,16 +40,14 @@ def load_weights(network: nn.Module, path: Path, rebuild: Callable[[int], nn.Mod
         UserError: The file cannot be read or does not fit.
     """
     state = read_state_dict(path)
-    for name, shape in (_head_shapes(network) if rebuild else {}).items():
-        found = state[name].shape if name in state else shape
-        if rebuild and found[1:] == shape[1:] and found != shape:
-            network = rebuild(found[0])
+    if rebuild is not None:
+        shapes = {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
+        for name, shape in shapes.items():
+            stored = state[name].shape if name in state else shape
+            if stored[1:] == shape[1:] and stored != shape:
+                network = rebuild(stored[0])
     load_state(network, state, str(path))
     return network
-
-
-def _head_shapes(network: nn.Module) -> dict[str, torch.Size]:
-    return {f"{name}.weight": head.weight.shape for name, head in heads(network).items()}
 
 
 def read_state_dict(path: Path) -> dict[str, Tensor]:
@@ -82,19 +80,19 @@ def read_state_dict(path: Path) -> dict[str, Tensor]:
 
 
 def _reason(error: Exception) -> str:
-    """Say why torch cannot read a file, without its advice to trust it."""
+    """Return why torch cannot read a file, without its advice to trust it."""
     if re.search(OBJECTS, str(error)):
         return "it holds more than tensors; save its state_dict() instead"
     return "it is no file of torch.save, or a damaged one" if isinstance(error, UnpicklingError) else reason_of(error)
 
 
 def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> None:
-    """Load a state dict whose keys and shapes must all fit.
+    """Load a state dict; all of its keys and shapes must fit.
 
     Args:
         network: The network.
         state: Tensors by name.
-        source: Where the state comes from, for the message.
+        source: Name of the file, for the message.
 
     Raises:
         UserError: Keys are missing or unexpected, or a shape differs; the first ones are listed.
@@ -104,6 +102,7 @@ def load_state(network: nn.Module, state: dict[str, Tensor], source: str) -> Non
     if differing:
         listed = _enumerate([f"{n} {tuple(state[n].shape)} for {tuple(shapes[n])}" for n in differing])
         raise UserError(f"weights: shapes in {source!r} do not fit: {listed}")
+
     keys = network.load_state_dict(state, strict=False)
     if keys.missing_keys or keys.unexpected_keys:
         parts = [("missing", keys.missing_keys), ("unexpected", keys.unexpected_keys)]
@@ -119,31 +118,31 @@ def _enumerate(names: Sequence[str]) -> str:
 
 
 def linear_heads(network: nn.Module) -> dict[str, nn.Linear]:
-    """Give the linear classifiers of a network by module path.
+    """Return the linear classifiers of a network by module path.
 
     Args:
         network: A classifier of timm (which names its own) or another (the last linear layer).
 
     Returns:
-        One, two for networks that average two classifiers, none for networks that come without.
+        One, two for networks that average two classifiers, none for networks without a classifier.
     """
     return _pick_heads(network, nn.Linear)
 
 
 def heads(network: nn.Module) -> dict[str, nn.Linear] | dict[str, nn.Conv2d]:
-    """Give the linear classifiers of a network by module path, or the convolution that classifies in their place."""
+    """Return the linear classifiers of a network by module path, or the convolution that classifies instead."""
     return linear_heads(network) or _pick_heads(network, nn.Conv2d)
 
 
 def _pick_heads(network: nn.Module, kind: type[Head]) -> dict[str, Head]:
-    """Give the layers of a kind that timm names as the classifier; in other networks the last one of the kind."""
+    """Return the layers of a type that timm names as the classifier; in other networks the last one of the type."""
     layers = {name: module for name, module in network.named_modules() if isinstance(module, kind)}
     names = getattr(network, "default_cfg", {}).get("classifier", list(layers)[-1:])
     return {name: layers[name] for name in ([names] if isinstance(names, str) else names) if name in layers}
 
 
 def weights_digest(network: nn.Module) -> str:
-    """Digest every parameter and buffer of a network, by name.
+    """Return a digest of every parameter and buffer of a network, by name.
 
     Args:
         network: The network, on any device and in any memory format.

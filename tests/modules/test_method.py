@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from headstart.modules.method import Start, draw_head, linear_logits
+from headstart.modules.method import Start, linear_logits, sample_head
 from headstart.modules.methods.gradient_descent import GradientDescent
 
 
@@ -29,7 +29,7 @@ def test_linear_logits_as_in_a_loop(orderings: int, samples: int, width: int, cl
 
 @pytest.mark.parametrize("features", [1, 16, 1280])
 def test_head_is_drawn_as_in_torch(features: int) -> None:
-    weight, bias = draw_head(features, 500, seed=0, ordering=0)
+    weight, bias = sample_head(features, 500, seed=0, ordering=0)
     assert weight.shape == (features, 500)
     assert bias.shape == (500,)
     bound = features**-0.5
@@ -41,12 +41,12 @@ def test_head_is_drawn_as_in_torch(features: int) -> None:
 
 def test_head_is_drawn_by_seed_and_ordering_alone() -> None:
     torch.manual_seed(5)
-    first = draw_head(8, 3, seed=1, ordering=0)
+    first = sample_head(8, 3, seed=1, ordering=0)
     torch.manual_seed(6)
-    again = draw_head(8, 3, seed=1, ordering=0)
+    again = sample_head(8, 3, seed=1, ordering=0)
     assert torch.equal(first[0], again[0])
     assert torch.equal(first[1], again[1])
-    for other in (draw_head(8, 3, seed=2, ordering=0), draw_head(8, 3, seed=1, ordering=1)):
+    for other in (sample_head(8, 3, seed=2, ordering=0), sample_head(8, 3, seed=1, ordering=1)):
         assert not torch.equal(first[0], other[0])
 
 

@@ -206,8 +206,8 @@ class Closed(modules.NearestClassMean):
 class Circular(modules.NearestClassMean):
     def begin(self, start: Start) -> None:
         super().begin(start)
-        self.own = self.place
-        self.steps = [self.place]
+        self.own = self.represent
+        self.steps = [self.represent]
 
 
 class HookedWeight(modules.GradientDescent):

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.optim import SGD, Adam, Optimizer
 
-from headstart.modules.method import Start, draw_head
+from headstart.modules.method import Start, sample_head
 from headstart.modules.methods.gradient_descent import GradientDescent
 from headstart.tests.material.streams import begin, draw_samples, feed
 
@@ -28,7 +28,7 @@ def train_linear(
 ) -> nn.Linear:
     """Train a plain linear layer on one ordering."""
     layer = nn.Linear(inputs.shape[1], classes)
-    weight, bias = draw_head(inputs.shape[1], classes, seed=0, ordering=ordering)
+    weight, bias = sample_head(inputs.shape[1], classes, seed=0, ordering=ordering)
     with torch.no_grad():
         layer.weight.copy_(weight.T)
         layer.bias.copy_(bias)
@@ -68,7 +68,7 @@ def test_every_ordering_starts_from_a_head_of_its_own() -> None:
     method = begin(GradientDescent(), start)
     assert isinstance(method, GradientDescent)
     for place, number in enumerate(start.numbers):
-        head, bias = draw_head(4, 2, seed=0, ordering=number)
+        head, bias = sample_head(4, 2, seed=0, ordering=number)
         assert torch.equal(method.weight[place], head)
         assert torch.equal(method.bias[place], bias)
 
@@ -83,7 +83,7 @@ def test_trainable_backbone_is_fine_tuned_as_in_a_plain_loop(batch: int) -> None
     method.build_optimizers()
 
     plain = deepcopy(backbone)
-    head, bias = (nn.Parameter(value) for value in draw_head(6, 2, seed=0, ordering=0))
+    head, bias = (nn.Parameter(value) for value in sample_head(6, 2, seed=0, ordering=0))
     optimizer = Adam([head, bias, *plain.parameters()], lr=1e-2)
     for part, part_labels in zip(inputs.split(batch, 1), labels.split(batch, 1), strict=True):
         method.adapt(part, part_labels)

@@ -228,9 +228,9 @@ def test_any_device_without_waiting_for_it(name: str, inputs: str) -> None:
 
 
 def test_logistic_regression_looks_at_the_device_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(logistic_regression, "CONJUGATE_STEPS", 2 * logistic_regression.LOOK_EVERY)
-    monkeypatch.setattr(logistic_regression, "HALVINGS", 2 * logistic_regression.LOOK_EVERY)
-    steps = logistic_regression.LOOK_EVERY
+    monkeypatch.setattr(logistic_regression, "CONJUGATE_STEPS", 2 * logistic_regression.CHECK_EVERY)
+    monkeypatch.setattr(logistic_regression, "HALVINGS", 2 * logistic_regression.CHECK_EVERY)
+    steps = logistic_regression.CHECK_EVERY
     waited = waits_for_the_gpu(lambda: modules.LogisticRegression(newton_steps=steps), "features")
     fits = -(-SAMPLES // BATCH)
     assert len(waited) <= fits * (1 + steps * (2 + 2))

@@ -42,7 +42,7 @@ def test_predicts_as_scikit_learn(samples: int, features: int, batch: int) -> No
 
 @pytest.mark.parametrize("kept", [0, 4 * 3 * 30 * 10, 2**28], ids=["none", "of one chunk", "all"])
 def test_products_that_are_kept_change_nothing(kept: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel_ridge, "KEPT", kept)
+    monkeypatch.setattr(kernel_ridge, "LARGEST_CACHE", kept)
     inputs, labels = draw_samples(orderings=3, samples=30, features=7)
     chunks = torch.rand(20, 7).split(10)
     method, without = begin(KernelRidge(), make_start(inputs)), replace(make_start(inputs), samples=None)
@@ -53,4 +53,4 @@ def test_products_that_are_kept_change_nothing(kept: int, monkeypatch: pytest.Mo
         for chunk in chunks:
             torch.testing.assert_close(method(chunk), other(chunk))
     assert isinstance(method, KernelRidge)
-    assert sum(4 * each.numel() for each in method.kept.values()) == min(kept, 2 * 4 * 90 * 10)
+    assert sum(4 * each.numel() for each in method.cached.values()) == min(kept, 2 * 4 * 90 * 10)

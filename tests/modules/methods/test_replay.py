@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from headstart.modules.method import draw_head
+from headstart.modules.method import sample_head
 from headstart.modules.methods.replay import Replay
 from headstart.tests.material.streams import (
     WIDTH,
@@ -35,7 +35,7 @@ def test_steps_take_the_batch_and_all_of_a_small_memory() -> None:
     method = Replay(lambda p: torch.optim.SGD(p, lr=0.1), replay_size=100, steps=2)
     feed(method, inputs, labels, batch=2)
     for ordering in range(2):
-        head, bias = (x.requires_grad_() for x in draw_head(5, 2, seed=0, ordering=ordering))
+        head, bias = (x.requires_grad_() for x in sample_head(5, 2, seed=0, ordering=ordering))
         optimizer = torch.optim.SGD([head, bias], lr=0.1)
         for seen in (2, 2, 4, 4, 6, 6):
             optimizer.zero_grad()
@@ -69,7 +69,7 @@ def test_a_trained_backbone_sees_the_memory_anew() -> None:
         adapt(method, batch)
     assert method.memory.matrix.dtype == torch.uint8
 
-    head, bias = (x.requires_grad_() for x in draw_head(WIDTH, 2, seed=0, ordering=0))
+    head, bias = (x.requires_grad_() for x in sample_head(WIDTH, 2, seed=0, ordering=0))
     optimizer = torch.optim.SGD([head, bias, *backbone.parameters()], lr=0.1)
     for seen in (2, 2, 4, 4, 6, 6):
         optimizer.zero_grad()

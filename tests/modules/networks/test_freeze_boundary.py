@@ -144,7 +144,7 @@ def test_a_network_that_works_in_place_on_its_input_can_be_cut() -> None:
 
 def test_integers_cannot_cross() -> None:
     with pytest.raises(
-        UserError, match=r"^trainable_from: .*before 'second' is torch.int64, where floating-point activations"
+        UserError, match=r"^trainable_from: .*before 'second' are torch.int64, where floating-point activations"
     ):
         cut(Backbone(Odd(), 4, None, Preprocessing(resize=16, crop=16)), "second")
 
