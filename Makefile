@@ -51,9 +51,9 @@ format: $(READY)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-## Measure speed: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
+## Measure speed, or the coverage of intervals: `make bench NAME=orderings`, the names are in docs/benchmarks.md.
 bench: $(READY)
-	$(BIN)/python -m headstart.benchmarks.$(NAME) $(ARGS)
+	$(BIN)/python -m headstart.benchmarks.$(if $(wildcard benchmarks/speed/$(NAME).py),speed,coverage).$(NAME) $(ARGS)
 
 ## Remove the environment and what is built.
 clean:

@@ -1,1 +1,1 @@
-"""Speed and memory, measured side by side by hand: `python -m headstart.benchmarks.orderings` and its neighbours."""
+"""Measurements by hand: speed in `headstart.benchmarks.speed.orderings` and its neighbours, coverage of intervals."""

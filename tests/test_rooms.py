@@ -15,8 +15,8 @@ ROOT = Path(__file__).parent.parent
 ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
 LARGEST_SHARE = 0.25
 MOST_FILES = 20
-# Catalogues: one file for each method, metric or source of photos.
-CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos", "benchmarks")
+# Catalogues: one file for each method, metric, source of photos or benchmark.
+CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos", "benchmarks/speed")
 
 
 def read_table() -> dict[str, set[str]]:

@@ -95,7 +95,7 @@ def rank_intervals(means: Values, apart: NDArray[np.bool_]) -> NDArray[np.int64]
 
     A method's rank is at least one more than the number of better methods, and at most the number of methods less the
     worse ones. A bootstrap of ranks is too sure about the order of close methods
-    (`benchmarks/resolution_coverage.py`).
+    (`benchmarks/coverage/resolution_coverage.py`).
 
     Source: Magne Mogstad, Joseph P. Romano, Azeem M. Shaikh and Daniel Wilhelm, "Inference for Ranks with Applications
     to Mobility across Neighbourhoods and Academic Achievement across Countries", Review of Economic Studies, 2024,

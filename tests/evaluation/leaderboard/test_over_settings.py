@@ -252,7 +252,7 @@ def test_variants_of_one_class_are_remarked_upon(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_intervals_over_settings_hold_as_often_as_stated() -> None:
     require_checkout()
-    from headstart.benchmarks.over_settings_coverage import over_data_sets, over_orderings
+    from headstart.benchmarks.coverage.over_settings_coverage import over_data_sets, over_orderings
 
     # Those of another estimate than the one given hold too rarely, or nearly always.
     middle, improvement = over_orderings((20, 20, 40), leaderboards=60)

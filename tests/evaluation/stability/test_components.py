@@ -50,7 +50,7 @@ def test_the_target_moves_most_with_an_interval_by_the_jackknife() -> None:
 def test_intervals_and_ties_hold_in_most_tables() -> None:
     """They are to hold in 95 of 100; 28 or fewer of 40 tables have a probability of less than 1 in 10⁶ then."""
     require_checkout()
-    from headstart.benchmarks.target_intervals import count_held
+    from headstart.benchmarks.coverage.target_intervals import count_held
 
     assert min(count_held(np.random.default_rng(1), 9, 40)) > 28
 

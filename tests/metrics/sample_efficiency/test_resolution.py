@@ -131,7 +131,7 @@ def test_orderings_needed_of_what_does_not_differ() -> None:
 
 def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
     require_checkout()
-    from headstart.benchmarks.resolution_coverage import FIELDS, rank_coverage
+    from headstart.benchmarks.coverage.resolution_coverage import FIELDS, rank_coverage
 
     found = rank_coverage(FIELDS["equal"], 12, leaderboards=200)
     assert found["false finds"] <= 0.1
@@ -143,7 +143,7 @@ def test_false_finds_are_as_rare_as_stated_and_ranks_held() -> None:
 @pytest.mark.slow
 def test_power_is_attained_and_intervals_hold() -> None:
     require_checkout()
-    from headstart.benchmarks.resolution_coverage import OTHERS, attained_power, interval_coverage
+    from headstart.benchmarks.coverage.resolution_coverage import OTHERS, attained_power, interval_coverage
 
     for others in OTHERS:
         _, power = attained_power((20, 25, *others), observed=500, pilots=5, experiments=200)

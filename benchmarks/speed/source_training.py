@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import statistics
 import time
 from typing import Any
 
@@ -12,6 +11,7 @@ from lightning.pytorch import Trainer
 from torch import Tensor, nn
 from torch.nn import functional
 
+from headstart.benchmarks.speed.frame import print_times, time_in_turn
 from headstart.cli.training_cli import DEFAULTS
 from headstart.datamodules.photo_batches import EpochBatches, load_batches
 from headstart.modules.augmentation import MirrorHalf, PermuteChannels, Shift
@@ -31,22 +31,19 @@ def build() -> nn.Module:
 
 
 def augmentation() -> nn.Sequential:
-    """Give what the recipe augments by."""
+    """Return the augmentation of the recipe."""
     return nn.Sequential(Shift(), MirrorHalf(), PermuteChannels())
 
 
 def bare(network: nn.Module, photos: Tensor, labels: Tensor) -> None:
     """Train one epoch in a loop as one would write it down."""
     optimizer = torch.optim.AdamW(network.parameters(), lr=RATE, weight_decay=0.05)
-    batches, normalize, augment = (
-        EpochBatches(len(labels), BATCH, SEED),
-        Normalization(EMBEDDED_PREPROCESSING),
-        augmentation(),
-    )
+    batches = EpochBatches(len(labels), BATCH, SEED)
+    prepare = nn.Sequential(augmentation(), Normalization(EMBEDDED_PREPROCESSING))
     schedule = torch.optim.lr_scheduler.OneCycleLR(optimizer, RATE, len(batches), pct_start=0.2)
-    for places in batches:
-        images = normalize(augment(photos[places])).contiguous(memory_format=torch.channels_last)
-        loss = functional.cross_entropy(network(images), labels[places], label_smoothing=0.05)
+    for indices in batches:
+        images = prepare(photos[indices]).contiguous(memory_format=torch.channels_last)
+        loss = functional.cross_entropy(network(images), labels[indices], label_smoothing=0.05)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -61,31 +58,20 @@ def ours(network: nn.Module, photos: Tensor, labels: Tensor) -> None:
     Trainer(**options).fit(model, load_batches(photos, labels, EpochBatches(len(labels), BATCH, SEED)))
 
 
-def benchmark(photos: int = 3000, repeats: int = 3) -> None:
-    """Print the processor time of one epoch, in turn, and the ratio of the medians.
+def main(photos: int = 3000, repeats: int = 3) -> None:
+    """Print the processor time of one epoch, network included, in turn, and the ratio of the medians.
 
     Args:
-        photos: Photos of an epoch, of noise: what is in them costs nothing.
+        photos: Photos of an epoch, of noise.
         repeats: How often each is measured.
     """
     generator = torch.Generator().manual_seed(SEED)
     pixels = torch.randint(256, (photos, 3, SIDE, SIDE), generator=generator, dtype=torch.uint8)
     labels = torch.arange(photos) % CLASSES
-    seconds: dict[str, list[float]] = {"bare loop": [], "train.py": []}
     bare(build(), pixels[: 4 * BATCH], labels[: 4 * BATCH])
-    for _ in range(repeats):
-        for name, train in (("bare loop", bare), ("train.py", ours)):
-            network = build()
-            # Of the processor: other work on the machine has no part in it.
-            began = time.process_time()
-            train(network, pixels, labels)
-            seconds[name].append(time.process_time() - began)
-    medians = {name: statistics.median(each) for name, each in seconds.items()}
-    for name, each in seconds.items():
-        listed = ", ".join(f"{one:.2f}" for one in each)
-        print(f"{name}: {medians[name]:.2f} s of the processor for {photos} photos ({listed})")
-    print(f"ratio {medians['train.py'] / medians['bare loop']:.3f}")
+    loops = {"a bare loop": lambda: bare(build(), pixels, labels), "train.py": lambda: ours(build(), pixels, labels)}
+    print_times(time_in_turn(loops, repeats, clock=time.process_time), "a bare loop")
 
 
 if __name__ == "__main__":
-    jsonargparse.auto_cli(benchmark, as_positional=False)
+    jsonargparse.auto_cli(main, as_positional=False)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import statistics
-import tempfile
 import time
-from collections.abc import Callable
 from copy import deepcopy
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import jsonargparse
 import torch
@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, Dataset
 
-from headstart.benchmarks.command import run, timed
+from headstart.benchmarks.speed.frame import run, temporary_folder, timed
 from headstart.cli.comparison import ComparisonCLI
 from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.datamodules.photos.cats_and_dogs import CatsAndDogs
@@ -33,6 +33,7 @@ from headstart.modules.method import sample_head
 from headstart.modules.networks.backbone import Backbone, BackboneSpec, build_backbone
 
 SEED, BATCH, LIMIT, VALIDATED = 0, 4, 400, 1000
+QUIET = ("--results.recompute=true", "--results.overwrite=true", "--trainer.enable_progress_bar=false")
 STEPS, LARGE_BATCH, REPEATS = 64, 16, 3
 THRESHOLD, CONSECUTIVE, RATE, PROBED = 0.8, 10, 1e-4, 32
 METHOD = (
@@ -42,29 +43,29 @@ METHOD = (
 
 
 class Decoded(Dataset[tuple[Tensor, int]]):
-    """Photos that are decoded whenever they are asked for.
+    """Photos that are decoded on every access.
 
     Args:
         photos: The photos.
-        backbone: Says how they are prepared.
+        backbone: The network whose preprocessing they get.
     """
 
     def __init__(self, photos: Photos, backbone: Backbone) -> None:
         self.photos, self.preprocessing = photos, backbone.preprocessing
 
     def __len__(self) -> int:
-        """Give their number."""
+        """Return the number of photos."""
         return len(self.photos)
 
-    def __getitem__(self, place: int) -> tuple[Tensor, int]:
-        """Give one, normalised, and its label."""
-        pixels = self.preprocessing.prepare(self.photos.read(place)).float() / 255
+    def __getitem__(self, index: int) -> tuple[Tensor, int]:
+        """Return a photo, normalised, and its label."""
+        pixels = self.preprocessing.prepare(self.photos.read(index)).float() / 255
         mean, std = (torch.tensor(each)[:, None, None] for each in (self.preprocessing.mean, self.preprocessing.std))
-        return (pixels - mean) / std, int(self.photos.labels[place])
+        return (pixels - mean) / std, int(self.photos.labels[index])
 
 
 def plain(train: Photos, validation: Photos, backbone: Backbone, boundary: str, probed: int) -> int:
-    """Fine-tune in a plain loop; give the samples to criterion."""
+    """Fine-tune in a plain loop; return the samples to criterion."""
     network = deepcopy(backbone.network).to(memory_format=torch.contiguous_format).eval()
     head = nn.Linear(backbone.width, 2)
     weight, bias = sample_head(backbone.width, 2, SEED, ordering=0)
@@ -74,7 +75,7 @@ def plain(train: Photos, validation: Photos, backbone: Backbone, boundary: str, 
     probe = torch.optim.Adam(head.parameters(), lr=1e-3)
     order, samples, streak = sample_ordering(len(train), 0, SEED), Decoded(train, backbone), 0
     for seen in range(0, LIMIT, BATCH):
-        images, labels = zip(*(samples[int(place)] for place in order[seen : seen + BATCH]), strict=True)
+        images, labels = zip(*(samples[int(index)] for index in order[seen : seen + BATCH]), strict=True)
         optimizer = probe if seen < probed else both
         optimizer.zero_grad()
         functional.cross_entropy(head(network(torch.stack(images))), torch.tensor(labels)).backward()
@@ -124,8 +125,7 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
         f"--model.methods={{probed: {METHOD}}}",
         f"--criterion={{threshold: {THRESHOLD}, consecutive: {CONSECUTIVE}, evaluation: lazy}}",
     ]
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         seconds = {}
         for again in ("from an empty cache", "activations there"):
             given = [*options, f"--trainer.default_root_dir={folder / again / 'run'}"]
@@ -133,24 +133,19 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
             seconds[again] = run("train.py", *given, cache=folder / "cache", **own).seconds
             document = json.loads((folder / again / "run" / "results.json").read_text())
         print({again: f"{each:.1f} s" for again, each in seconds.items()}, flush=True)
-        found = {name: scores["samples_to_criterion"][0] for name, scores in document["methods"].items()}
-        made = {name: scores["evaluations"][0] for name, scores in document["methods"].items()}
     source = CatsAndDogs(str(root))
     train, validation = source.train(), source.validation()
     validation = validation.subset(sample_validation(validation.labels, VALIDATED, SEED))
     backbone = build_backbone(BackboneSpec("mobilenet_v2", str(weights)).network(SEED))
-    loops: dict[str, Callable[[], int]] = {
-        name: lambda probed=probed: plain(train, validation, backbone, boundary, probed)  # type: ignore[misc]
-        for name, probed in (("baseline", 0), ("probed", PROBED))
-    }
+
     whole = 0.0
-    for name, loop in loops.items():
-        taken, samples = timed(loop)
+    for name, probed in (("baseline", 0), ("probed", PROBED)):
+        taken, samples = timed(partial(plain, train, validation, backbone, boundary, probed))
         whole += taken
-        evaluations = samples // BATCH
+        scores = document["methods"][name]
         print(
-            f"{name}: plain loop {samples} samples to criterion, {taken:.1f} s, {evaluations} evaluations; "
-            f"train.py {found[name]} samples, {made[name]} evaluations",
+            f"{name}: plain loop {samples} samples to criterion, {taken:.1f} s, {samples // BATCH} evaluations; "
+            f"train.py {scores['samples_to_criterion'][0]} samples, {scores['evaluations'][0]} evaluations",
             flush=True,
         )
     for again, each in seconds.items():
@@ -158,7 +153,7 @@ def tail_against_plain_loop(root: Path, weights: Path, boundary: str, precision:
 
 
 class Stopwatch(Callback):
-    """Takes the seconds of training, evaluations included, of all orderings together."""
+    """Measures the seconds of training, evaluations included, of all orderings together."""
 
     seconds = 0.0
 
@@ -180,20 +175,15 @@ def step_against_bare_loop(root: Path, weights: Path, boundary: str, folder: Pat
         "--data.validation_size=10",
         "--model.methods={}",
         f"--criterion={{consecutive: 1, threshold: 1.0, evaluate_every: {STEPS}}}",
-        "--results.recompute=true",
-        "--results.overwrite=true",
-        "--trainer.enable_progress_bar=false",
         f"--trainer.default_root_dir={folder / 'steps'}",
         f"--data.cache_dir={folder / 'cache'}",
     ]
     ratios = []
     for _ in range(REPEATS):
-        cli, watch = ComparisonCLI(options), Stopwatch()
-        cli.trainer.callbacks.append(watch)  # type: ignore[attr-defined]
-        cli.run()
-        bare, _ = timed(lambda stream=cli.datamodule: _train_bare(stream))  # type: ignore[misc]
-        ratios.append(bare / watch.seconds)
-        print(f"{STEPS} steps of {LARGE_BATCH}: train.py {watch.seconds:.2f} s, bare loop {bare:.2f} s", flush=True)
+        stream, seconds, _ = _train(options)
+        bare, _ = timed(partial(_train_bare, stream))
+        ratios.append(bare / seconds)
+        print(f"{STEPS} steps of {LARGE_BATCH}: train.py {seconds:.2f} s, bare loop {bare:.2f} s", flush=True)
     print(f"samples a second of the bare loop's: {statistics.median(ratios):.0%}")
 
 
@@ -205,20 +195,22 @@ def costs_of_methods(folder: Path) -> None:
             "--config=configs/local/fine_tuning/cats_and_dogs.yaml",
             f"--model.baseline={method if isinstance(method, str) else json.dumps(method)}",
             "--data.orderings=3",
-            "--results.recompute=true",
-            "--results.overwrite=true",
-            "--trainer.enable_progress_bar=false",
             "--trainer.logger=false",
             f"--trainer.default_root_dir={folder / name}",
         ]
-        cli, watch = ComparisonCLI(options), Stopwatch()
-        cli.trainer.callbacks.append(watch)  # type: ignore[attr-defined]
-        scores = cli.run()["methods"]["baseline"]
+        _, seconds, document = _train(options)
+        scores = document["methods"]["baseline"]
         samples, made = sum(scores["samples_to_criterion"]), sum(scores["evaluations"])
-        print(
-            f"{name}: {watch.seconds / 3:.1f} s an ordering; {samples / 3:.0f} samples, {made / 3:.0f} evaluations",
-            flush=True,
-        )
+        figures = f"{seconds / 3:.1f} s an ordering; {samples / 3:.0f} samples, {made / 3:.0f} evaluations"
+        print(f"{name}: {figures}", flush=True)
+
+
+def _train(options: list[str]) -> tuple[SampleStream, float, dict[str, Any]]:
+    """Run `train.py` in this process, and return its data, the seconds of training and its results."""
+    cli, watch = ComparisonCLI([*options, *QUIET]), Stopwatch()
+    cli.trainer.callbacks.append(watch)  # type: ignore[attr-defined]
+    document = cli.run()
+    return cli.datamodule, watch.seconds, document
 
 
 def _train_bare(stream: SampleStream) -> None:
@@ -239,7 +231,7 @@ def main(
     boundary: str = "features.14",
     precision: str = "auto",
 ) -> None:
-    """Time both.
+    """Time both ways.
 
     Args:
         root: Photos of cats and dogs.
@@ -247,9 +239,9 @@ def main(
         boundary: The first stage that is trained.
         precision: Arithmetic of the frozen stages and of evaluations.
     """
-    with tempfile.TemporaryDirectory() as name:
-        step_against_bare_loop(root.resolve(), weights.resolve(), boundary, Path(name))
-        costs_of_methods(Path(name))
+    with temporary_folder() as folder:
+        step_against_bare_loop(root.resolve(), weights.resolve(), boundary, folder)
+        costs_of_methods(folder)
     tail_against_plain_loop(root.resolve(), weights.resolve(), boundary, precision)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import multiprocessing
 import statistics
-import time
 from pathlib import Path
 
 import jsonargparse
 import torch
 
+from headstart.benchmarks.speed.frame import timed
 from headstart.datamodules import CatsAndDogs
 from headstart.datamodules.row_computation import ComputedRows, FrozenNetwork, best_precision, load
 from headstart.datamodules.row_policy import Policy, Precision, Resources, pass_size
@@ -47,10 +47,9 @@ def main(
     for _ in range(REPEATS):
         pictures = torch.randint(0, 256, (size, 3, 224, 224), dtype=torch.uint8, device=device)
         bare.append(_bare(frozen, precision, pictures, count))
-        start = time.perf_counter()
         rows = ComputedRows(train, chosen, Preprocessing(), policy, resources, frozen)
-        done = sum(len(chunk) for chunk in rows)
-        whole.append(done / (time.perf_counter() - start))
+        seconds, done = timed(lambda: sum(len(chunk) for chunk in rows))  # noqa: B023
+        whole.append(done / seconds)
     one, other = statistics.median(bare), statistics.median(whole)
     print(
         f"{device.type}, {precision}: network alone {one:.0f}/s, from JPEG files {other:.0f}/s, share {other / one:.0%}"
@@ -67,10 +66,8 @@ def _bare(frozen: FrozenNetwork, precision: Precision, pictures: torch.Tensor, c
     with torch.autocast(frozen.device.type, torch.bfloat16, enabled=precision == "bfloat16"):
         frozen.network(pictures).cpu()
         passes = max(1, count // len(pictures))
-        start = time.perf_counter()
-        for _ in range(passes):
-            frozen.network(pictures).cpu()
-        return passes * len(pictures) / (time.perf_counter() - start)
+        seconds, _ = timed(lambda: [frozen.network(pictures).cpu() for _ in range(passes)])
+        return passes * len(pictures) / seconds
 
 
 if __name__ == "__main__":

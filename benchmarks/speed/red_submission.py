@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import statistics
-import tempfile
 import time
 import tracemalloc
 from pathlib import Path
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from headstart.benchmarks.command import run
+from headstart.benchmarks.speed.frame import run, temporary_folder
 from headstart.metrics.similarity.centred_catalog import CentredCatalog
 from headstart.metrics.similarity.stimulus_subset_search import SearchState, worst_stimulus_subset
 
@@ -25,8 +24,7 @@ SECONDS, INTERVAL = 120.0, 30.0
 
 def main() -> None:
     """Fill the store once, time validation and scoring from the command line, and print medians."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         _write_arena(folder)
         documents = [f"--registry={folder / 'registry.json'}", f"--catalog={folder / 'catalog.jsonl'}"]
         submission = str(folder / "submission.json")

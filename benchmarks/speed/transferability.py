@@ -11,29 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.mixture import GaussianMixture
 
-from headstart.benchmarks.command import overlapping_classes, timed
+from headstart.benchmarks.speed.frame import overlapping_classes, time_in_turn, timed
 from headstart.evaluation.sources.metric_names import DEFAULT_METRICS
 from headstart.metrics.transferability.catalogue import METRICS
-from headstart.metrics.transferability.etran import etran_terms
 from headstart.metrics.transferability.feature_statistics import FeatureStatistics
 from headstart.metrics.transferability.gaussian_mixture import fit_mixture, k_means
 from headstart.metrics.transferability.gbc import VARIANCE_FLOOR, Covariance, gbc
-from headstart.metrics.transferability.h_score import h_score
 from headstart.metrics.transferability.inputs import Inputs
-from headstart.metrics.transferability.knn import knn_accuracy
-from headstart.metrics.transferability.leep import leep
 from headstart.metrics.transferability.left_out import divide
-from headstart.metrics.transferability.linear_probe import linear_probe_accuracy
-from headstart.metrics.transferability.log_me import log_me
 from headstart.metrics.transferability.n_leep import n_leep
-from headstart.metrics.transferability.ncti import ncti_terms
-from headstart.metrics.transferability.pactran import pactran
-from headstart.metrics.transferability.parc import parc
-from headstart.metrics.transferability.sfda import sfda
-from headstart.metrics.transferability.trans_rate import trans_rate
 
 REPEATS = 3
 LOOP_CLASSES = 50
+QUICK_METRICS = [name for name in DEFAULT_METRICS if name != "n_leep"]
+SHARED = ("h_score", "h_score_shrunk", "log_me", "trans_rate", "gbc")
 
 
 def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe: bool = False) -> None:
@@ -46,54 +37,41 @@ def main(samples: int = 10_000, features: int = 2048, classes: int = 100, probe:
         probe: Whether the linear probe and PACTran are timed, too, which take minutes.
     """
     x, labels = _features(samples, features, classes)
+    probabilities = np.exp(x[:, :1000] - x[:, :1000].max(1)[:, None])
+    probabilities /= probabilities.sum(1)[:, None]
     centred = x - x.mean(0)
     gram = centred.T @ centred
-    metrics: dict[str, Callable[[], object]] = {
+
+    def score(*names: str) -> list[float]:
+        inputs = Inputs(x, labels, probabilities)
+        return [METRICS[name].compute(inputs) for name in names]
+
+    functions: dict[str, Callable[[], object]] = {
         "Gram product": lambda: centred.T @ centred,
         "eigendecomposition": partial(np.linalg.eigh, gram),
         "product of all pairs of samples": lambda: centred @ centred.T,
-        "H-score": partial(h_score, x, labels),
-        "H-score with shrinkage": partial(h_score, x, labels, shrinkage=True),
-        "LogME": partial(log_me, x, labels),
-        "TransRate": partial(trans_rate, x, labels),
-        "GBC": partial(gbc, x, labels),
-        "SFDA": partial(sfda, x, labels),
-        "ETran": partial(etran_terms, x, labels),
-        "NCTI": partial(ncti_terms, x, labels),
-        "kNN": partial(knn_accuracy, x, labels),
-        "PARC": partial(parc, x, labels),
-        "all five on shared statistics": lambda: _all(FeatureStatistics(x, labels)),
+        **{METRICS[name].title: partial(score, name) for name in (*QUICK_METRICS, "etran", "ncti")},
+        "all five on shared statistics": partial(score, *SHARED),
     }
-    # In turn, so that what else the machine does falls on all alike, and the least disturbed of each is taken.
-    rounds = [{name: timed(metric)[0] for name, metric in metrics.items()} for _ in range(REPEATS)]
-    best = {name: min(seconds[name] for seconds in rounds) for name in metrics}
+    best = time_in_turn(functions, REPEATS, min)
     floor = best["Gram product"] + best["eigendecomposition"]
     print(f"{samples} x {features}, {classes} classes, float64, least of {REPEATS}")
     for name, seconds in best.items():
         print(f"{name}: {seconds:.2f} s, {seconds / floor:.2f} of Gram product and eigendecomposition")
-    probabilities = np.exp(x[:, :1000] - x[:, :1000].max(1)[:, None])
-    probabilities /= probabilities.sum(1)[:, None]
-    print(f"LEEP with {probabilities.shape[1]} source classes: {_least(lambda: leep(probabilities, labels)):.2f} s")
+
     _against_pairs()
     _against_mixture()
     _left_out(x, labels, probabilities)
-    if probe:
-        print(f"linear probe, 5 folds: {timed(lambda: linear_probe_accuracy(x, labels))[0]:.1f} s")
-        print(f"PACTran: {timed(lambda: pactran(x, labels))[0]:.1f} s")
-
-
-def _all(shared: FeatureStatistics) -> None:
-    for metric in (h_score, log_me, trans_rate, gbc):
-        metric(shared)
-    h_score(shared, shrinkage=True)
+    for name in ("linear_probe", "pactran") if probe else ():
+        print(f"{METRICS[name].title}: {timed(partial(score, name))[0]:.1f} s")
 
 
 def _left_out(x: NDArray[np.float64], labels: NDArray[np.int64], probabilities: NDArray[np.float64]) -> None:
-    """Time all default metrics without a part of the samples, from what is known of all, and from the rows alone.
+    """Time all default metrics without a part of the samples, from the statistics of all, and from the rows alone.
 
-    The mixture of N-LEEP is left out, which alone takes as long from the rows as in the whole.
+    N-LEEP is left out: its mixture takes as long from the remaining rows as from all.
     """
-    metrics = [METRICS[name] for name in DEFAULT_METRICS if name != "n_leep"]
+    metrics = [METRICS[name] for name in QUICK_METRICS]
     kept = divide(labels, 10, 0) != 0
     whole = Inputs(x, labels, probabilities)
     scorers = [metric.scorer(whole) for metric in metrics]
@@ -110,9 +88,8 @@ def _left_out(x: NDArray[np.float64], labels: NDArray[np.int64], probabilities: 
         return [timed(partial(metric.compute, rest))[0] for metric in metrics]
 
     mine, theirs = (np.min([way() for _ in range(REPEATS)], axis=0) for way in (ours, plain))
-    print(
-        f"without a part: {mine.sum():.2f} s, from the rows {theirs.sum():.2f} s, ratio {theirs.sum() / mine.sum():.2f}"
-    )
+    one, other = mine.sum(), theirs.sum()
+    print(f"without a part: {one:.2f} s, from the rows {other:.2f} s, ratio {other / one:.2f}")
     for metric, one, other in zip(metrics, mine, theirs, strict=True):
         print(f"  {metric.title}: {one:.3f} s, from the rows {other:.3f} s")
 
@@ -128,7 +105,7 @@ def _against_pairs() -> None:
 
 
 def _pair_loop(x: NDArray[np.float64], labels: NDArray[np.int64], covariance: str) -> float:
-    """Give the seconds of a loop over all ordered pairs, extrapolated from the first classes to all."""
+    """Return the seconds of a loop over all ordered pairs, extrapolated from the first classes to all."""
     groups = [x[labels == label] for label in np.unique(labels)]
     means, variances = [g.mean(0) for g in groups], [np.maximum(g.var(0), VARIANCE_FLOOR) for g in groups]
     if covariance == "spherical":
@@ -180,7 +157,7 @@ def _features(
 
 
 def _least(function: Callable[[], object]) -> float:
-    """Give the least seconds of some calls."""
+    """Return the least seconds of some calls."""
     return min(timed(function)[0] for _ in range(REPEATS))
 
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import yaml
 
-from headstart.benchmarks.command import EMBEDDED, ROOT, run
+from headstart.benchmarks.speed.frame import EMBEDDED, ROOT, run, temporary_folder
 
 FURTHER = ("recursive_least_squares", "semantic_class_mean")
 OPTIONS = [*EMBEDDED, "--data.orderings=100"]
@@ -18,8 +15,7 @@ def main() -> None:
     model = yaml.safe_load((ROOT / "configs" / "model" / "all_methods.yaml").read_text())
     stored = {name: method for name, method in model["methods"].items() if name not in FURTHER}
     further = {name: model["methods"][name] for name in FURTHER}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
 
         def seconds(ledger: str, label: str, baseline: object, methods: dict[str, object]) -> float:
             config = folder / f"{label}.yaml"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from headstart.benchmarks.command import run
+from headstart.benchmarks.speed.frame import run, temporary_folder
 from headstart.store.ledger import Ledger, Trace, TraceKey
 
 EVALUATIONS, VALIDATION, BACKBONES = 500, 1_000, 3
@@ -16,7 +15,7 @@ SIZES = ((1, 100, 100), (10, 10, 100), (1, 10, 1_000), (125, 5, 16), (1_000, 2, 
 
 
 def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
-    """Store traces that rise to 90 % by and by, slower for later methods.
+    """Store traces that rise to 90 %, slower for later methods.
 
     Args:
         folder: Folder of the ledger.
@@ -48,8 +47,7 @@ def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
 def main() -> None:
     """Print the seconds that the command takes, start-up included, and its memory."""
     for settings, methods, orderings in SIZES:
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
+        with temporary_folder() as folder:
             fill(folder / "stored", settings, methods, orderings)
             size = (folder / "stored" / "traces.sqlite").stat().st_size / 1e6
             took = run("evaluate.py", "leaderboard", str(folder / "stored"), f"--output={folder / 'out'}", cache=folder)

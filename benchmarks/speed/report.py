@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from headstart.benchmarks.command import run
+from headstart.benchmarks.speed.frame import run, temporary_folder
 from headstart.metrics.sample_efficiency.curves import Curves
 
 SETTINGS, METHODS, ORDERINGS, EVALUATIONS, VALIDATION = 39, 14, 100, 500, 1_000
 
 
 def write_run(folder: Path, generator: np.random.Generator) -> None:
-    """Write what the report reads of a run, with traces that rise to 90 % by and by.
+    """Write the files of a run that the report reads, with traces that rise to 90 %.
 
     Args:
         folder: Folder of the run; its name is that of the data set.
-        generator: What draws the traces.
+        generator: Source of randomness.
     """
     folder.mkdir(parents=True)
     methods = ["baseline", *(f"method_{number}" for number in range(1, METHODS))]
@@ -51,15 +50,16 @@ def write_run(folder: Path, generator: np.random.Generator) -> None:
 
 def main() -> None:
     """Print the seconds, the memory and the size of the page."""
-    with tempfile.TemporaryDirectory() as name:
-        folder, page = Path(name), Path(name) / "report.html"
-        generator = np.random.default_rng(0)
+    with temporary_folder() as folder:
+        page, generator = folder / "report.html", np.random.default_rng(0)
         for setting in range(SETTINGS):
             write_run(folder / "runs" / f"photos_{setting}", generator)
         took = run("evaluate.py", "report", str(folder / "runs"), f"--output={page}", cache=folder / "cache")
         size = page.stat().st_size / 1e6
-        print(f"{SETTINGS} settings of {METHODS} methods in {ORDERINGS} orderings: {took.seconds:.1f} s in ", end="")
-        print(f"{took.peak_mb:.0f} MB, {size:.2f} MB of HTML")
+        print(
+            f"{SETTINGS} settings of {METHODS} methods in {ORDERINGS} orderings: {took.seconds:.1f} s in "
+            f"{took.peak_mb:.0f} MB, {size:.2f} MB of HTML"
+        )
 
 
 if __name__ == "__main__":

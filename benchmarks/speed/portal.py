@@ -14,7 +14,6 @@ import random
 import statistics
 import subprocess
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable
@@ -24,6 +23,7 @@ from pathlib import Path
 import httpx
 import jsonargparse
 
+from headstart.benchmarks.speed.frame import temporary_folder
 from headstart.portal.records.accounts import add_team
 from headstart.portal.records.database import Database
 from headstart.portal.records.log import log_event
@@ -51,8 +51,7 @@ def main(teams: int = 200, submissions: int = 2000, readers: int = 50, seconds: 
         seconds: How long.
         pause: Seconds that a reader waits after each answer.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         settings = _write_settings(folder)
         database = Database(settings.database_url)
         database.create_tables()

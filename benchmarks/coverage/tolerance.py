@@ -9,7 +9,7 @@ from pathlib import Path
 import jsonargparse
 import numpy as np
 
-from headstart.benchmarks.command import run
+from headstart.benchmarks.speed.frame import run, temporary_folder
 from headstart.metrics.sample_efficiency.curves import THRESHOLD, Curves
 from headstart.store.cache import cache_folder
 
@@ -39,8 +39,7 @@ def main(
         configs: Configurations of `train.py`.
         samples: The sample limit.
     """
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         # Older kernels have no bfloat16. No accuracy is above 1, so that every trace goes to the limit.
         fixed = ["--data.precision=float32", "--criterion.threshold=1.0", "--trainer.logger=false"]
         options = [*(f"--config={each}" for each in configs), *fixed]

@@ -9,7 +9,7 @@ import jsonargparse
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.benchmarks.command import overlapping_classes, timed
+from headstart.benchmarks.speed.frame import overlapping_classes, timed
 from headstart.evaluation.sources.scores import Score
 from headstart.evaluation.target_selection.scores import GbcAxes, score_targets
 from headstart.metrics.ranking.ranking_measures import kendall
@@ -83,7 +83,7 @@ def _single(
     chosen: NDArray[np.int64],
     metric: str,
 ) -> float:
-    """Give the seconds of the plain metric on the rows of one target."""
+    """Return the seconds of the plain metric on the rows of one target."""
     rows = np.isin(labels, chosen)
     given = Inputs(x[rows], labels[rows], probabilities[rows])
     return timed(lambda: METRICS[metric].compute(given))[0]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import yaml
 
-from headstart.benchmarks.command import run
+from headstart.benchmarks.speed.frame import run, temporary_folder
 
 RUNS, WORKERS = 16, 2
 OPTIONS = ("--config=configs/demo.yaml", "--trainer.logger=false", "--data.orderings=5", "--data.max_samples=100")
@@ -15,8 +12,7 @@ OPTIONS = ("--config=configs/demo.yaml", "--trainer.logger=false", "--data.order
 
 def main() -> None:
     """Print both times and their ratio; photos are embedded before, for both."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         cache = folder / "cache"
         run("train.py", *OPTIONS, f"--trainer.default_root_dir={folder / 'before' / 'run'}", cache=cache)
         alone = 0.0

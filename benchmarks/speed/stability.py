@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import tempfile
 import time
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +13,7 @@ import jsonargparse
 import numpy as np
 from scipy import stats
 
-from headstart.benchmarks.command import run, timed
+from headstart.benchmarks.speed.frame import run, temporary_folder, timed
 from headstart.evaluation.stability.table import TransferTable, read_table
 from headstart.metrics.ranking.ranking_measures import kendall, pearson, rel_at_1, weighted_kendall
 
@@ -34,8 +33,7 @@ def main(tables: str = "../shared/data/stable_transfer", large: bool = True) -> 
         large: Whether to run the large study, too; it takes minutes.
     """
     loops = commands = 0.0
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         for preset, file in SCENARIOS.items():
             options = [f"--table={Path(tables) / file}", f"--output={folder / preset}", f"--preset={preset}"]
             measured = run("evaluate.py", "stability", *options, "--logger=false", cache=folder)

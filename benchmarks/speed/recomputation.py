@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import jsonargparse
 import torch
 
-from headstart.benchmarks.command import timed, train
+from headstart.benchmarks.speed.frame import temporary_folder, timed, train
 from headstart.modules import BackboneSpec
 from headstart.modules.networks.backbone import build_backbone
 
@@ -38,9 +35,8 @@ def main(
     options = ["--config=configs/cats_and_dogs.yaml", "--model.methods={mean: headstart.modules.NearestClassMean}"]
     options += [f"--data.photos.root={photos}", f"--data.backbone.weights={weights}", "--trainer.logger=false"]
     options += [f"--data.orderings={ORDERINGS}", f"--data.max_samples={EVALUATIONS}", "--criterion.threshold=1.0"]
-    with tempfile.TemporaryDirectory() as name:
-        first = train(Path(name), *options).seconds
-        second = train(Path(name), *options).seconds
+    with temporary_folder() as folder:
+        first, second = (train(folder, *options).seconds for _ in range(2))
     print(
         f"{ORDERINGS} orderings x {EVALUATIONS} evaluations x {size} photos: {again / 3600:.1f} h at {one_pass:.1f} s "
         f"a pass for one method, against {second:.1f} s with features in place (ratio {again / second:.0f}) and "

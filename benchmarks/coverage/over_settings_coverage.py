@@ -7,7 +7,7 @@ from typing import Any
 import jsonargparse
 import numpy as np
 
-from headstart.benchmarks.resolution_coverage import Values, draw
+from headstart.benchmarks.coverage.resolution_coverage import Values, draw
 from headstart.evaluation.leaderboard.over_settings import relative_interquartile_means
 from headstart.evaluation.leaderboard.robustness import Experiment, describe_stability
 from headstart.metrics.ranking.aggregates import bootstrap_counts, percentile_interval, probabilities_of_improvement

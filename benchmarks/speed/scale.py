@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import tempfile
 import tracemalloc
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from headstart.benchmarks.command import timed
+from headstart.benchmarks.speed.frame import temporary_folder, timed
 from headstart.datamodules.orderings import sample_ordering, sample_validation
 from headstart.store.row_store import RowStore, StoredRows
 
@@ -23,7 +22,7 @@ READERS = 3
 
 
 class Noise:
-    """Rows of noise, as many as there are places."""
+    """Rows of noise, one for each index."""
 
     notes: ClassVar[dict[str, Any]] = {}
     remarks: ClassVar[dict[int, str]] = {}
@@ -32,22 +31,22 @@ class Noise:
         self.places, self.columns = places, columns
 
     def __len__(self) -> int:
-        """Give the number of rows."""
+        """Return the number of rows."""
         return len(self.places)
 
     def __iter__(self) -> Iterator[NDArray[Any]]:
-        """Give them in chunks."""
+        """Yield the rows in chunks."""
         chunk = np.random.default_rng(0).standard_normal((CHUNK, self.columns), dtype=np.float32)
         for first in range(0, len(self), CHUNK):
             yield chunk[: len(self) - first]
 
 
 def main() -> None:
-    """Print the three, each beside what it would be without."""
+    """Print the three costs, each beside an alternative."""
     _orderings()
-    with tempfile.TemporaryDirectory() as name:
-        _subsets(RowStore(Path(name)))
-        _readers(RowStore(Path(name)))
+    with temporary_folder() as folder:
+        _subsets(RowStore(folder))
+        _readers(RowStore(folder))
 
 
 def _orderings() -> None:
@@ -74,8 +73,8 @@ def _subsets(store: RowStore) -> None:
     def part(seed: int) -> NDArray[np.str_]:
         return names[sample_validation(labels, SUBSET, seed)]
 
-    print(f"rows of {SUBSET} of {VALIDATION} validation photos computed: {find(part(0)).computed}, ", end="")
-    print(f"by another seed {find(part(1)).computed}, ", end="")
+    first, second = (find(part(seed)).computed for seed in range(2))
+    print(f"rows of {SUBSET} of {VALIDATION} validation photos computed: {first}, by another seed {second}")
     find(names)
     seconds, found = timed(lambda: find(part(2)))
     print(f"by a third after all photos {found.computed} (found in {seconds:.2f} s)")

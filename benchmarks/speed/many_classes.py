@@ -9,7 +9,7 @@ import jsonargparse
 import torch
 
 from headstart import modules
-from headstart.benchmarks.command import timed
+from headstart.benchmarks.speed.frame import timed
 from headstart.datamodules.feature_stream import LOGITS
 from headstart.datamodules.sample_stream import ValidationSet
 from headstart.modules.comparison import Comparison

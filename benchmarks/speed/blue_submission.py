@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 from numpy.typing import NDArray
 
+from headstart.benchmarks.speed.frame import timed
 from headstart.metrics.similarity.cka import pairwise_cka
 from headstart.metrics.similarity.model_subset_search import best_model_subset, random_model_subsets
 
@@ -25,9 +24,7 @@ def main() -> None:
 
 
 def _search(title: str, similarity: NDArray[np.float64], size: int) -> None:
-    start = time.perf_counter()
-    best = best_model_subset(similarity, size, SECONDS)
-    seconds = time.perf_counter() - start
+    seconds, best = timed(lambda: best_model_subset(similarity, size, SECONDS))
     assert best.bound is not None
     bound = "proved" if best.exact else f"none above {best.bound:.6f}, gap {best.bound - best.value:.6f}"
 

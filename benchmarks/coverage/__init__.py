@@ -1,0 +1,1 @@
+"""Simulations of how often intervals and tests hold what they state."""
