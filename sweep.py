@@ -31,9 +31,9 @@ def main(args: Sequence[str] | None = None) -> None:
             return
 
         from headstart.sweeps.sweep import sweep
-        from headstart.sweeps.sweep_file import refuse_options_of_runs
+        from headstart.sweeps.sweep_file import require_no_run_options
 
-        refuse_options_of_runs(given)
+        require_no_run_options(given)
         run_function(sweep, given)
 
 

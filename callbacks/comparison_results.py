@@ -123,6 +123,12 @@ def _document(
     if complete:
         met = traces.met.all()
         reason = "every method met the criterion in every ordering" if met else "the sample limit was reached"
+
+    times = {
+        "seconds": round(time.perf_counter() - run.started, 3),
+        "computed_traces": int(traces.measured.sum()),
+        "reused_traces": int((~traces.measured).sum()),
+    }
     return {
         "schema": SCHEMA,
         "complete": complete,
@@ -134,11 +140,7 @@ def _document(
         "restricted_at": curves.limit,
         **scores,
         "environment": _environment(run, trainer),
-        "times": {
-            "seconds": round(time.perf_counter() - run.started, 3),
-            "computed_traces": int(traces.measured.sum()),
-            "reused_traces": int((~traces.measured).sum()),
-        },
+        "times": times,
     }
 
 

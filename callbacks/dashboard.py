@@ -131,6 +131,7 @@ def _summary(document: dict[str, Any]) -> dict[str, Any]:
     for name, scores in document["methods"].items():
         reached = np.array([np.inf if each is None else each for each in scores["samples_to_criterion"]], float)
         restricted[name] = np.minimum(reached, limit)
+
         low, high = map(_finite, median_interval(reached))
         values = {
             **{key: scores[key] for key in ("median", "restricted_mean", "reached")},

@@ -181,8 +181,10 @@ def perform(task: Task, send: Send) -> Outcome:
             module, name = task.function.split(":")
             result = getattr(import_module(module), name)(task.argument, send)
         return Outcome("done", result, where=host)
+
     except UserError as error:
         return Outcome("failed", error=" ".join(str(error).split()), where=host)
+    # Terminated is a SystemExit, but a library's exit is a failure.
     except Terminated:
         raise
     except SystemExit as error:

@@ -1,4 +1,4 @@
-"""The table of a sweep: the state of every run, in a file that is there as a whole."""
+"""The table of a sweep: the state of every run."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class Row:
 
     Attributes:
         name: The run.
-        options: What headstart train is given.
-        state: How far it is.
+        options: Options of headstart train.
+        state: Its state.
         error: What went wrong, one line.
         where: The machine that ran it last.
-        attempts: How often it was begun.
-        seconds: What its last attempt took.
+        attempts: How often it was started.
+        seconds: Duration of its last attempt.
         computed_traces: Traces that its last attempt measured; the others were in the ledger.
-        identity: Digest of what decided its results, empty where it has none that are complete.
+        identity: Digest of what decided its results, empty if it has no complete ones.
     """
 
     name: str
@@ -45,14 +45,14 @@ class Row:
 
 
 class RunsTable:
-    """The rows of a sweep's runs, by name.
+    """The table rows of a sweep's runs, by name.
 
     Args:
         folder: The sweep's folder.
-        runs: Its runs; what the folder's table says of them is kept, and so are the rows of other runs.
+        runs: Its runs; the rows of the folder's table are kept, also those of other runs.
 
     Attributes:
-        rows: Those of the runs.
+        rows: The rows of the runs.
 
     Raises:
         UserError: The folder's table cannot be read.
@@ -64,11 +64,11 @@ class RunsTable:
         self.rows = {run.name: before.get(run.name, Row(run.name, list(run.options))) for run in runs}
         self.others = [row for name, row in before.items() if name not in self.rows]
         for row in self.rows.values():
-            # By a command that was killed.
+            # A killed command leaves this state.
             row.state = "waiting" if row.state == "running" else row.state
 
     def known(self, name: str) -> str:
-        """Give the identity of a run's results, empty where there are none that are complete.
+        """Return the identity of a run's results, empty if it has no complete ones.
 
         Args:
             name: The run.
@@ -76,7 +76,7 @@ class RunsTable:
         return self.rows[name].identity if (self.folder / name / "results.json").is_file() else ""
 
     def write(self) -> None:
-        """Write the table in place of the one before."""
+        """Replace the table's file."""
         document = {"schema": SCHEMA, "runs": [asdict(row) for row in (*self.rows.values(), *self.others)]}
         write_texts(self.folder, {FILE: json.dumps(document, indent=1)})
 

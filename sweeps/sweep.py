@@ -14,7 +14,6 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
-import yaml
 from filelock import FileLock, Timeout
 from jsonargparse.typing import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
@@ -25,14 +24,14 @@ from headstart.engines.ray_cluster import TaskResources
 from headstart.engines.schedule import MEMORY_RETRIES, RETRIES, run_tasks
 from headstart.engines.task import Task
 from headstart.evaluation.leaderboard.leaderboard import leaderboard
-from headstart.output.errors import UserError, broken_yaml, reason_of
+from headstart.output.errors import UserError
 from headstart.output.files import output_folder
 from headstart.output.printable import say
 from headstart.output.shipped_files import find_file
 from headstart.sweeps.request import RunRequest
 from headstart.sweeps.runs_table import FILE, RunsTable
 from headstart.sweeps.server import LOGS, DryRunServer, SweepServer
-from headstart.sweeps.sweep_file import read_sweep
+from headstart.sweeps.sweep_file import read_mapping, read_sweep
 
 LOCK, DRIVER, MARK = ".lock", ".driver.json", ".mark"
 # The exit codes of headstart train mean the same.
@@ -84,7 +83,10 @@ def sweep(
     content = read_sweep(find_file(file), seed)
     folder = output_folder("output", output or f"runs/sweep-{Path(file).stem}")
     ledger_folder = Path(ledger or os.environ.get("HEADSTART_LEDGER") or folder.parent / "ledger").expanduser()
-    environment = {} if runtime_env is None else _read_environment(Path(runtime_env))
+    environment = {}
+    if runtime_env is not None:
+        advice = "see Ray's documentation of runtime environments"
+        environment = read_mapping("runtime_env", Path(runtime_env), advice)
 
     with nullcontext("") if dry_run else _alone_in(folder) as token:
         table = RunsTable(folder, content.runs)
@@ -121,18 +123,6 @@ def sweep(
     if choose:
         runs = [str(folder / name) for name in table.rows]
         leaderboard(runs, output=str(folder / "leaderboard"), choose=choose, overwrite=True)
-
-
-def _read_environment(path: Path) -> dict[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise UserError(f"runtime_env: {str(path)!r} cannot be read ({reason_of(error)})") from error
-    except yaml.YAMLError as error:
-        raise UserError(f"runtime_env: {str(path)!r} is no YAML ({broken_yaml(error)})") from error
-    if not isinstance(content, dict):
-        raise UserError(f"runtime_env: {str(path)!r} holds no mapping; see Ray's documentation of runtime environments")
-    return content
 
 
 @contextmanager

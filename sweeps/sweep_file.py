@@ -21,14 +21,14 @@ from headstart.output.errors import UsageError, UserError, broken_yaml, reason_o
 PROGRAM = "train.py"
 KEYS = {"program", "method", "name", "description", "project", "entity", "metric", "parameters", "command", "run_cap"}
 COMMAND = ["${env}", "${interpreter}", "${program}", "${args}"]
-# Options that a sweep gives its runs itself, and what to give in their place.
+# Options that a sweep sets for its runs itself, and the options of the sweep that replace them.
 OWN = {"trainer.default_root_dir": "--output", "results.ledger": "--ledger"}
-# How options of headstart train begin, which the runs have from the file.
+# First parts of the options of headstart train, which runs have from the file.
 OF_RUNS = ("criterion", "data", "model", "results", "seed_everything", "task", "trainer")
 IN_THE_FILE = "write it into the command of the sweep file or, where it varies, into its parameters"
-# What stands for the parameters in a command.
+# The position of the parameters in a command.
 ARGUMENTS = "${args}"
-# How an environment variable begins there.
+# The beginning of an environment variable in a command.
 VARIABLE = "${envvar:"
 IGNORED = {"${env}", "${interpreter}", "${program}"}
 LONGEST_NAME = 80
@@ -40,7 +40,7 @@ class Run:
 
     Attributes:
         name: Made of its values, and a digest of its options.
-        options: What headstart train is given.
+        options: Options of headstart train.
     """
 
     name: str
@@ -49,12 +49,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What a sweep file asks for.
+    """The content of a sweep file.
 
     Attributes:
-        name: What its runs are grouped by.
-        runs: The runs, in the order of the grid or of the draws.
-        dashboard: `group`, `project` and `entity` of the runs in the dashboard, the latter two where they are given.
+        name: Name of the group of its runs.
+        runs: The runs, in the order of the grid or of sampling.
+        dashboard: `group` of the runs in the dashboard, and `project` and `entity` if the file has them.
     """
 
     name: str
@@ -62,16 +62,16 @@ class Sweep:
     dashboard: dict[str, str]
 
 
-def refuse_options_of_runs(given: Sequence[str]) -> None:
-    """Refuse options of headstart train beside a sweep file, which has them.
+def require_no_run_options(args: Sequence[str]) -> None:
+    """Raise an error for options of headstart train, which belong into the sweep file.
 
     Args:
-        given: What the command was given.
+        args: Arguments of the command.
 
     Raises:
-        UsageError: One of them is such.
+        UsageError: One of them is an option of headstart train.
     """
-    for arg in given:
+    for arg in args:
         name = arg.removeprefix("--").partition("=")[0]
         if arg.startswith("--") and name.partition(".")[0] in OF_RUNS:
             instead = f"give {OWN[name]} instead" if name in OWN else IN_THE_FILE
@@ -83,28 +83,18 @@ def read_sweep(path: Path, seed: int) -> Sweep:
 
     Args:
         path: The file.
-        seed: Seed of the draws of a random search.
+        seed: Seed of a random search.
 
     Raises:
-        UserError: It cannot be read, or asks for what cannot be had without an account.
+        UserError: It cannot be read, or needs an account of Weights & Biases.
     """
-    try:
-        content = yaml.safe_load(path.read_text())
-    except FileNotFoundError as error:
-        raise UserError(f"file: there is no file {str(path)!r}; name a sweep file, as in configs/sweep") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(
-            f"file: {str(path)!r} cannot be read ({reason_of(error)}); name a sweep file, as in configs/sweep"
-        ) from error
-    except yaml.YAMLError as error:
-        raise UserError(f"file: {str(path)!r} is no YAML ({broken_yaml(error)})") from error
-    if not isinstance(content, dict):
-        raise UserError(f"file: {str(path)!r} holds no mapping; see configs/sweep for examples")
-    _require(content)
+    content = read_mapping("file", path, "name a sweep file, as in configs/sweep")
+    _check_keys(content)
     parameters = _flatten(content["parameters"])
-    points = _grid(parameters) if content["method"] == "grid" else _draw(parameters, content["run_cap"], seed)
+    points = _grid(parameters) if content["method"] == "grid" else _sample(parameters, content["run_cap"], seed)
     if content["method"] == "grid" and "run_cap" in content:
         points = itertools.islice(points, content["run_cap"])
+
     before, after = _options(content.get("command", COMMAND))
     varied = [key for key, parameter in parameters.items() if "value" not in parameter]
     runs: dict[str, Run] = {}
@@ -112,12 +102,35 @@ def read_sweep(path: Path, seed: int) -> Sweep:
         options = (*before, *(f"--{key}={_write(value)}" for key, value in point.items()), *after)
         run = Run(_name([point[key] for key in varied], options), options)
         runs.setdefault(run.name, run)
+
     name = str(content.get("name") or path.stem)
-    given = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
-    return Sweep(name, list(runs.values()), {"group": name, **given})
+    dashboard = {key: str(content[key]) for key in ("project", "entity") if content.get(key) is not None}
+    return Sweep(name, list(runs.values()), {"group": name, **dashboard})
 
 
-def _require(content: Mapping[str, Any]) -> None:
+def read_mapping(option: str, path: Path, advice: str) -> dict[str, Any]:
+    """Read a YAML file with a mapping.
+
+    Args:
+        option: The option that names the file, for messages.
+        path: The file.
+        advice: What the user can do if it is wrong.
+
+    Raises:
+        UserError: It cannot be read, or holds something else.
+    """
+    try:
+        content = yaml.safe_load(path.read_text())
+    except (OSError, UnicodeDecodeError) as error:
+        raise UserError(f"{option}: {str(path)!r} cannot be read ({reason_of(error)}); {advice}") from error
+    except yaml.YAMLError as error:
+        raise UserError(f"{option}: {str(path)!r} is no YAML ({broken_yaml(error)}); {advice}") from error
+    if not isinstance(content, dict):
+        raise UserError(f"{option}: {str(path)!r} holds no mapping; {advice}")
+    return content
+
+
+def _check_keys(content: Mapping[str, Any]) -> None:
     unknown = sorted(map(str, content.keys() - KEYS))
     if unknown:
         raise UserError(
@@ -137,7 +150,7 @@ def _require(content: Mapping[str, Any]) -> None:
 
 
 def _flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[str, Any]]:
-    """Give each parameter by its dotted name."""
+    """Return each parameter by its dotted name."""
     flat: dict[str, dict[str, Any]] = {}
     for key, parameter in parameters.items():
         name = f"{prefix}{key}"
@@ -157,7 +170,7 @@ def _flatten(parameters: Mapping[str, Any], prefix: str = "") -> dict[str, dict[
 
 
 def _grid(parameters: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Give all combinations, the last parameter varying fastest."""
+    """Return all combinations; the last parameter varies fastest."""
     choices = []
     for name, parameter in parameters.items():
         if not parameter.keys() & {"value", "values"}:
@@ -166,15 +179,15 @@ def _grid(parameters: Mapping[str, dict[str, Any]]) -> Iterator[dict[str, Any]]:
     return (dict(zip(parameters, point, strict=True)) for point in itertools.product(*choices))
 
 
-def _draw(parameters: Mapping[str, dict[str, Any]], count: int, seed: int) -> Iterator[dict[str, Any]]:
-    """Draw points; each of its own generator, so that a higher cap adds to those of a lower one."""
+def _sample(parameters: Mapping[str, dict[str, Any]], count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Sample points, each by a generator of its own, so that a higher cap adds points to those of a lower one."""
     for number in range(count):
         generator = np.random.default_rng([seed, number])
-        yield {name: _draw_value(name, parameter, generator) for name, parameter in parameters.items()}
+        yield {name: _sample_value(name, parameter, generator) for name, parameter in parameters.items()}
 
 
-def _draw_value(name: str, parameter: Mapping[str, Any], generator: np.random.Generator) -> Any:  # noqa: ANN401 - YAML
-    """Draw one value by the distributions that Weights & Biases documents."""
+def _sample_value(name: str, parameter: Mapping[str, Any], generator: np.random.Generator) -> Any:  # noqa: ANN401 - YAML
+    """Sample one value from a distribution that Weights & Biases documents."""
     if "value" in parameter:
         return parameter["value"]
     whole = all(type(parameter.get(key)) is int for key in ("min", "max"))
@@ -192,7 +205,7 @@ def _draw_value(name: str, parameter: Mapping[str, Any], generator: np.random.Ge
             f"file: parameter {name} has distribution {kind!r} without its {error}, or it is none that is known here"
         ) from error
     except (TypeError, ValueError, ArithmeticError) as error:
-        raise UserError(f"file: parameter {name} cannot be drawn ({error})") from error
+        raise UserError(f"file: parameter {name} cannot be sampled ({error})") from error
 
 
 def _distributions(parameter: Mapping[str, Any], generator: np.random.Generator) -> dict[str, Any]:
@@ -213,7 +226,7 @@ def _distributions(parameter: Mapping[str, Any], generator: np.random.Generator)
 
 
 def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAML
-    """Give the options of a command that come before the parameters, and after."""
+    """Return the options of a command before the parameters, and after them."""
     if not isinstance(command, list) or not all(isinstance(part, str) for part in command):
         raise UserError(f"file: command is {command!r}; give a list of its parts")
     parts = _join([part for part in command if part not in IGNORED])
@@ -221,20 +234,21 @@ def _options(command: Any) -> tuple[list[str], list[str]]:  # noqa: ANN401 - YAM
         raise UserError(
             f"file: {ARGUMENTS} stands {parts.count(ARGUMENTS)} times in the command; give it once, for the parameters"
         )
-    given = [part if part == ARGUMENTS else _expand(part) for part in parts]
-    # Every run has a folder of its own here, and null is what gives it one with an agent.
-    given = [part for part in given if part.partition("=")[0] != "--trainer.default_root_dir"]
-    for part in given:
+
+    options = [part if part == ARGUMENTS else _expand(part) for part in parts]
+    # With an agent of W&B, `null` gives every run a folder of its own, as here.
+    options = [part for part in options if part.partition("=")[0] != "--trainer.default_root_dir"]
+    for part in options:
         if not part.startswith("--") and part != ARGUMENTS:
             raise UserError(f"file: {part!r} of the command is no option of {PROGRAM}, such as --data.batch_size=8")
         if (name := part.partition("=")[0].removeprefix("--")) in OWN:
             raise UserError(f"file: {name} in the command is the sweep's own; give {OWN[name]} instead")
-    place = given.index(ARGUMENTS)
-    return given[:place], given[place + 1 :]
+    index = options.index(ARGUMENTS)
+    return options[:index], options[index + 1 :]
 
 
 def _join(parts: list[str]) -> list[str]:
-    """Join options with values that are parts of their own."""
+    """Join options and values that are separate parts."""
     joined: list[str] = []
     for part in parts:
         is_own = part.startswith("--") or (part.startswith("$") and not part.startswith(VARIABLE))
@@ -244,12 +258,12 @@ def _join(parts: list[str]) -> list[str]:
 
 
 def _expand(part: str) -> str:
-    """Put in environment variables; a UserError where what else begins so cannot be had here."""
+    """Replace environment variables; a UserError is raised for other macros of Weights & Biases."""
 
-    def value(found: re.Match[str]) -> str:
-        name = found[1].removeprefix("envvar:")
-        if name == found[1]:
-            raise UserError(f"file: {found[0]} of the command cannot be given here; take {ARGUMENTS}")
+    def value(match: re.Match[str]) -> str:
+        name = match[1].removeprefix("envvar:")
+        if name == match[1]:
+            raise UserError(f"file: {match[0]} of the command cannot be given here; take {ARGUMENTS}")
         if name not in os.environ:
             raise UserError(f"file: the environment variable {name} of the command is not set")
         return os.environ[name]
@@ -258,12 +272,12 @@ def _expand(part: str) -> str:
 
 
 def _write(value: Any) -> str:  # noqa: ANN401 - YAML
-    """Write a value as YAML in one line, which the options are read as."""
+    """Return a value as YAML in one line, as options are read."""
     return value if isinstance(value, str) else json.dumps(value, default=str)
 
 
 def _name(values: list[Any], options: tuple[str, ...]) -> str:
-    """Name a run by its values, of those that are paths the last part; a digest tells apart those that look alike."""
+    """Return a run's name: its values, of paths the last part, and a digest that makes it unique."""
     digest = hashlib.sha256(json.dumps(options).encode()).hexdigest()[:8]
     shown = [Path(value).stem if isinstance(value, str) else _write(value) for value in values]
     text = re.sub(r"[^\w.+-]+", "-", "-".join(shown), flags=re.ASCII)[:LONGEST_NAME].strip("-.")

@@ -354,7 +354,7 @@ def test_hyperparameters_are_chosen_on_other_data_sets(tmp_path: Path, monkeypat
     ("options", "code", "words"),
     [
         ([], 2, "file: it is required"),
-        (["nowhere.yaml"], 1, "file: there is no file 'nowhere.yaml'"),
+        (["nowhere.yaml"], 1, "file: 'nowhere.yaml' cannot be read (No such file or directory)"),
         (["FILE", "--worker=2"], 2, "worker: there is no such option (closest: workers)"),
         (["FILE", "--workers=0"], 2, "workers"),
         (["FILE", "--workers=2", "--ray=auto"], 1, "leave out --workers or --ray"),
