@@ -173,10 +173,10 @@ class ComparisonRun(LedgerOptions):
             digest_of_every = None if self.recompute else digest_of(every)
             self.comparison.evaluate_lazily(criterion)
 
-        told = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
-        self.stream_digest = ledger.record(fed, told=told)
+        description = {**{key: stream.protocol()[key] for key in NAMES}, "largest_class": self.largest_class}
+        self.stream_digest = ledger.record(fed, description=description)
         digests = [
-            ledger.record(origin, told={"name": name})
+            ledger.record(origin, description={"name": name})
             for name, origin in zip(self.methods, self.provenance, strict=True)
         ]
         grid = criterion.grid(stream.max_samples, stream.batch_size, all_correct)

@@ -60,7 +60,7 @@ def _measure_missing(trainer: Trainer, comparison: Comparison, stream: SampleStr
     for claimed in claim_missing(lambda: bool(traces.missing.any()) and not criterion.cut_off_because, traces.claim):
         side_by_side = comparison.orderings_at_once(stream.start(), int(traces.missing.any(1).sum()))
         start = run.checkpoints.begin(claimed, side_by_side)
-        traces.give_up(claimed & ~start.measured)
+        traces.release(claimed & ~start.measured)
         traces.begin(start.measured, start.known)
         seen = 0 if start.known is None else traces.grid.samples_seen[len(start.known) - 1]
         comparison.choose(start.fed, int(seen), start.states)

@@ -62,12 +62,12 @@ class Accuracies:
         stored = self.counts()
         return [ordering for ordering in self.keys if ordering not in stored]
 
-    def measure(self, train: Callable[[int], int | None], told: Callable[[], Mapping[str, Any]]) -> bool:
+    def measure(self, train: Callable[[int], int | None], describe: Callable[[], Mapping[str, Any]]) -> bool:
         """Measure what is missing, and wait for other processes that measure the same.
 
         Args:
             train: Returns the count of an ordering; None where training was ended before its end.
-            told: Returns the description of the stream for readers of the ledger, once there is a count.
+            describe: Returns the description of the stream for readers of the ledger, once there is a count.
 
         Returns:
             Whether none is missing any more.
@@ -78,11 +78,11 @@ class Accuracies:
                 count = train(ordering)
                 if count is None:
                     return False
-                self.ledger.record(self.fed, told=told())
+                self.ledger.record(self.fed, description=describe())
                 self.ledger.record(self.training)
                 self.ledger.write({self.keys[ordering]: Trace(np.array([count]))})
                 self.measured.append(ordering)
-            self.ledger.give_up([self.keys[ordering]])
+            self.ledger.release([self.keys[ordering]])
         return True
 
     def _claim(self) -> tuple[int | None, str | None]:

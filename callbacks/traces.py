@@ -161,13 +161,13 @@ class Traces:
         claimed = missing & self.missing & free
         return claimed if claimed.any() else None, next(iter(held.values()), None)
 
-    def give_up(self, claimed: NDArray[np.bool_]) -> None:
+    def release(self, claimed: NDArray[np.bool_]) -> None:
         """Leave claimed traces for later, or for another process.
 
         Args:
             claimed: The traces, `[methods, orderings]`.
         """
-        self.ledger.give_up({self.keys[m][k] for m, k in np.argwhere(claimed).tolist()})
+        self.ledger.release({self.keys[m][k] for m, k in np.argwhere(claimed).tolist()})
 
     def begin(self, chosen: NDArray[np.bool_], known: NDArray[np.int64] | None = None) -> None:
         """Begin to measure traces, or continue them.
@@ -251,7 +251,7 @@ class Traces:
                 finished[self.keys[m][k]] = replace(before, open=False)
 
         self._store(finished)
-        self.ledger.give_up(finished)
+        self.ledger.release(finished)
         self.running = continued
 
     def discard(self) -> None:

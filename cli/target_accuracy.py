@@ -28,7 +28,7 @@ from headstart.modules.target_accuracy import TargetAccuracy
 from headstart.output.errors import prefix_errors
 from headstart.output.printable import say
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import TOLD, RunLedger, parts_of
+from headstart.store.ledger import DESCRIPTION, RunLedger, parts_of
 
 
 class TargetAccuracyParser(TrainingParser):
@@ -180,7 +180,7 @@ class TargetAccuracyCLI(TrainingCLI):
         """Return the results."""
         batches: TargetBatches = self.datamodule
         counts, stream = accuracies.counts(), next(iter(accuracies.keys.values())).stream
-        described = ledger.origin(stream)[TOLD]
+        described = ledger.origin(stream)[DESCRIPTION]
         values = [counts[ordering] / parts_of(described) for ordering in batches.orderings]
         mean = sum(values) / len(values)
 

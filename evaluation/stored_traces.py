@@ -23,7 +23,7 @@ from headstart.evaluation.runs import Run
 from headstart.metrics.sample_efficiency.curves import CONSECUTIVE, NOT_EVALUATED, THRESHOLD, Curves, Measure
 from headstart.output.errors import UserError
 from headstart.store.json_digest import digest_of
-from headstart.store.ledger import FILE, TOLD, LedgerError
+from headstart.store.ledger import DESCRIPTION, FILE, LedgerError
 from headstart.store.ledger_reader import LedgerReader
 
 MEASURE: Measure = "accuracy"
@@ -92,7 +92,7 @@ def read_stream(
 
     methods = {names[key]: {"provenance": _without_told(document)} for key, document in documents.items()}
     protocol = {"dataset": "unnamed photos", "backbone": "unnamed", "weights": fed["weights_sha256"][:SHOWN]}
-    protocol |= {**_without_told(fed), **fed.get(TOLD, {}), "stream_sha256": digest}
+    protocol |= {**_without_told(fed), **fed.get(DESCRIPTION, {}), "stream_sha256": digest}
     document = {"complete": True, "methods": methods, "unfinished": unfinished}
     return Run(ledger.folder, document, curves, protocol, model={}, backbone={})
 
@@ -132,13 +132,13 @@ def choose_stream(
 def describe_stream(fed: Mapping[str, Any]) -> dict[str, Any]:
     """Return the protocol of a stream, nested keys with dots."""
     # The measure is stored only where it is not the default.
-    return flatten({"measure": MEASURE, **fed.get(TOLD, {}), **_without_told(fed)})
+    return flatten({"measure": MEASURE, **fed.get(DESCRIPTION, {}), **_without_told(fed)})
 
 
 def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> dict[str, str]:
     """Return names of methods by digest; methods of one name also have the values in which they differ."""
     own = {
-        digest: known.get(digest, document.get(TOLD, {}).get("name", document["class"].rpartition(".")[2]))
+        digest: known.get(digest, document.get(DESCRIPTION, {}).get("name", document["class"].rpartition(".")[2]))
         for digest, document in documents.items()
     }
     names = {}
@@ -153,4 +153,4 @@ def _name(documents: Mapping[str, dict[str, Any]], known: Mapping[str, str]) -> 
 
 
 def _without_told(document: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in document.items() if key != TOLD}
+    return {key: value for key, value in document.items() if key != DESCRIPTION}

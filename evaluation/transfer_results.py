@@ -15,7 +15,7 @@ from headstart.evaluation.runs import require_same
 from headstart.evaluation.stored_traces import is_ledger, open_ledger
 from headstart.modules.networks.spec import WEIGHT_FILES
 from headstart.output.errors import UserError, reason_of
-from headstart.store.ledger import TOLD, parts_of
+from headstart.store.ledger import DESCRIPTION, parts_of
 
 TASK = "target_accuracy"
 RESULTS = "results.json"
@@ -201,7 +201,7 @@ def _read(folder: Path) -> TransferResult:
 def _read_ledger(folder: Path) -> Iterator[TransferResult]:
     with open_ledger(folder) as ledger:
         for stream, fed in ledger.streams(TASK).items():
-            names, traces = fed.pop(TOLD), ledger.traces(stream)
+            names, traces = fed.pop(DESCRIPTION), ledger.traces(stream)
             for method, training in ledger.methods(stream).items():
                 values = {
                     ordering: int(counts[0]) / parts_of(names)

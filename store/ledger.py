@@ -25,7 +25,7 @@ FORMAT = 1
 FILE = "traces.sqlite"
 HOLDERS = "holders"
 # Key of a document's values that have no part in its digest.
-TOLD = "told"
+DESCRIPTION = "told"
 # Transactions of other processes take milliseconds; only a hanging disk makes this process wait for so long.
 PATIENCE_SECONDS = 60
 
@@ -78,9 +78,9 @@ class Trace:
     open: bool = False
 
 
-def parts_of(told: Mapping[str, Any]) -> int:
-    """Return the number of predictions that an accuracy counts: validation photos, unless `told` has another one."""
-    return int(told.get("parts", told["validation_size"]))
+def parts_of(description: Mapping[str, Any]) -> int:
+    """Return the number of predictions that an accuracy counts: by default one for each validation photo."""
+    return int(description.get("parts", description["validation_size"]))
 
 
 class RunLedger(Protocol):
@@ -102,7 +102,7 @@ class RunLedger(Protocol):
     def location(self) -> str:
         """Where it is, for messages."""
 
-    def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
         """Store a document, and return its digest."""
 
     def origin(self, digest: str) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class RunLedger(Protocol):
     def claim(self, keys: Iterable[TraceKey]) -> dict[TraceKey, str]:
         """Claim traces, and return those that others hold."""
 
-    def give_up(self, keys: Iterable[TraceKey]) -> None:
+    def release(self, keys: Iterable[TraceKey]) -> None:
         """Let others claim traces."""
 
 
@@ -243,18 +243,18 @@ class Ledger(LedgerFile):
         with suppress(OSError):
             self._holder_file(self._holder).unlink()
 
-    def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
         """Store a document by its digest.
 
         Args:
             document: Everything that determines a stream or a method; JSON values.
-            told: Other values for readers, without a part in the digest; those of the first record are kept.
+            description: Other values for readers, without a part in the digest; those of the first record are kept.
 
         Returns:
             The digest.
         """
         digest = digest_of(document)
-        row = (digest, json.dumps({**document, **({TOLD: told} if told else {})}, sort_keys=True))
+        row = (digest, json.dumps({**document, **({DESCRIPTION: description} if description else {})}, sort_keys=True))
         with self._transaction():
             self._base.execute("INSERT OR IGNORE INTO origins VALUES (?, ?)", row)
         return digest
@@ -318,7 +318,7 @@ class Ledger(LedgerFile):
                     held[key] = holder.rpartition("-")[0]
         return held
 
-    def give_up(self, keys: Iterable[TraceKey]) -> None:
+    def release(self, keys: Iterable[TraceKey]) -> None:
         """Let other processes claim traces.
 
         Args:

@@ -36,9 +36,9 @@ class LedgerProxy:
         """Where it is, for messages."""
         return "that of the sweep"
 
-    def record(self, document: Mapping[str, Any], told: Mapping[str, Any] | None = None) -> str:
+    def record(self, document: Mapping[str, Any], description: Mapping[str, Any] | None = None) -> str:
         """Store a document; see `Ledger.record`."""
-        digest: str = self._call("record", dict(document), told)
+        digest: str = self._call("record", dict(document), description)
         return digest
 
     def origin(self, digest: str) -> dict[str, Any]:
@@ -60,9 +60,9 @@ class LedgerProxy:
         held: dict[TraceKey, str] = self._call("claim", set(keys))
         return held
 
-    def give_up(self, keys: Iterable[TraceKey]) -> None:
-        """Let others claim traces; see `Ledger.give_up`."""
-        self._call("give_up", set(keys))
+    def release(self, keys: Iterable[TraceKey]) -> None:
+        """Let others claim traces; see `Ledger.release`."""
+        self._call("release", set(keys))
 
 
 def call_without_writing(folder: Path, method: str, *arguments: Any) -> Any:  # noqa: ANN401 - as the method demands

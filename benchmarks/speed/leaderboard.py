@@ -34,11 +34,11 @@ def fill(folder: Path, settings: int, methods: int, orderings: int) -> None:
                 "weights_sha256": f"{backbone:0>64}",
                 "train_photos_sha256": f"{dataset:0>64}",
             }
-            stream = ledger.record(fed, told={"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"})
+            stream = ledger.record(fed, description={"dataset": dataset, "backbone": backbone, "weights": "DEFAULT"})
             for method in range(methods):
                 name = "baseline" if method == 0 else f"method {method}"
                 kind = {"class": f"headstart.modules.Mine{method}", "hyperparameters": {}}
-                digest = ledger.record(kind, told={"name": name})
+                digest = ledger.record(kind, description={"name": name})
                 rise = generator.uniform(25, 100, (orderings, 1)) * (1 + method / methods)
                 counts = generator.binomial(VALIDATION, 0.9 - 0.4 * np.exp(-np.arange(1, EVALUATIONS + 1) / rise))
                 ledger.write({TraceKey(stream, digest, k): Trace(trace) for k, trace in enumerate(counts)})

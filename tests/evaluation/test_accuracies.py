@@ -83,7 +83,7 @@ def test_a_ledger_gives_the_same_table_and_counts_once_beside_runs(runs: Path, t
     with Ledger(tmp_path / "ledger") as ledger:
         for pair, counts in SCORES.items():
             fed, training = documents(*pair, "all")
-            stream, method = ledger.record(fed, told=told(*pair)), ledger.record(training)
+            stream, method = ledger.record(fed, description=told(*pair)), ledger.record(training)
             ledger.write({TraceKey(stream, method, k): Trace(np.array([count])) for k, count in enumerate(counts)})
     alone = performances(str(tmp_path / "ledger"), output=str(tmp_path / "a.csv"))
     assert alone == pytest.approx(EXPECTED)

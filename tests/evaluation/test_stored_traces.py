@@ -56,8 +56,8 @@ class Filling:
         **fed: Any,
     ) -> None:
         with Ledger(self.folder) as ledger:
-            stream = ledger.record({**FED, **fed}, told=NAMES)
-            digest = ledger.record(method, told=None if name is None else {"name": name})
+            stream = ledger.record({**FED, **fed}, description=NAMES)
+            digest = ledger.record(method, description=None if name is None else {"name": name})
             trace = Trace(np.array(counts), open=unfinished)
             ledger.write({TraceKey(stream, digest, ordering): trace for ordering in orderings})
 

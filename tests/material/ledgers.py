@@ -55,10 +55,10 @@ def store(
         fed: What else the stream is.
     """
     with Ledger(folder) as ledger:
-        stream = ledger.record({**FED, **fed}, told={**NAMES, **(told or {})})
+        stream = ledger.record({**FED, **fed}, description={**NAMES, **(told or {})})
         for name, counts in traces.items():
             kind = (kinds or {}).get(name, {"class": f"headstart.modules.{name.title()}", "hyperparameters": {}})
-            method = ledger.record(kind, told={"name": name})
+            method = ledger.record(kind, description={"name": name})
             numbers = (orderings or {}).get(name, range(len(counts)))
             rows = zip(numbers, counts, strict=True)
             ledger.write({TraceKey(stream, method, number): Trace(trace) for number, trace in rows})

@@ -72,7 +72,7 @@ def test_a_trace_is_claimed_by_one_process_at_a_time(tmp_path: Path) -> None:
         other.wait()
         assert ledger.claim(KEYS) == {}
         assert len(list((tmp_path / "holders").iterdir())) == 1
-        ledger.give_up(KEYS[:1])
+        ledger.release(KEYS[:1])
         with Ledger(tmp_path) as third:
             assert set(third.claim(KEYS)) == set(KEYS[1:])
     with Ledger(tmp_path) as ledger:

@@ -23,8 +23,8 @@ def contents(reader: LedgerReader, stream: str) -> dict[tuple[str, int], list[in
 
 def fill(folder: Path) -> tuple[str, str]:
     with Ledger(folder) as ledger:
-        stream, other = (ledger.record({"seed": seed}, told={"dataset": "pets"}) for seed in range(2))
-        method, idle = (ledger.record({"class": name}, told={"name": name}) for name in ("a", "b"))
+        stream, other = (ledger.record({"seed": seed}, description={"dataset": "pets"}) for seed in range(2))
+        method, idle = (ledger.record({"class": name}, description={"name": name}) for name in ("a", "b"))
         ledger.write({TraceKey(stream, method, k): Trace(counts(k, 70_000)) for k in (3, 1)})
         ledger.write({TraceKey(stream, idle, 1): Trace(counts(5), open=True)})
         ledger.write({TraceKey(other, idle, 1): Trace(counts(5), open=True)})
@@ -42,8 +42,8 @@ def test_finished_traces_are_read(tmp_path: Path) -> None:
 
 def test_what_is_told_is_no_part_of_the_digest_and_the_first_stays(tmp_path: Path) -> None:
     with Ledger(tmp_path) as ledger:
-        digest = ledger.record({"a": 1}, told={"name": "first"})
-        assert ledger.record({"a": 1}, told={"name": "second"}) == ledger.record({"a": 1}) == digest
+        digest = ledger.record({"a": 1}, description={"name": "first"})
+        assert ledger.record({"a": 1}, description={"name": "second"}) == ledger.record({"a": 1}) == digest
         assert ledger.origin(digest) == {"a": 1, "told": {"name": "first"}}
 
 

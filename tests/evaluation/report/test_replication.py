@@ -72,10 +72,10 @@ def test_several_folders_are_one_page_that_gives_its_own_command(
 def test_a_ledger_alone_is_shown_and_its_commands_are_not_invented(tmp_path: Path) -> None:
     fed = {"batch_size": 1, "evaluate_every": 1, "validation_size": 100, "weights_sha256": "0" * 64}
     with Ledger(tmp_path / "stored") as ledger:
-        stream = ledger.record(fed, told={"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"})
+        stream = ledger.record(fed, description={"dataset": "pets", "backbone": "resnet18", "weights": "DEFAULT"})
         for name, counts in zip(METHODS, traces(0), strict=True):
             method = ledger.record(
-                {"class": "headstart.modules.Mine", "hyperparameters": {"name": name}}, told={"name": name}
+                {"class": "headstart.modules.Mine", "hyperparameters": {"name": name}}, description={"name": name}
             )
             ledger.write({TraceKey(stream, method, k): Trace(trace) for k, trace in enumerate(counts)})
     page = show(tmp_path / "stored")
