@@ -37,7 +37,7 @@ __all__ = list(HOMES)
 
 
 def import_photo_sources() -> None:
-    """Import every source of photos that is exported: a class is known by its bare name once it is imported."""
+    """Import every exported source of photos: options know a class by its bare name once it is imported."""
     for home in sorted(set(HOMES.values())):
         if home.startswith(f"{__name__}.photos."):
             import_module(home)

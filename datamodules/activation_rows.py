@@ -8,27 +8,26 @@ from typing import Any
 import torch
 from torch import Tensor
 
-# Of the thumbnail in front: 64 values in float32.
+# Bytes of the thumbnail in front: 64 values in float32.
 THUMBNAIL_BYTES = 4 * 64
 
 
 def pack(activations: Tensor, thumbnails: Tensor) -> Tensor:
-    """Make rows of activations and thumbnails.
+    """Join activations and thumbnails to rows.
 
     Args:
         activations: `[pictures, channels, height, width]`, `[pictures, tokens, width]` or `[pictures, values]`.
         thumbnails: float32, `[pictures, 64]`.
 
     Returns:
-        uint8, `[pictures, bytes]`: the thumbnail, and behind it the activations, of maps channel by channel for each
-        pixel, the layout that networks take.
+        uint8, `[pictures, bytes]`: the thumbnail, then the activations; those of feature maps are channels-last.
     """
     values = activations.permute(0, 2, 3, 1) if activations.dim() == 4 else activations
     return torch.cat([part.flatten(1).contiguous().view(torch.uint8) for part in (thumbnails, values)], 1)
 
 
 def notes_of(activations: Tensor) -> dict[str, Any]:
-    """Give what `unpack` has to know, as JSON values.
+    """Return shape and type of activations, which `unpack` needs, as JSON values.
 
     Args:
         activations: As for `pack`.
@@ -37,11 +36,11 @@ def notes_of(activations: Tensor) -> dict[str, Any]:
 
 
 def unpack(rows: Tensor, notes: Mapping[str, Any]) -> tuple[Tensor, Tensor]:
-    """Take rows apart; the activations are not copied.
+    """Split rows into activations and thumbnails; the activations are not copied.
 
     Args:
-        rows: As `pack` gave them.
-        notes: As `notes_of` gave them.
+        rows: Rows of `pack`.
+        notes: Notes of `notes_of`.
 
     Returns:
         Activations and thumbnails, as they were; maps in the channels-last layout.

@@ -21,7 +21,7 @@ LOGITS = 64 * 2**20
 
 
 class FeatureStream(SampleStream):
-    """Feeds features of the frozen backbone, computed once and kept on disk.
+    """Feeds features of the frozen backbone, computed once and stored on disk.
 
     Args:
         precision: Arithmetic of the backbone; `auto` takes bfloat16 where the processor or GPU gains from it.

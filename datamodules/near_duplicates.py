@@ -13,12 +13,12 @@ from headstart.output.printable import say
 SIDE = 8
 # See docs/protocol.md: different photos had 0.98 at most, copies of another size or compression 0.998 at least.
 ALIKE = 0.995
-# Products of thumbnails that are held at once, 64 MB.
+# Products of thumbnails in memory at once, 64 MB.
 BLOCK = 2**24
 
 
 def thumbnails(pixels: Tensor) -> Tensor:
-    """Shrink pictures to what is compared.
+    """Compute thumbnails, by which pictures are compared.
 
     Args:
         pixels: Prepared pictures, uint8 `[pictures, 3, side, side]`.
@@ -26,7 +26,7 @@ def thumbnails(pixels: Tensor) -> Tensor:
     Returns:
         Mean grey of 8 x 8 fields, less its mean and of length 1, `[pictures, 64]`; zeros for a picture of one grey.
     """
-    # Added up as whole numbers, which takes less than half of the time and is exact.
+    # Sums of whole numbers take less than half of the time and are exact.
     grey = pixels.sum(1, keepdim=True, dtype=torch.int16).float() / 3
     fields = adaptive_avg_pool2d(grey, SIDE).flatten(1)
     return normalize(fields - fields.mean(1, keepdim=True), eps=1.0)
@@ -40,7 +40,7 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
         validation: Thumbnails of the validation pictures, `[samples, 64]`.
 
     Returns:
-        The places of the closest training picture and of the validation picture, for each that has one.
+        Indices of the closest training picture and of the validation picture, for each that has one.
     """
     pairs = []
     step = max(1, BLOCK // len(train))
@@ -50,19 +50,21 @@ def find_near_duplicates(train: Tensor, validation: Tensor) -> list[tuple[int, i
     return pairs
 
 
-def warn_of_near_duplicates(train: Photos, validation: Photos, known: Tensor, asked: Tensor) -> list[list[str]]:
-    """Name the validation photos that look like a training photo, but for those of equal content, and warn of them.
+def warn_of_near_duplicates(
+    train: Photos, validation: Photos, train_thumbnails: Tensor, validation_thumbnails: Tensor
+) -> list[list[str]]:
+    """Warn of validation photos that look like a training photo, except for those of equal content.
 
     Args:
         train: Training photos.
         validation: Validation photos.
-        known: Thumbnails of the training photos, `[samples, 64]`.
-        asked: Thumbnails of the validation photos, `[samples, 64]`.
+        train_thumbnails: Thumbnails of the training photos, `[samples, 64]`.
+        validation_thumbnails: Thumbnails of the validation photos, `[samples, 64]`.
 
     Returns:
         The names of the training and of the validation photo of each pair.
     """
-    pairs = find_near_duplicates(known, asked)
+    pairs = find_near_duplicates(train_thumbnails, validation_thumbnails)
     names = [[train.names[i], validation.names[j]] for i, j in pairs if train.digest(i) != validation.digest(j)]
     if names:
         listed = quote(names, " ~ ")

@@ -73,7 +73,7 @@ class _Samples(Dataset[tuple[Tensor, Tensor]]):
 class PhotoBatches(PhotoData):
     """Feeds the training photos of a data set in batches, every epoch in another order, and its validation photos.
 
-    Photos are drawn or decoded once, and kept on disk as bytes, for all runs.
+    Photos are drawn or decoded once, and stored on disk as bytes, for all runs.
 
     Args:
         batch_size: Photos in a batch.

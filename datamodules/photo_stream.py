@@ -33,8 +33,8 @@ MOST_AT_ONCE = 32
 class PhotoStream(SampleStream):
     """Feeds photos to methods that train the backbone, or a part of it.
 
-    Photos are decoded once and kept on disk as bytes. Where the first part of the network stays frozen, what it gives
-    is kept in their place, and the part behind it alone is trained, copied and evaluated. Every method has its own
+    Photos are decoded once and stored on disk as bytes. Where the first part of the network stays frozen, its output is
+    stored instead, and only the part behind it is trained, copied and evaluated. Every method has its own
     copy, so that orderings follow each other.
 
     Args:

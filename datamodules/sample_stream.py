@@ -275,7 +275,7 @@ class SampleStream(PhotoData):
         }
 
     def environment(self) -> dict[str, Any]:
-        """Tell what no count depends on: how many files were left out, by their kind, threads and processes."""
+        """Return what no count depends on: the number of left out files by kind, of threads and of processes."""
         return {
             "files_left_out": self.left_out,
             "threads": torch.get_num_threads(),
@@ -283,10 +283,10 @@ class SampleStream(PhotoData):
         }
 
     def identity(self) -> dict[str, Any]:
-        """Give what the trace of any method and ordering depends on besides those two, as JSON values.
+        """Return what the trace of any method and ordering depends on besides those two, as JSON values.
 
-        The sample limit has no part in it where the batches divide it: a trace of a lower one is then the beginning of
-        a trace of a higher one. Nor have the names of the data set, the backbone and its weights: their contents count.
+        The sample limit is left out where the batches divide it: a trace of a lower limit is then the beginning of a
+        trace of a higher one. So are the names of the data set, the backbone and its weights: their contents count.
         """
         assert self.spec.preprocessing is not None
         fed = {key: value for key, value in self.protocol().items() if key not in BESIDE_THE_STREAM}
@@ -296,7 +296,7 @@ class SampleStream(PhotoData):
             "version": STREAM_VERSION,
             **fed,
             "network": self.spec.identity,
-            # With the source head, which methods are given and the network's identity leaves out.
+            # The source head is an input of methods, and no part of the network's identity.
             "start": weights_digest(self.backbone),
             "preprocessing": asdict(self.spec.preprocessing),
         }

@@ -1,4 +1,4 @@
-"""Drawing primitives shared by the embedded target task and its source task.
+"""Drawing primitives shared by all drawn tasks.
 
 A picture is painted at twice its final size in a posed unit frame (x to the right, y downwards, both
 about -1 to 1), then reduced and degraded. All randomness comes from the one generator handed in, so a picture
@@ -28,29 +28,29 @@ _CIRCLE: Floats = np.stack([np.cos(_ANGLES), np.sin(_ANGLES)], axis=1)
 
 
 def hsv(hue: float, saturation: float, value: float) -> Color:
-    """Converts a colour with components in [0, 1] to eight-bit RGB; the hue wraps around."""
+    """Convert a colour with components in [0, 1] to eight-bit RGB; the hue wraps around."""
     red, green, blue = colorsys.hsv_to_rgb(hue % 1.0, min(max(saturation, 0.0), 1.0), min(max(value, 0.0), 1.0))
     return round(red * 255), round(green * 255), round(blue * 255)
 
 
 def random_color(rng: Generator) -> Color:
-    """Draws any colour, vivid or dull, bright or dark."""
+    """Sample any colour, vivid or dull, bright or dark."""
     return hsv(rng.random(), rng.uniform(0.0, 0.9), rng.uniform(0.15, 1.0))
 
 
 def blend(first: Color, second: Color, share: float) -> Color:
-    """Mixes two colours; `share` is the second one's part."""
+    """Mix two colours; `share` is the second one's part."""
     mixed = [round(a + (b - a) * share) for a, b in zip(first, second, strict=True)]
     return mixed[0], mixed[1], mixed[2]
 
 
 def contrast(first: Color, second: Color) -> float:
-    """Returns the Euclidean distance between two RGB colours, at most about 442."""
+    """Return the Euclidean distance between two RGB colours, at most about 442."""
     return math.dist(first, second)
 
 
 def curve(start: Sequence[float], bend: Sequence[float], stop: Sequence[float], steps: int = 9) -> Floats:
-    """Returns points on the quadratic Bezier curve through `start` and `stop` that leans towards `bend`."""
+    """Return points on the quadratic Bezier curve through `start` and `stop` that leans towards `bend`."""
     t = np.linspace(0.0, 1.0, steps)[:, None]
     points: Floats = (1 - t) ** 2 * np.asarray(start) + 2 * t * (1 - t) * np.asarray(bend) + t**2 * np.asarray(stop)
     return points
@@ -66,19 +66,19 @@ class Warp:
 
     @staticmethod
     def sample(rng: Generator, side: int) -> Warp:
-        """Draws a warp for a canvas `side` pixels wide."""
+        """Sample a warp for a canvas `side` pixels wide."""
         waves = rng.uniform(-1.0, 1.0, (2, 2)) * (2.0 * math.pi * 1.4 / side)
         return Warp(waves, rng.uniform(0.0, 2.0 * math.pi, 2), rng.uniform(0.0, 0.035) * side)
 
     def __call__(self, points: Floats) -> Floats:
-        """Returns the bent positions of pixel positions of shape (n, 2)."""
+        """Return the bent positions of pixel positions of shape (n, 2)."""
         bent: Floats = points + self.amplitude * np.sin(points @ self.waves + self.phases)
         return bent
 
 
 @dataclass(frozen=True)
 class Canvas:
-    """A picture under construction, with the frame in which shapes are placed.
+    """A picture under construction, with the frame of its shapes.
 
     Attributes:
         image: The supersampled picture.
@@ -95,34 +95,34 @@ class Canvas:
     ground: Color
 
     def within(self, x: float, y: float, scale: float = 1.0, angle: float = 0.0) -> Canvas:
-        """Returns the same picture with a frame moved to (x, y), scaled, and turned clockwise by radians."""
+        """Return the same picture with a frame moved to (x, y), scaled, and turned clockwise by radians."""
         cos, sin = scale * math.cos(angle), scale * math.sin(angle)
         local = np.array([[cos, -sin, x], [sin, cos, y], [0.0, 0.0, 1.0]])
         return replace(self, pose=self.pose @ local)
 
     def mirrored(self) -> Canvas:
-        """Returns the same picture with left and right of the frame exchanged."""
+        """Return the same picture with left and right of the frame exchanged."""
         return replace(self, pose=self.pose @ np.diag([-1.0, 1.0, 1.0]))
 
     def polygon(self, points: ArrayLike, fill: Color) -> None:
-        """Fills a polygon given in the frame's coordinates."""
-        placed = self.warp(np.asarray(points, dtype=np.float64) @ self.pose[:, :2].T + self.pose[:, 2])
-        ImageDraw.Draw(self.image).polygon(placed.ravel().tolist(), fill=fill, outline=self.outline)
+        """Fill a polygon given in the frame's coordinates."""
+        pixels = self.warp(np.asarray(points, dtype=np.float64) @ self.pose[:, :2].T + self.pose[:, 2])
+        ImageDraw.Draw(self.image).polygon(pixels.ravel().tolist(), fill=fill, outline=self.outline)
 
     def ellipse(self, x: float, y: float, rx: float, ry: float, fill: Color, angle: float = 0.0) -> None:
-        """Fills an ellipse, turned clockwise by `angle` radians."""
+        """Fill an ellipse, turned clockwise by `angle` radians."""
         cos, sin = math.cos(angle), math.sin(angle)
         self.polygon((_CIRCLE * (rx, ry)) @ np.array([[cos, sin], [-sin, cos]]) + (x, y), fill)
 
     def box(self, left: float, top: float, right: float, bottom: float, fill: Color) -> None:
-        """Fills a rectangle, its edges subdivided so that the warp bends them."""
+        """Fill a rectangle, its edges subdivided so that the warp bends them."""
         middle = (left + right) / 2
         self.polygon(
             [(left, top), (middle, top), (right, top), (right, bottom), (middle, bottom), (left, bottom)], fill
         )
 
     def stroke(self, points: ArrayLike, width: float, fill: Color, end_width: float | None = None) -> None:
-        """Draws a band along a smooth line, tapering to `end_width` where one is given."""
+        """Draw a band along a smooth line, tapering to `end_width` where one is given."""
         line = np.asarray(points, dtype=np.float64)
         along = np.gradient(line, axis=0)
         across = np.stack([-along[:, 1], along[:, 0]], axis=1)
@@ -152,7 +152,7 @@ Painter = Callable[[Canvas, Generator], None]
 
 
 def ink(canvas: Canvas, rng: Generator) -> Color:
-    """Draws a colour that stands out from the canvas's ground, if a few tries find one."""
+    """Sample a colour that stands out from the canvas's ground, if a few tries find one."""
     color = random_color(rng)
     for _ in range(8):
         if contrast(color, canvas.ground) > 90.0:
@@ -162,7 +162,7 @@ def ink(canvas: Canvas, rng: Generator) -> Color:
 
 
 def sample_pose(rng: Generator, side: int, scale: tuple[float, float], turn: float) -> Floats:
-    """Draws a pose: size, rotation, shear, stretch, flip and a shift that keeps most of the frame in view.
+    """Sample a pose: size, rotation, shear, stretch, flip and a shift that keeps most of the frame in view.
 
     Args:
         rng: The picture's generator.
@@ -182,13 +182,19 @@ def sample_pose(rng: Generator, side: int, scale: tuple[float, float], turn: flo
 
 
 def paint_background(rng: Generator, side: int, wear: float) -> tuple[Image.Image, Color]:
-    """Paints a gradient, cloudy, striped or two-part ground, often with clutter on it.
+    """Paint a gradient, cloudy, striped or two-part ground, often with clutter on it.
 
-    Returns the picture, `side` supersampled pixels wide, and its main colour, from which the subject should stand
-    out. At a `wear` of 0 there is no clutter, at 1 up to six pieces.
+    Args:
+        rng: The picture's generator.
+        side: The supersampled width in pixels.
+        wear: How much clutter there is: none at 0, up to six pieces at 1.
+
+    Returns:
+        The picture, and its main colour, from which the subject should stand out.
     """
     first, second = random_color(rng), random_color(rng)
     second = blend(first, second, rng.uniform(0.2, 0.7))
+
     kind = rng.integers(4)
     if kind == 0:
         corners = np.array([[first, blend(first, second, rng.random())], [blend(first, second, rng.random()), second]])
@@ -200,6 +206,7 @@ def paint_background(rng: Generator, side: int, wear: float) -> tuple[Image.Imag
         image = Image.fromarray(cloud.astype(np.uint8)).resize((side, side), Image.Resampling.BICUBIC)
     else:
         image = Image.new("RGB", (side, side), first)
+
         pen = ImageDraw.Draw(image)
         if kind == 2:
             level, tilt = rng.uniform(0.35, 0.85) * side, rng.uniform(-0.15, 0.15) * side
@@ -209,6 +216,7 @@ def paint_background(rng: Generator, side: int, wear: float) -> tuple[Image.Imag
             for left in np.arange(-1.0 * side, 2.0 * side, step):
                 middle = left + step / 2
                 pen.polygon([left, 0, middle, 0, middle + lean, side, left + lean, side], fill=second)
+
     canvas = Canvas(image, np.array([[side, 0.0, 0.0], [0.0, side, 0.0]]), Warp.sample(rng, side), None, first)
     for _ in range(int(rng.integers(0, 1 + round(6 * wear)))):
         paint_clutter(canvas, rng, blend(first, random_color(rng), rng.uniform(0.2, 0.6)), rng.uniform(0.05, 0.2))
@@ -216,7 +224,7 @@ def paint_background(rng: Generator, side: int, wear: float) -> tuple[Image.Imag
 
 
 def paint_clutter(canvas: Canvas, rng: Generator, fill: Color, size: float) -> None:
-    """Paints one meaningless blob, shard or twig somewhere in a frame that runs from 0 to 1."""
+    """Paint one meaningless blob, shard or twig somewhere in a frame that runs from 0 to 1."""
     x, y = rng.random(2)
     spot = canvas.within(float(x), float(y), size, rng.uniform(0.0, 2.0 * math.pi))
     kind = rng.integers(3)
@@ -229,7 +237,7 @@ def paint_clutter(canvas: Canvas, rng: Generator, fill: Color, size: float) -> N
 
 
 def occlude(canvas: Canvas, rng: Generator, wear: float) -> None:
-    """Covers parts of the subject with bars or with pieces of clutter, up to three of them at a wear of 1."""
+    """Cover parts of the subject with bars or with pieces of clutter, up to three of them at a wear of 1."""
     front = replace(canvas, pose=np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]) * canvas.image.width)
     if rng.random() < 0.15 * wear:
         bar, lean, width = random_color(rng), rng.uniform(-0.4, 0.4), rng.uniform(0.02, 0.05)
@@ -241,7 +249,7 @@ def occlude(canvas: Canvas, rng: Generator, wear: float) -> None:
 
 
 def develop(image: Image.Image, rng: Generator, size: int, wear: float, noise: float) -> Image.Image:
-    """Reduces a supersampled picture to `size` pixels and degrades it by blur, light and noise."""
+    """Reduce a supersampled picture to `size` pixels and degrades it by blur, light and noise."""
     small = image.reduce(SUPERSAMPLING) if image.width == SUPERSAMPLING * size else image.resize((size, size))
     if rng.random() < 0.35 * wear:
         small = small.filter(ImageFilter.GaussianBlur(rng.uniform(0.3, 0.9) * size / 64))
@@ -261,7 +269,7 @@ def render(
     wear: float = 1.0,
     difficulty: Difficulty = USUAL,
 ) -> Image.Image:
-    """Draws one complete picture: ground, posed subject, occlusion, degradation.
+    """Draw one complete picture: ground, posed subject, occlusion, degradation.
 
     Args:
         painter: Paints the subject into the unit frame.

@@ -61,7 +61,7 @@ def _sample_coat(rng: Generator, ground: Color) -> _Coat:
 
 
 def _mark(canvas: Canvas, rng: Generator, coat: _Coat, x: float, y: float, rx: float, ry: float) -> None:
-    """Puts the coat's markings on a body part that fills the ellipse given."""
+    """Paint the coat's markings on a body part, an ellipse."""
     bare = replace(canvas, outline=None)
     if coat.marking == "striped":
         for offset in np.linspace(-0.6, 0.6, 4) + rng.uniform(-0.1, 0.1):
@@ -160,7 +160,7 @@ _BUILDS = (
 
 
 def _tail(canvas: Canvas, rng: Generator, coat: _Coat, build: _Build, x: float, y: float) -> None:
-    """Draws a tail from (x, y) to the left: cats' are long and even, dogs' short and tapered."""
+    """Draw a tail from (x, y) to the left: cats' are long and even, dogs' short and tapered."""
     reach = build.tail_reach * rng.uniform(0.8, 1.15)
     rise = rng.uniform(-0.95, 0.15)
     line = curve((x, y), (x - 0.75 * reach, y + 0.15), (x - 0.45 * reach, y + rise * reach))
@@ -229,7 +229,7 @@ _STREAM = 1_264_000
 
 
 def draw_pet(label: int, index: int, seed: int = 0, size: int = 64, difficulty: Difficulty = USUAL) -> Image.Image:
-    """Draws one cat or dog; the same arguments always give the same picture.
+    """Draw one cat or dog; the same arguments always give the same picture.
 
     Args:
         label: 0 for a cat, 1 for a dog.

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from headstart.datamodules.photos.photo_source import Photos, PhotoSource
-from headstart.output.errors import UserError, prefix_errors
+from headstart.output.errors import UserError, prefix_errors, require_different
 
 MOST_NAMED = 20
 
@@ -23,12 +23,12 @@ class ClassSubset(PhotoSource):
 
     def __init__(self, source: PhotoSource, classes: list[str]) -> None:
         self.source = source
-        self.kept = classes
+        self.classes = classes
         listed = " and ".join(classes) if len(classes) == 2 else f"{len(classes)} classes"
         self.name = f"{source.name}, {listed}"
 
     def prepare(self, cache: Path | None = None) -> None:
-        """Fetch the larger data set, if it is to be.
+        """Fetch the larger data set, if that is asked for.
 
         Args:
             cache: The cache folder.
@@ -46,22 +46,21 @@ class ClassSubset(PhotoSource):
         return self._select(self.source.validation)
 
     def _check(self) -> None:
-        if not 2 <= len(set(self.kept)) == len(self.kept):
-            raise UserError(f"classes: {', '.join(self.kept) or 'none'} given; two or more different ones are needed")
+        require_different("classes", self.classes, least=2)
 
     def _select(self, read: Callable[[], Photos]) -> Photos:
         self._check()
         with prefix_errors("source"):
             photos = read()
-        unknown = [name for name in self.kept if name not in photos.classes]
+        unknown = [name for name in self.classes if name not in photos.classes]
         if unknown:
             more = ", ..." if len(photos.classes) > MOST_NAMED else ""
             raise UserError(
                 f"classes: {', '.join(unknown)} not in {self.source.name}, whose classes are "
                 f"{', '.join(photos.classes[:MOST_NAMED])}{more}"
             )
-        numbers = [photos.classes.index(name) for name in self.kept]
+        numbers = [photos.classes.index(name) for name in self.classes]
         chosen = photos.subset(np.flatnonzero(np.isin(photos.labels, numbers)))
         chosen.labels = np.array([numbers.index(label) for label in chosen.labels], dtype=np.int64)
-        chosen.classes = tuple(self.kept)
+        chosen.classes = tuple(self.classes)
         return chosen

@@ -75,7 +75,7 @@ def draw_classes(draw: partial[Image.Image], classes: Sequence[str], indices: It
         classes: Names of the classes.
         indices: Index of each drawing.
     """
-    arguments = [(place % len(classes), int(index)) for place, index in enumerate(indices)]
+    arguments = [(position % len(classes), index) for position, index in enumerate(indices)]
     names = (f"{classes[label]}/{index}" for label, index in arguments)
     return Drawings(draw, arguments, names, (label for label, _ in arguments), classes)
 
@@ -159,7 +159,7 @@ class DrawnObjects(DrawnSource):
 
     def drawings(self, first: int, count: int) -> Drawings:
         """Return a number of drawings, the classes in turn, from an index of every class on."""
-        indices = (first + place // len(SOURCE_CLASSES) for place in range(count))
+        indices = (first + position // len(SOURCE_CLASSES) for position in range(count))
         return draw_classes(self.draw, SOURCE_CLASSES, indices)
 
 

@@ -19,26 +19,26 @@ QUOTED = 5
 def find_duplicates(train: Photos, validation: Photos, without: Container[str] = ()) -> list[list[str]]:
     """Find photos of equal content that are in both splits, or in two classes.
 
-    What was trained on says nothing when it is validated on, and no method can be right about both classes. A photo
-    that is twice in one class of one split does no harm.
+    Validation on a training photo says nothing, and no method can be right about two classes. A photo that comes twice
+    in one class of one split does no harm.
 
     Args:
         train: Training photos.
         validation: Validation photos.
-        without: Names of photos that are left out.
+        without: Names of photos to leave out.
 
     Returns:
         The names of each such photo, with their splits.
     """
-    places: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
+    by_content: defaultdict[str, list[tuple[str, int, str]]] = defaultdict(list)
     for split, photos in (("training", train), ("validation", validation)):
         for name, label, digest in zip(photos.names, photos.labels.tolist(), photos.digests(), strict=True):
             if name not in without:
-                places[digest].append((split, label, f"{name} ({split})"))
+                by_content[digest].append((split, label, f"{name} ({split})"))
     return [
-        [name for *_, name in found]
-        for found in places.values()
-        if len({split for split, *_ in found}) > 1 or len({label for _, label, _ in found}) > 1
+        [name for *_, name in group]
+        for group in by_content.values()
+        if len({split for split, *_ in group}) > 1 or len({label for _, label, _ in group}) > 1
     ]
 
 
@@ -48,8 +48,8 @@ class CountedOnce:
 
     Attributes:
         photos: The photos, in their order.
-        repeated: Names of the photos of equal content in one class, of which the first is kept.
-        in_several_classes: Names of the photos of equal content in more than one class, which are all kept.
+        repeated: Names of the photos of equal content in one class, of which the first stays.
+        in_several_classes: Names of the photos of equal content in more than one class, which all stay.
     """
 
     photos: Photos
@@ -64,13 +64,17 @@ def count_once(photos: Photos, cache: Path | None = None) -> CountedOnce:
         photos: The photos.
         cache: The cache folder, which remembers digests.
     """
-    places: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for place, (label, digest) in enumerate(zip(photos.labels.tolist(), photos.digests(cache), strict=True)):
-        places[digest][label].append(place)
-    groups = [group for by_class in places.values() for group in by_class.values()]
-    names = photos.names
-    repeated = [[names[place] for place in group] for group in groups if len(group) > 1]
-    several = [[names[place] for [place, *_] in found.values()] for found in places.values() if len(found) > 1]
+    by_content: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for index, (label, digest) in enumerate(zip(photos.labels.tolist(), photos.digests(cache), strict=True)):
+        by_content[digest][label].append(index)
+
+    groups = [group for by_class in by_content.values() for group in by_class.values()]
+    repeated = [[photos.names[index] for index in group] for group in groups if len(group) > 1]
+    several = [
+        [photos.names[first] for [first, *_] in by_class.values()]
+        for by_class in by_content.values()
+        if len(by_class) > 1
+    ]
     if repeated:
         photos = photos.subset(np.array(sorted(group[0] for group in groups)))
     return CountedOnce(photos, repeated, several)
@@ -86,6 +90,6 @@ def require_none(duplicates: Sequence[Sequence[str]]) -> None:
 
 
 def quote(groups: Sequence[Sequence[str]], sign: str) -> str:
-    """List the first names of the first groups of names, with a sign between those of a group."""
+    """Return the first names of the first groups as text, with a sign between the names of a group."""
     listed = "; ".join(sign.join(names[:QUOTED]) for names in groups[:QUOTED])
     return f"{listed} and {len(groups) - QUOTED} more" if len(groups) > QUOTED else listed

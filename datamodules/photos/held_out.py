@@ -21,8 +21,8 @@ def hold_out(
     Ranked by a digest of the seed and the name, a choice is the same on every system and with every version of NumPy.
 
     Args:
-        names: What each photo is called, unique, `[samples]`.
-        labels: Its class, `[samples]`.
+        names: Name of each photo, unique, `[samples]`.
+        labels: Class of each photo, `[samples]`.
         classes: Names of the classes.
         fraction: Share of every class that is held out; at least one photo is, and at least one is not.
         seed: Seed of the choice.
@@ -59,7 +59,7 @@ class SplitSource(PhotoSource):
 
     @abstractmethod
     def splits(self) -> tuple[Photos, Photos | None]:
-        """Give the training and the validation photos; None where the latter are to be held out of the former."""
+        """Return the training and the validation photos; None where the latter are a part of the former."""
 
     def train(self) -> Photos:
         """List the training photos."""

@@ -18,7 +18,7 @@ from headstart.datamodules.photos.photo_source import Photos, decode
 from headstart.output.errors import UserError, reason_of
 from headstart.output.files import digest_file
 
-# What splits for validation are called, the first that is there being taken.
+# Names of splits for validation; the first that exists is used.
 VALIDATION_SPLITS = ("validation", "valid", "val", "dev", "test")
 # Files that `save_to_disk` writes of several splits and of one.
 SAVED = ("dataset_dict.json", "state.json")
@@ -28,7 +28,7 @@ class HuggingFaceDataset(SplitSource):
     """An image classification data set of the Hugging Face Hub, or a local one.
 
     The photos are those of the only column of type Image, their classes those of the only one of type ClassLabel. It
-    is kept where the package datasets keeps it (HF_HOME).
+    is stored where the package datasets stores it (HF_HOME).
 
     Args:
         path: Name on the Hub, such as microsoft/cats_vs_dogs, or a folder: one that `save_to_disk` wrote, one of
@@ -80,7 +80,7 @@ class HuggingFaceDataset(SplitSource):
         self.loaded = self._load()
 
     def splits(self) -> tuple[Photos, Photos | None]:
-        """Give the training and the validation photos, those of the first labelled split where none is named."""
+        """Return the training and the validation photos, those of the first labelled split where none is named."""
         if self.validation_split == self.train_split:
             raise UserError(
                 f"validation_split: {self.train_split!r} is the training split, which tells nothing; give another"
@@ -89,8 +89,8 @@ class HuggingFaceDataset(SplitSource):
         train = self._photos("train_split", self.train_split)
         if self.validation_split is not None:
             return train, self._photos("validation_split", self.validation_split)
-        there = (self._read(name) for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
-        return train, next((photos for photos in there if photos.labelled), None)
+        others = (self._read(name) for name in VALIDATION_SPLITS if name in self.loaded and name != self.train_split)
+        return train, next((photos for photos in others if photos.labelled), None)
 
     def _load(self) -> Mapping[str, Any]:
         """Load all splits, by their names."""
@@ -134,11 +134,10 @@ class HuggingFaceDataset(SplitSource):
         chosen = [name for name in fitting if named in (None, name)]
         if len(chosen) == 1:
             return chosen[0]
-        there = (
-            f"its columns of type {kind} are {', '.join(fitting)}" if fitting else f"it has no column of type {kind}"
-        )
-        given = f"no column {named!r} of type {kind}" if named else "not one column to take"
-        raise UserError(f"{option}: {self.path} has {given}; {there}")
+        listed = f"its columns of type {kind} are {', '.join(fitting)}"
+        columns = listed if fitting else f"it has no column of type {kind}"
+        problem = f"no column {named!r} of type {kind}" if named else "not one column to take"
+        raise UserError(f"{option}: {self.path} has {problem}; {columns}")
 
 
 class HuggingFacePhotos(Photos):
@@ -161,7 +160,7 @@ class HuggingFacePhotos(Photos):
         self.image = image
         numbers = dataset.select_columns([label]).with_format(None)[:][label]
         self.labels = np.array([-1 if number is None else number for number in numbers], dtype=np.int64)
-        self.names = [f"{split}/{place}" for place in range(len(numbers))]
+        self.names = [f"{split}/{index}" for index in range(len(numbers))]
         self.labelled = bool((self.labels >= 0).all())
         self.classes = tuple(dataset.features[label].names)
 
@@ -176,6 +175,6 @@ class HuggingFacePhotos(Photos):
         return digest_file(Path(path)) if content is None else hashlib.sha256(content).hexdigest()
 
     def _cell(self, index: int) -> tuple[bytes | None, str]:
-        """Give the bytes of one photo, or the path of its file; a cell may be empty."""
+        """Return the bytes of one photo, or the path of its file; a cell may be empty."""
         cell = self.dataset[index][self.image] or {"bytes": b"", "path": ""}
         return cell["bytes"], cell["path"]

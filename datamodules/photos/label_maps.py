@@ -91,8 +91,8 @@ class MapFolders(PhotoSource):
         require_different("classes", self.classes, least=2)
         split = next((self.root / name for name in names if (self.root / name).is_dir()), None)
         if split is None:
-            found = ", ".join(f"{folder.name}/" for folder in subfolders(self.root)) or "no folder"
-            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {found}")
+            folders = ", ".join(f"{folder.name}/" for folder in subfolders(self.root)) or "no folder"
+            raise UserError(f"root: {self.root} must hold {' or '.join(names)}; it holds {folders}")
 
         for kind in ("images", "masks"):
             if not (split / kind).is_dir() or not list_photos(split / kind):

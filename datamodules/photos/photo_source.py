@@ -20,7 +20,7 @@ from headstart.output.errors import UserError
 from headstart.output.files import digest_file
 from headstart.store.file_digests import digest_files
 
-# What any decoder takes at most: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
+# Most memory of any decoder: coefficients of a progressive JPEG, the picture, and a copy of it in RGB.
 BYTES_PER_PIXEL = 16
 
 
@@ -28,8 +28,8 @@ class Pictures(ABC):
     """Pictures that are decoded on demand.
 
     Attributes:
-        kind: What messages call one of them.
-        names: What each picture is called in messages, unique, `[samples]`.
+        kind: Noun for one of them, for messages.
+        names: Name of each picture for messages, unique, `[samples]`.
     """
 
     kind = "photo"
@@ -37,7 +37,7 @@ class Pictures(ABC):
     _digested: list[str] | None = None
 
     def __len__(self) -> int:
-        """Give the number of pictures."""
+        """Return the number of pictures."""
         return len(self.names)
 
     @abstractmethod
@@ -45,7 +45,7 @@ class Pictures(ABC):
         """Decode one picture.
 
         Args:
-            index: Its place, from 0.
+            index: Its index, from 0.
 
         Returns:
             The picture in RGB.
@@ -56,13 +56,13 @@ class Pictures(ABC):
 
     @abstractmethod
     def digest(self, index: int) -> str:
-        """Digest the content of one picture, by which what is computed from it is found again, whatever it is called.
+        """Digest the content of one picture, by which its stored rows are found, whatever it is called.
 
         Args:
-            index: Its place, from 0.
+            index: Its index, from 0.
 
         Returns:
-            A SHA-256, hexadecimal: of a file's bytes, of pixels, or of what else the picture follows from.
+            A SHA-256, hexadecimal: of a file's bytes, of pixels, or of anything else that decides the picture.
 
         Raises:
             UserError: It cannot be read.
@@ -70,7 +70,7 @@ class Pictures(ABC):
 
     @property
     def decoding(self) -> str:
-        """What decodes the pictures, by its place in the code: rows of two ways of decoding are never mixed."""
+        """Name of the function that decodes the pictures: rows of two such functions are never mixed."""
         read = type(self).read
         return f"{read.__module__}.{read.__qualname__}"
 
@@ -88,7 +88,7 @@ class Pictures(ABC):
         """Digest some pictures, side by side.
 
         Args:
-            indices: Their places.
+            indices: Their indices.
             cache: As for `digests`.
         """
         with ThreadPoolExecutor() as pool:
@@ -101,7 +101,7 @@ class Photos(Pictures):
     Attributes:
         labels: Class of each photo, integers from 0, `[samples]`.
         classes: Names of the classes.
-        left_out: What lies beside the photos and is none of them, by name: why it is not, such as its ending.
+        left_out: Files beside the photos that are none, by name: why they are not, such as their ending.
         maps: Label maps of photos with a class for every pixel, in their order: pictures whose three channels all are
             the label, 255 where there is none. The photos' own labels then are 0. None where a photo as a whole has a
             class.
@@ -126,7 +126,7 @@ class Photos(Pictures):
         """Select some of the photos.
 
         Args:
-            indices: Places of the selected photos, in the order wanted.
+            indices: Indices of the selected photos, in the order of the subset.
 
         Returns:
             Photos that read from these.
@@ -139,7 +139,7 @@ class PhotoSubset(Photos):
 
     Args:
         photos: The photos to select from.
-        indices: Places of the selected ones.
+        indices: Indices of the selected ones.
     """
 
     def __init__(self, photos: Photos, indices: NDArray[np.int64]) -> None:
@@ -153,7 +153,7 @@ class PhotoSubset(Photos):
 
     @property
     def decoding(self) -> str:
-        """What decodes the photos that these are selected from."""
+        """Name of the function that decodes the photos."""
         return self.photos.decoding
 
     def read(self, index: int) -> Image.Image:
@@ -175,13 +175,13 @@ def decode(
     """Decode a picture by the convention of torchvision's ImageFolder, by which most backbones were pre-trained.
 
     Transparency is dropped, and the orientation that a camera notes beside the pixels (EXIF) is not applied. Of 16
-    bits per channel the upper eight are kept.
+    bits per channel the upper eight are used.
 
     Args:
         file: The file.
         formats: Formats that are tried, in Pillow's names; all by default.
-        check: Refuses a picture by its header, before any pixel is decoded, with an OSError. Of large pictures it is
-            the judge: Pillow's own warning about them is then not printed.
+        check: Raises an OSError to reject a picture by its header, before any pixel is decoded. Pillow's own warning
+            about large pictures is then not printed.
 
     Returns:
         The picture in RGB.
@@ -207,7 +207,7 @@ def decode(
 
 @contextmanager
 def _faults_of_decoders(pixels: int) -> Iterator[None]:
-    """Raise whatever a decoder raises about a picture as an OSError, unless so many pixels would find no memory."""
+    """Raise a decoder's error about a picture as an OSError, or a MemoryError where memory for its pixels is short."""
     try:
         yield
     except UnidentifiedImageError as error:
@@ -234,7 +234,7 @@ class PhotoFiles(Photos):
         names: Paths relative to the root, with forward slashes.
         labels: Class of each photo.
         classes: Names of the classes.
-        left_out: What lies beside them and is no photo, by name: why it is none.
+        left_out: Files beside them that are no photos, by name: why they are none.
     """
 
     def __init__(
@@ -270,13 +270,13 @@ class PhotoSource(ABC):
     """A data set with a training and a validation split.
 
     Attributes:
-        name: What the results, the run's folder and the dashboard call the data set; by default its class's name.
+        name: Name of the data set in results, the run's folder and the dashboard; by default its class's name.
     """
 
     name: str
 
     def __init_subclass__(cls) -> None:
-        """Give a class its own name where it, or one that it inherits from, tells of none."""
+        """Name the data set after its class where neither the class nor a parent names it."""
         super().__init_subclass__()
         if not hasattr(cls, "name"):
             cls.name = cls.__name__
@@ -290,11 +290,11 @@ class PhotoSource(ABC):
 
     @abstractmethod
     def train(self) -> Photos:
-        """Give the training photos, of which the stream is made."""
+        """Return the training photos, of which the stream is made."""
 
     @abstractmethod
     def validation(self) -> Photos:
-        """Give the validation photos."""
+        """Return the validation photos."""
 
 
 def require_classes(photos: Photos, split: str) -> None:
@@ -313,8 +313,8 @@ def require_classes(photos: Photos, split: str) -> None:
             "takes them with --task=source_training and --task=target_accuracy, headstart transferability does, too"
         )
     if len(photos.classes) < 2:
-        found = ", ".join(photos.classes)
-        raise UserError(f"the {split} photos are of {len(photos.classes)} class ({found}); two or more are needed")
+        names = ", ".join(photos.classes)
+        raise UserError(f"the {split} photos are of {len(photos.classes)} class ({names}); two or more are needed")
     counts = np.bincount(photos.labels, minlength=len(photos.classes))
     empty = [name for name, count in zip(photos.classes, counts, strict=True) if count == 0]
     if empty:

@@ -1,4 +1,4 @@
-"""Stimuli: pictures from files that strangers may have had a hand in."""
+"""Stimuli: pictures from files that may come from strangers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from headstart.store.file_digests import digest_files
 # Formats whose decoders are part of Pillow; others hand the file to a program outside, as EPS does to Ghostscript.
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MAX_PIXELS = 100_000_000
-# The long side of a picture in terms of the short one: scaling the short side up makes the long one so much longer.
+# Largest ratio of a picture's sides: scaling the short side up makes the long one longer by that factor.
 MAX_ASPECT = 100
 # Pillow's modes of 32 bits per pixel, in which no value is known to mean white.
 UNSCALED_MODES = ("I", "F")
@@ -24,7 +24,7 @@ class Stimuli(Pictures):
     """Pictures in files, from any number of data sets.
 
     Args:
-        names: What each stimulus is called in messages.
+        names: Name of each stimulus, for messages.
         paths: Their files.
     """
 

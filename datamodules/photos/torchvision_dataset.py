@@ -147,8 +147,8 @@ def _list_files(dataset: Any, root: Path) -> PhotoFiles | None:  # noqa: ANN401 
     lists = next((names for names in FILE_LISTS if all(hasattr(dataset, name) for name in names)), None)
     if lists is None:
         return None
-    found = [getattr(dataset, name) for name in lists]
-    pairs = found[0] if len(found) == 1 else zip(*found, strict=True)
+    columns = [getattr(dataset, name) for name in lists]
+    pairs = columns[0] if len(columns) == 1 else zip(*columns, strict=True)
     listed = sorted((Path(path).relative_to(root).as_posix(), int(label)) for path, label in pairs)
     names, numbers = [name for name, _ in listed], [label for _, label in listed]
     return PhotoFiles(root, names, numbers, _class_names(dataset, numbers))

@@ -1,4 +1,4 @@
-"""What all data sets of torchvision have in common: how they are fetched, opened and found incomplete."""
+"""The base class of all data sets of torchvision: it downloads and opens them."""
 
 from __future__ import annotations
 

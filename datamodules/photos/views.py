@@ -11,20 +11,20 @@ from PIL import Image
 from headstart.datamodules.photos.photo_source import Pictures
 from headstart.modules.networks.preprocessing import Preprocessing
 
-# By which rows of views are found, beside the photo's content; to be changed with what is done to them.
+# Part of the names of stored views; to be changed whenever the augmentation is.
 AUGMENTATION = "random resized crop, horizontal flip"
 
 
 class Views(Pictures):
-    """Every photo as it is, then every photo in a second view, and so on: view k of photo i at place k * photos + i.
+    """Every photo as it is, then every photo in a second view, and so on: view k of photo i is at k * photos + i.
 
     All views but the first are a random resized crop and a horizontal flip of every other one, by the defaults of
-    torchvision's transforms. What is drawn follows from the photo's content, the number of the view and the seed.
+    torchvision's transforms. Their random numbers follow from the photo's content, the number of the view and the seed.
 
     Args:
         photos: The photos.
-        views: How many there are of each.
-        seed: Seed of what is drawn.
+        views: Number of views of each.
+        seed: Seed of the augmentation.
         preprocessing: How they are prepared afterwards; a view is a square of the side to which photos are scaled.
     """
 
@@ -37,19 +37,19 @@ class Views(Pictures):
 
     @property
     def decoding(self) -> str:
-        """What decodes the photos."""
+        """Name of the function that decodes the photos."""
         return self.photos.decoding
 
     def read(self, index: int) -> Image.Image:
-        """Decode one photo, and draw the view."""
-        view, place = divmod(index, len(self.photos))
-        photo = self.photos.read(place)
-        return self._augment(photo, self._name(self.photos.digests()[place], view)) if view else photo
+        """Decode one photo, and augment it for another view than the first."""
+        view, photo_index = divmod(index, len(self.photos))
+        photo = self.photos.read(photo_index)
+        return self._augment(photo, self._name(self.photos.digests()[photo_index], view)) if view else photo
 
     def digest(self, index: int) -> str:
-        """Digest a photo's content, and for another view than the first what it is drawn by."""
-        view, place = divmod(index, len(self.photos))
-        return self._name(self.photos.digest(place), view)
+        """Digest a photo's content, and for another view than the first the seed of its augmentation."""
+        view, photo_index = divmod(index, len(self.photos))
+        return self._name(self.photos.digest(photo_index), view)
 
     def digest_some(self, indices: Iterable[int], cache: Path | None) -> list[str]:
         """Digest some views, each photo once."""

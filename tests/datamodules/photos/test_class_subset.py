@@ -47,7 +47,7 @@ def test_fingerprint_tells_selections_and_orders_apart(tmp_path: Path) -> None:
 def test_two_different_classes_are_needed(tmp_path: Path, classes: list[str]) -> None:
     source = ClassSubset(lay_out(tmp_path), classes)
     for call in (source.prepare, source.train, source.validation):
-        with pytest.raises(UserError, match=r"^classes: .*two or more different ones"):
+        with pytest.raises(UserError, match=r"^classes: .*two or more are needed, none of them twice"):
             call()
 
 
