@@ -16,7 +16,13 @@ ROW = re.compile(r"\| `(\w+)` \| .* \|(.*)\|")
 LARGEST_SHARE = 0.25
 MOST_FILES = 20
 # Catalogues: one file for each method, metric, source of photos or benchmark.
-CATALOGUES = ("metrics/similarity", "metrics/transferability", "modules/methods", "datamodules/photos", "benchmarks/speed")
+CATALOGUES = (
+    "metrics/similarity",
+    "metrics/transferability",
+    "modules/methods",
+    "datamodules/photos",
+    "benchmarks/speed",
+)
 
 
 def read_table() -> dict[str, set[str]]:
